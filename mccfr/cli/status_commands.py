@@ -90,20 +90,24 @@ def stop(directory: Path, after_checkpoint: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @click.argument("out", type=path_type)
+@click.option("--watch", is_flag=True, help="Repeat until no process trains a run; Ctrl-C stops.")
+@click.option("--every", default="30s", show_default=True, type=Duration(), help="Time between two writes of --watch.")
 @code_option
 @abstraction_option
-def tensorboard(directory: Path, out: Path, abstraction: Path | None) -> None:
+def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
     """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
 
     The curves are speeds, trends and evaluations over nodes touched. A repeated call adds only new points. The command
     does not need TensorBoard; to see the curves, run: tensorboard --logdir OUT.
 
-    Example: mccfr tensorboard runs curves
+    Example: mccfr tensorboard runs curves --watch
     """
-    from mccfr.runs.directory.run import is_run, open_run
+    from mccfr.runs.directory.run import is_locked, is_run, open_run
     from mccfr.runs.directory.run_status import runs_in
     from mccfr.runs.results.tensorboard import write_events
 
+    if not watch:
+        refuse_options_without_effect("without --watch", "every")
     one = is_run(directory) or not directory.is_dir()
     if abstraction is not None and not one:
         raise _of_one_run(directory)
@@ -113,7 +117,12 @@ def tensorboard(directory: Path, out: Path, abstraction: Path | None) -> None:
         raise ValueError(
             f"{directory} is not a run directory, and contains none: give the directory of a run, or a folder of runs"
         )
-    events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
+    while True:
+        running = any(map(is_locked, runs))
+        events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
+        if not (watch and running):
+            break
+        time.sleep(max(1.0, every))
     count = f"{events:,} events of {len(runs)} run{'s' * (len(runs) != 1)}"
     click.echo(f"wrote {out}: {count}; next: tensorboard --logdir {out}", err=True)
 

@@ -28,6 +28,7 @@ LINES = (
     "export RUN out --values --values-boards 5",
     "export RUN out --tabulate",
     "status RUN --every 5s",
+    "tensorboard RUN out --every 5s",
     "view RUN --against-checkpoint 1",
     "view --abstraction none",
     f"{TWO} --wait 1s",
