@@ -246,8 +246,10 @@ def drop_unnamed(root: Path) -> None:
     _keep_only(root, ())
 
 
-def versions_of_checkpoints(root: Path) -> set[str] | None:
+def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) -> set[str] | None:
     """Return the versions named by a run's checkpoints, including those set aside.
+
+    among  numbers of the checkpoints to read; None: all. Those set aside are always read
 
     For a checkpoint with a note (`storage.set_aside`), the note gives the versions. Returns None if a checkpoint
     without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
@@ -256,7 +258,8 @@ def versions_of_checkpoints(root: Path) -> set[str] | None:
     try:
         folder = root / CHECKPOINTS
         for number in checkpoints.list_checkpoints(folder):
-            versions.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
+            if among is None or number in among:
+                versions.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
         for note in checkpoints.list_notes(root / SET_ASIDE):
             versions.update(read_json(note)[BLOCKS])
     except (OSError, ValueError, LookupError, TypeError):

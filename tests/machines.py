@@ -5,8 +5,8 @@ import numpy as np
 from sessions import NO_EVALUATION, make
 from stratified import LEDUC_12
 
-from mccfr.cluster.messages import COMMAND, RUN, WRITE, RankLocation
-from mccfr.cluster.rank_pool import cluster_pool_opener
+from mccfr.cluster.messages import COMMAND, RUN, WRITE, RankLocation, copy_machines
+from mccfr.cluster.rank_pool import cluster_pool_opener, restore_copies
 from mccfr.cluster.trainer import Trainer
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.reporter import Silent
@@ -35,7 +35,7 @@ class OneProcess:
 
     def __init__(self, run, game, machines, workers):
         self.locations = [RankLocation(rank // workers, "here", 0) for rank in range(machines * workers)]
-        self._trainers = [Trainer(run, game, rank) for rank in range(len(self.locations))]
+        self._trainers = [Trainer(run, game, *place) for place in enumerate(copy_machines(self.locations))]
         self.sent_bytes = self.received_bytes = 0
         self._answers = {}
 
@@ -60,10 +60,12 @@ class OneProcess:
             found += trainer.write()
         return found
 
-    def read(self, order):
+    def obey(self, order):
+        found = []
         for trainer in self._trainers:
             self._tell(trainer, order)
-            trainer.read()
+            found += trainer.obey()
+        return found
 
     def _tell(self, trainer, order):
         trainer.order.cells[:] = order.cells
@@ -76,4 +78,5 @@ class OneProcess:
 def train_alone(run, game, machines, reporter):
     """Train and export a run on machines simulated in this process."""
     engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
+    restore_copies(run, game, engine, reporter)
     train_and_export(run, game, reporter, pools=cluster_pool_opener(engine))

@@ -16,9 +16,9 @@ from typing import Any
 from mccfr.cluster.assignment import assign_strata
 from mccfr.cluster.capacity import check_cluster, memory_of_machines, ranks_problem
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
-from mccfr.cluster.messages import RankLocation
+from mccfr.cluster.messages import RankLocation, copy_machines
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
-from mccfr.cluster.rank_pool import cluster_pool_opener
+from mccfr.cluster.rank_pool import cluster_pool_opener, restore_copies
 from mccfr.cluster.trainer import Trainer, new_order
 from mccfr.common.signals import take
 from mccfr.config.plugins import grant, permissions
@@ -84,7 +84,8 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
     except BaseException:
         _send_to_all(world, {"go": False})
         raise
-    _send_to_all(world, {"go": True})
+    for rank, machine in enumerate(copy_machines(ranks)):
+        world.send_text(1 + rank, {"go": True, "keeps_for": machine})
     game = world.share_buckets(game, run.algorithm)
     answers = [world.receive_text(rank) for rank in range(1, world.size)]
     order = new_order(run, game)
@@ -93,6 +94,7 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
     _send_to_all(world, {"go": not refusals})
     _refuse(refusals)
     try:
+        restore_copies(run, game, engine, reporter)
         return train_and_export(run, game, reporter, force=force, pools=cluster_pool_opener(engine))
     except AbandonedError:
         raise
@@ -192,7 +194,7 @@ def _train_strata(world: World, run: Run | None) -> None:
     game, trainer = run.build_game(), None
     game = world.share_buckets(game, run.algorithm)
     try:
-        trainer = Trainer(run, game, world.rank - 1)
+        trainer = Trainer(run, game, world.rank - 1, order["keeps_for"])
         world.send_text(0, {"host": host_name()})
     except (MemoryError, ValueError, OSError) as error:
         world.send_text(0, _problem(error))

@@ -4,7 +4,7 @@ An order contains everything that determines a rank's work except the rows of it
 and the first street at the barrier. A rank therefore keeps nothing else from earlier intervals.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from mccfr.runs.session import control
 
-RUN, WRITE, READ, QUIT = range(1, 5)
-"""Commands: train an interval; write the rows of all strata as versions; read the rows of moved strata; end."""
+RUN, WRITE, READ, COPY, RESTORE, QUIT = range(1, 7)
+"""Commands: train an interval; write the rows of all strata as versions; read the rows of moved strata; copy a
+checkpoint to each machine's own directory; restore damaged files from there; end.
+"""
 COMMAND, EPOCH, NODES, SCALE, CHECKPOINT = range(5)
 ANSWERED, OVERFLOW, BUSY_NANOSECONDS, TRAINED_NODES = range(4)
 _HEAD = 5
@@ -36,25 +38,33 @@ class RankLocation(NamedTuple):
     memory_bytes: float = inf
 
 
+def copy_machines(locations: Sequence[RankLocation]) -> list[int | None]:
+    """Return the machine whose second copies each rank keeps; None except for a machine's first rank."""
+    machines = [location.machine for location in locations]
+    return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
+
+
 class Order:
     """An order from the coordinator to all ranks. N strata, C cells of the first street.
 
     cells     the whole message, int64
     head      [5] COMMAND; EPOCH, unique for each order; NODES and SCALE of the interval (SCALE as float64 bits);
-              CHECKPOINT, which holds the rows of strata without a version (0: rows of zeros)
+              CHECKPOINT. The last is the checkpoint to copy, or the one that holds the rows of strata without a version
+              (0: rows of zeros). For RESTORE it is the machine that restores
     owner     [N] rank of each stratum
     moved     [N] 1 if that rank must read the stratum's rows
+    copy_at   [N] machine that keeps the second copy of each stratum's rows
     versions  [N, 5] versions of the rows, as cells for `version_of`
     rows      [N, columns] states and quotas, with the columns of `mccfr.runs.session.control`
     first     [C] float64 totals of the first street, table by table
     """
 
     def __init__(self, strata: int, first_cells: int) -> None:
-        lengths = [0, _HEAD, strata, strata, strata * VERSION_CELLS, strata * control.COLUMNS, first_cells]
+        lengths = [0, _HEAD, strata, strata, strata, strata * VERSION_CELLS, strata * control.COLUMNS, first_cells]
         ends = np.cumsum(lengths).tolist()
         self.cells = np.zeros(ends[-1], np.int64)
         parts = (self.cells[begin:end] for begin, end in pairwise(ends))
-        self.head, self.owner, self.moved, versions, rows, first = parts
+        self.head, self.owner, self.moved, self.copy_at, versions, rows, first = parts
         self.versions = versions.reshape(strata, VERSION_CELLS)
         self.rows = rows.reshape(strata, control.COLUMNS)
         self.first = first.view(np.float64)

@@ -28,6 +28,7 @@ from storage.damage import DamagedError, UnreadableError
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
 _TEXT_BYTES = 1 << 14
 _SHARED = re.compile(r"(/dev/shm/mpich_shm_\w+)$", re.MULTILINE)  # removed files end in "(deleted)"
+_MOST_NAMES = 200  # restored names that fit in a text message
 _ORDER, _ANSWER, _VERSIONS, _TEXT = range(4)  # tags
 
 
@@ -179,9 +180,14 @@ class MpiEngine:
         _raise_first(answers)
         return versions
 
-    def read(self, order: Order) -> None:
-        """Make all ranks read the rows of strata moved to them; raises as `Trainer.read`."""
-        _raise_first(self._reports_on(order))
+    def obey(self, order: Order) -> list[str]:
+        """Make all ranks carry out an order about files; return the names of restored files.
+
+        Raises as `Trainer.obey`.
+        """
+        answers = self._reports_on(order)
+        _raise_first(answers)
+        return [name for answer in answers for name in answer["restored"]]
 
     def _reports_on(self, order: Order) -> list[dict[str, Any]]:
         """Send an order about files; return the report of each rank."""
@@ -220,12 +226,12 @@ def serve(world: World, trainer: Trainer) -> None:
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
     """Carry out an order about files, and report the result to the coordinator."""
-    versions, report = np.zeros_like(trainer.order.versions), dict[str, Any]()
+    versions, report = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
         if command == WRITE:
             versions = trainer.write()
         else:
-            trainer.read()
+            report["restored"] = trainer.obey()[:_MOST_NAMES]
     except OSError as error:
         report = {"host": host_name(), "problem": _one_line(error), "errno": error.errno, "file": error.filename}
         if isinstance(error, UnreadableError):

@@ -21,7 +21,8 @@ from mccfr.cluster.messages import RankAnswer, version_cells, version_of
 from mccfr.cluster.mpi import MpiEngine
 from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
 from mccfr.games.game import Game
-from mccfr.runs.directory.run import LIVE, Run
+from mccfr.runs.directory.run import CHECKPOINTS, LIVE, Run, lock
+from mccfr.runs.reporter import Reporter
 from mccfr.runs.session import control
 from mccfr.runs.session.pools import PoolOpener
 from mccfr.runs.session.stalled_workers import SILENT_SECONDS, StalledWorker
@@ -31,7 +32,7 @@ from mccfr.runs.session.worker import map_tables
 from mccfr.solvers.solver import WorkerState
 from storage import durable
 from storage.block_tables import BLOCKS
-from storage.checkpoint import Checkpoint
+from storage.checkpoint import Checkpoint, list_checkpoints
 from storage.cleanup import closed_after
 from storage.live_tables import LiveTables, create_live
 
@@ -167,9 +168,18 @@ class ClusterPool(IntervalPool):
         return {}
 
     def settle(self) -> None:
-        """Remove versions that no checkpoint names, after a commit; strata may move between ranks from now on."""
+        """Remove versions that no checkpoint names, and make the ranks copy the checkpoint; after a commit.
+
+        Strata may be moved between ranks from now on.
+        """
         self._store.settle()
         self._saved = True
+        if self._run.config.cluster.directory is not None:
+            machines = np.array([place.machine for place in self._engine.locations])
+            self._order.copy_at[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
+            self._order.head[messages.CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
+            self._prepare_order(messages.COPY)
+            self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
         """Move strata to faster ranks, if the newest checkpoint has their present rows."""
@@ -191,7 +201,7 @@ class ClusterPool(IntervalPool):
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
         self._prepare_order(messages.READ)
-        self._engine.read(self._order)
+        self._engine.obey(self._order)
 
     def _append_record(self) -> None:
         """Append a line on the ranks' work since the last pause to the run's `cluster.jsonl`."""
@@ -246,6 +256,22 @@ class ClusterPool(IntervalPool):
             self._take_answers()
             time.sleep(_NAP_SECONDS)
         self._engine.close()
+
+
+def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) -> None:
+    """Restore damaged or missing files of a run from copies on other machines, before a session begins.
+
+    Raises `OSError` if a disk is full, and as `mccfr.runs.directory.run.lock`.
+    """
+    if run.config.cluster.directory is None:
+        return
+    order = new_order(run, game)
+    order.head[messages.COMMAND] = messages.RESTORE
+    with lock(run):
+        for machine in range(1 + max(location.machine for location in engine.locations)):
+            order.head[messages.CHECKPOINT] = machine
+            for name in engine.obey(order):
+                reporter.message(f"{name} was damaged or missing: restored from its copy on machine {machine}")
 
 
 def cluster_pool_opener(engine: MpiEngine) -> PoolOpener:

@@ -8,6 +8,7 @@ strata, and reads the strata that it takes over.
 """
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from mccfr.solvers.strata_training import (
 from mccfr.tables.table_layout import private_tables
 from storage.block_tables import BlockStore, Partition
 from storage.mapping import give_back, map_reserved
+from storage.mirror import copy_checkpoint, restore
 from storage.table_formats import NotFiniteError
 
 
@@ -61,8 +63,11 @@ class Trainer:
     tables         of all streets; the first street is a copy
     """
 
-    def __init__(self, run: Run, game: Game, rank: int) -> None:
-        """Create the rank's tables and compile its kernels."""
+    def __init__(self, run: Run, game: Game, rank: int, keeps_for: int | None = None) -> None:
+        """Create the rank's tables and compile its kernels.
+
+        keeps_for  machine whose second copies this rank keeps; None: it keeps none
+        """
         algorithm = run.algorithm
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
         shapes = first_street_shapes(run, game)
@@ -74,6 +79,7 @@ class Trainer:
         self._worker = StratumWorker(game, algorithm, totals, self.tables, self.answer.changes)
         self._worker.solver.warm_up()
         self._held: set[int] = set()  # strata whose rows are in memory
+        self._machine = keeps_for
 
     def train(self) -> None:
         """Train the strata of this rank for the order's interval, and fill in the answer."""
@@ -128,6 +134,26 @@ class Trainer:
                 for name, rows in cells.items():
                     checkpoint.read_rows(name, store.partition.first[name][stratum], rows)
             self._held.add(stratum)
+
+    def obey(self) -> list[str]:
+        """Carry out an order about files other than `write`; return the restored names. Raises `OSError`."""
+        command, kept = int(self.order.head[messages.COMMAND]), self._copies_directory()
+        if command == messages.READ:
+            self.read()
+        elif kept is not None and command == messages.COPY:
+            own = set(np.flatnonzero(self.order.copy_at == self._machine).tolist())
+            copy_checkpoint(self._run.directory, kept, int(self.order.head[messages.CHECKPOINT]), own)
+        elif kept is not None and command == messages.RESTORE and self.order.head[messages.CHECKPOINT] == self._machine:
+            return restore(self._run.directory, kept)
+        return []
+
+    def _copies_directory(self) -> Path | None:
+        """Return the directory of the second copies that this rank keeps; None if it keeps none."""
+        directory = self._run.config.cluster.directory
+        if directory is None or self._machine is None:
+            return None
+        name = self._run.run_id  # runs of one configuration have separate copies
+        return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _cells(self, parts: Partition, stratum: int) -> dict[str, npt.NDArray[Any]]:
         """Return {name: rows of a stratum} of every later-street table that has any, as views."""

@@ -163,6 +163,8 @@ class ClusterConfig(Table, frozen=True):
 
     machines: Sequence[int] = (1, 1024)  # least and most machines that a session begins with
     network: str = "lo"  # network interface between machines; lo: this machine alone, without listening
+    # Directory on each machine's own disk for a copy of another machine's data; "{machine}" becomes its number.
+    directory: str | None = None
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""

@@ -3,13 +3,15 @@
 import errno
 import shutil
 
+import crash_states
 import numpy as np
 import pytest
 from refusals import refusals, refused
 
-from storage import block_tables, checkpoint, checkpoint_writer
+from storage import block_tables, checkpoint, checkpoint_writer, durable, mirror
 from storage.block_tables import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
+from storage.set_aside import note_damage
 
 SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
 PARTITION = Partition((SPEC,), {SPEC.name: [0, 2, 4]})
@@ -115,6 +117,65 @@ def test_where_a_checkpoint_cannot_be_read_nothing_goes(store, monkeypatch, erro
     assert problems(store.root) == [] and len(versions(store)) == 4
     block_tables.drop_unnamed(store.root)
     assert problems(store.root) == [] and len(versions(store)) == 2
+
+
+def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
+    """A damaged checkpoint's note lists the versions that exist beside it, its copy those that are lost too."""
+    place, first = tmp_path / "copies", store.root / "checkpoints/000001"
+    for number in (1, 2):
+        write(store, number)
+        commit(store, number)
+        store.settle()
+        mirror.copy_checkpoint(store.root, place, number, {0, 1})
+    for name in block_tables.versions_of_checkpoint(checkpoint.open_checkpoint(first)):
+        shutil.rmtree(store.root / name)
+    (first / "manifest.json").write_text("")
+    note_damage(store.root, 1, ["an empty manifest"])
+    write(store, 3)
+    commit(store, 3)
+    mirror.copy_checkpoint(store.root, place, 3, {0, 1})
+    shutil.rmtree(store.root / "blocks")
+    assert mirror.restore(store.root, place)
+    assert checkpoint.list_checkpoints(store.root / "checkpoints") == [1, 2, 3] and problems(store.root) == []
+
+
+@pytest.fixture
+def copied(store, tmp_path):
+    """The place where a checkpoint of the store and its versions lie once more."""
+    write(store, 1)
+    commit(store, 1)
+    mirror.copy_checkpoint(store.root, tmp_path / "copies", 1, {0, 1})
+    return tmp_path / "copies"
+
+
+def test_a_copy_is_on_the_disk_before_it_has_its_name(store, tmp_path):
+    write(store, 1)
+    commit(store, 1)
+    place = tmp_path / "copies"
+    with durable.recording() as operations:
+        mirror.copy_checkpoint(store.root, place, 1, {0, 1})
+    assert crash_states.unsynced(operations, set(store.root.rglob("*"))) == []
+    renamed = [str(operation.target.relative_to(place)) for operation in operations if operation.kind == "rename"]
+    assert renamed == ["blocks/0000/000001", "blocks/0001/000001", "checkpoints/000001"], "what names others is last"
+
+
+def test_a_damaged_file_is_not_copied(store, copied):
+    write(store, 2)
+    commit(store, 2)
+    cells = next((store.root / "blocks/0001/000002").rglob("c/*/*"))
+    cells.write_bytes(bytes(cells.stat().st_size))
+    refused("is not what the manifest states", mirror.copy_checkpoint, store.root, copied, 2, {0, 1}, error=OSError)
+    assert checkpoint.list_checkpoints(copied / "checkpoints") == [1]
+    assert checkpoint.list_checkpoints(copied / "blocks/0001") == [1]
+
+
+def test_a_damaged_copy_is_not_put_back(store, copied):
+    for root in (store.root, copied):
+        (root / "blocks/0000/000001/state.json").write_text("{}")
+    (store.root / "blocks/0001/000001/state.json").unlink()
+    assert mirror.restore(store.root, copied) == ["blocks/0001/000001"]
+    assert checkpoint.verify(store.root / "blocks/0001/000001") == []
+    assert checkpoint.verify(store.root / "blocks/0000/000001") != []
 
 
 def test_another_version_than_a_checkpoint_names_is_not_read(store):

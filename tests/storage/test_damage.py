@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from storage import block_tables, checkpoint, checkpoint_writer, set_aside
+from storage import block_tables, checkpoint, checkpoint_writer, mirror, set_aside
 from storage.block_tables import BlockStore, Partition
 from storage.damage import DamagedError, UnreadableError
 from storage.schema import ArraySpec
@@ -147,3 +147,15 @@ def test_what_is_put_aside_keeps_its_blocks(store):
     found = block_tables.open_with_blocks(store.root / "checkpoints/000009")
     assert block_tables.block_problems(found, {}) == []
     assert set_aside.set_aside(store.root, 3, "again").name == "000003"
+
+
+def test_a_copy_that_cannot_be_read_is_not_written_anew(tmp_path, unreadable):
+    (tmp_path / "run").mkdir()
+    for number in (1, 2):
+        commit(tmp_path / "run/checkpoints", number)
+        mirror.copy_checkpoint(tmp_path / "run", tmp_path / "copy", number, set())
+    unreadable("copy/checkpoints/000002/manifest.json", errno.EIO)
+    refused("copy.*Input/output", mirror.copy_checkpoint, tmp_path / "run", tmp_path / "copy", 2, set(), error=OSError)
+    shutil.rmtree(tmp_path / "run/checkpoints/000002")
+    refused("copy.*Input/output", mirror.restore, tmp_path / "run", tmp_path / "copy", error=OSError)
+    assert checkpoint.list_checkpoints(tmp_path / "copy/checkpoints") == [1, 2]

@@ -11,12 +11,15 @@ Shows:
   test_planted_errors_change_the_digest_and_late_answers_do_not)
 * After damage the checkpoint before is used
   (test_damaged_rows_are_found_and_the_run_goes_on_from_before)
+* A damaged block is restored from its second copy
+  (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone)
 """
 
 import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 from itertools import combinations
 
@@ -24,10 +27,10 @@ import msgspec
 import numpy as np
 import pytest
 from commands import answer, call, refusal
-from machines import LEDUC, SOLVER, OneProcess, on_machines, stratified_run
+from machines import LEDUC, SOLVER, OneProcess, on_machines, stratified_run, train_alone
 from manifests import flip
 from refusals import refusals, refused
-from sessions import Listener, assert_same, content, go, make, trained
+from sessions import Listener, assert_same, content, go, make, newest, trained
 from stratified import LEDUC_12
 
 from mccfr.api.evaluating import evaluate_target
@@ -97,6 +100,45 @@ def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole)
     on_machines(run, 2, listener, iterations=4_000)
     assert any("damaged checkpoint passed over" in text for text in listener.told)
     assert_same(run, whole)
+
+
+def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
+    places = {"directory": str(tmp_path / "disk{machine}")}
+    run = stratified_run(tmp_path / "run")
+    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+    train_alone_for(run, 1_000)
+    first = {path.name for path in (tmp_path / "disk1").glob("*/blocks/*")}
+    assert len(first) == 2 and first.isdisjoint(path.name for path in (tmp_path / "disk0").glob("*/blocks/*"))
+    saved, damaged = newest(run), damage(run)
+    shutil.rmtree(run.path("checkpoints"))
+    listener = train_alone_for(run, 2_000)
+    restored = [text for text in listener.told if "restored from its copy on machine" in text]
+    assert any(damaged in text for text in restored) and any(f"{saved:06d} was" in text for text in restored)
+    assert not any("passed over" in text for text in listener.told) and not problems_of(run.directory)
+    kept = {path.name for path in run.path("checkpoints").iterdir()}
+    for machine in range(2):
+        assert {path.name for path in (tmp_path / f"disk{machine}").glob("*/checkpoints/*")} == kept
+    (copy,) = tmp_path.glob(f"disk*/*/{damage(run)}")
+    flip_a_bit(copy)
+    assert any("damaged checkpoint passed over" in text for text in train_alone_for(run, 4_000).told)
+    assert_same(run, whole)
+
+
+def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
+    (tmp_path / "file").write_text("no directory")
+    run = stratified_run(tmp_path / "run")
+    places = {"directory": str(tmp_path / "file" / "{machine}")}
+    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+    told = "".join(train_alone_for(run, 20).told)
+    assert "checkpoint 1 is complete, but the step after it failed" in told and "Not a directory" in told
+    assert newest(run) == 1
+
+
+def train_alone_for(run, iterations):
+    """A session on two machines."""
+    run, listener = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations)), Listener()
+    train_alone(run, run.build_game(), 2, listener)
+    return listener
 
 
 def damage(run):

@@ -190,7 +190,7 @@ class ASession:
 
 
 class Machines:
-    """Two machines of this process that continue and save: rows and a checkpoint."""
+    """Two machines of this process that continue and save: rows, second copies, and a checkpoint."""
 
     def before(self, folder):
         stratified_run(folder / "run")
@@ -201,7 +201,9 @@ class Machines:
 
     def trained(self, folder, iterations):
         run = open_run(folder / "run")
-        run = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations))
+        places = {"directory": str(folder / "disk{machine}")}
+        cluster = msgspec.structs.replace(run.config.cluster, **places)
+        run = with_settings(run, cluster=cluster, run=msgspec.structs.replace(run.config.run, iterations=iterations))
         train_alone(run, run.build_game(), 2, Silent())
 
     def check(self, folder, done):
@@ -209,7 +211,7 @@ class Machines:
         assert problems_of(run.directory) == []
         reached = find_checkpoint(run, None).state["iterations"]
         assert reached >= (40 if done else 20)
-        assert alone(folder, "run")
+        assert alone(folder, "run", "disk0", "disk1")
 
 
 class AnAbstraction:

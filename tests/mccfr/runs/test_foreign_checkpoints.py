@@ -11,16 +11,19 @@ Shows:
 
 import shutil
 
+import msgspec
 import pytest
 from commands import call
+from machines import stratified_run, train_alone
 from manifests import forge
 from refusals import refused
 from sessions import go, in_form
 
 from mccfr.experiments.experiment_runs import trained_seconds
-from mccfr.runs.directory.run import open_run
+from mccfr.runs.directory.run import open_run, with_settings
 from mccfr.runs.directory.run_status import run_list
 from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint
 from storage.checkpoint import newest_valid, open_checkpoint
@@ -105,3 +108,12 @@ def test_a_block_of_another_run_is_named_and_refused(runs, tmp_path):
     assert len(problems) == 1 and "it belongs to another run: blocks_of is" in problems[0]
     found = find_checkpoint(changed, 2)
     refused("it belongs to another run", lambda: [found.read(spec.name) for spec in found.specs], error=OSError)
+
+
+def test_second_copies_of_two_equal_runs_lie_apart(tmp_path):
+    for name in ("one", "two"):
+        run = stratified_run(tmp_path / name, iterations=20)
+        cluster = msgspec.structs.replace(run.config.cluster, directory=str(tmp_path / "disk{machine}"))
+        run = with_settings(run, cluster=cluster)
+        train_alone(run, run.build_game(), 2, Silent())
+    assert [len(list((tmp_path / f"disk{machine}").iterdir())) for machine in (0, 1)] == [2, 2]
