@@ -22,15 +22,18 @@ import numpy.typing as npt
 
 from mccfr.cards.base import Cards
 from mccfr.evaluation.board_game import board_game, card_game
+from mccfr.evaluation.preflop_best_response import FirstStreet
+from mccfr.evaluation.resolved_best_response import ResolvedBoards
 from mccfr.evaluation.samples import Effort, LowerBound, run_samples
 from mccfr.evaluation.stratified_boards import BoardSamples, BoardStrata, stratified95
 from mccfr.games.game import Game
+from mccfr.play.resolving.resolving_table import Settings
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
 
-_LEAST, _READY = 5, 8
-_DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8}
+_LEAST, _LEAST_SPLIT = 5, 8
+_DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8, 0: 8}
 """Default number of boards of full-deck hold'em by board cards: some minutes for a small tree."""
 
 
@@ -40,18 +43,21 @@ def sampled_best_response(
     boards: int | None = None,
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
+    resolve: Settings | None = None,
 ) -> LowerBound:
     """Return the chips that a best response from a street on wins from a strategy.
 
     street   from which the responder knows its cards; before it, it plays the strategy
     boards   number of boards, at most all listed ones; None: all listed ones or a default
+    resolve  re-solving settings of the strategy, for full-deck no-limit hold'em from the same street on, river or
+             turn (`mccfr.evaluation.resolved_best_response`)
 
-    Raises `ValueError` for a game without cards beside its tree, and too few boards for an interval; also raises as
-    `run_samples`.
+    Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, or re-solving from
+    another street; also raises as `run_samples`.
     """
     if not side.game.cards.dealt:
         raise ValueError(f"{side.game.name} deals no cards outside of its tree: use the method exact")
-    samples = BestResponseSamples(side, street, seed)
+    samples = BestResponseSamples(side, street, seed, resolve)
     if boards is None:
         boards = samples.most or _DEFAULT_BOARDS[side.game.cards.cards_on(street)]
     return samples.bound(run_samples(samples, boards, effort))
@@ -60,25 +66,39 @@ def sampled_best_response(
 class BestResponseSamples(BoardSamples):
     """Boards of one street, with the responder's chips on each.
 
-    A sample is (chips as player 0, chips as player 1, the board's weight). If all boards are requested, they are one
-    sample.
+    A sample is (chips as player 0, chips as player 1, the board's weight). With re-solving, two reductions by seat
+    follow; the first two numbers include them. If the responder decides before the board, a sample is that of
+    `FirstStreet`. If all boards are requested, they are one sample.
+
+    first  the responder's decisions before the board; None: it decides on the board
     """
 
-    fields, ready = 3, _READY
-
-    def __init__(self, side: Profile, street: int, seed: int = 0) -> None:
+    def __init__(self, side: Profile, street: int, seed: int = 0, resolve: Settings | None = None) -> None:
         """Take the policy and the street of the responder's first decision."""
+        boards_on, listed, before_board = _sampled(side.game, street)
+        super().__init__(side, boards_on, listed, seed)
+        self._from, self._all = street, False
+        self.first = FirstStreet(side.game) if before_board else None
+        self._resolved = None if resolve is None else ResolvedBoards(side, resolve, seed)
+        if self._resolved is not None and street != self._resolved.street:
+            raise ValueError(
+                f"resolve = {self._resolved.settings.street}: the responder's first street must be the same one; give "
+                f"--from {self._resolved.settings.street}"
+            )
+        self.fields = self._drawn_fields = self.first.fields if self.first else 3 + 2 * (resolve is not None)
         self.least = least_boards(side.game, street)
-        super().__init__(side, street, _listed_boards(side.game.cards, street), seed)
-        self._all = False
+        self.ready = _LEAST_SPLIT
 
     def draw(self, count: int) -> int:
         """Draw the boards of `count` samples, or take all listed ones as one sample."""
-        self.identity_fields = {"method": "sampled-br", "street": self.street, "boards": count, "seed": self.seed}
+        self.identity_fields = {"method": "sampled-br", "street": self._from, "boards": count, "seed": self.seed}
+        if self._resolved is not None:
+            self.identity_fields["resolve"] = repr(self._resolved.settings)
         self._all, self._count = count == self.most, count
         if self._all:
-            self.strata = BoardStrata.of(1, 1, 1)
+            self.fields, self.strata = 3, BoardStrata.of(1, 1, 1)
             return 1
+        self.fields = self._drawn_fields
         return super().draw(count)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
@@ -89,33 +109,51 @@ class BestResponseSamples(BoardSamples):
             if self._all
             else board_game(game, strategy, self.street, self.boards[sample])
         )
+        if self.first is not None and not self._all:
+            return self.first.sample_of_board(public, tables)
         walk = Walk(public, tables)
-        won = [walk.values(player, self.street)[RESPOND] for player in range(2)]
-        return np.array([*won, public.joint_weight])
+        won = [walk.values(player, self._from)[RESPOND] for player in range(2)]
+        if self._resolved is None or self._all:
+            return np.array([*won, public.joint_weight])
+        less = self._resolved.gained(sample, self.boards[sample])
+        return np.array([*(np.array(won) - less), public.joint_weight, *less])
 
     def bound(self, samples: npt.NDArray[np.float64]) -> LowerBound:
         """Return the bound from all samples [n, fields]."""
         offset = self.game.offset_chips
+        if self.first is not None and not self._all:
+            fitted = self.first.sampled(samples, self.strata)
+            best = (fitted.best[0] + offset, fitted.best[1] - offset)
+            return LowerBound(*fitted.lower, best, self._count)
         weight, strata = samples[:, 2], self.strata
         value, interval = stratified95(samples[:, :2].sum(axis=1) / 2, weight, strata)
         first, second = (stratified95(samples[:, player], weight, strata)[0] for player in range(2))
-        return LowerBound(value, interval, (first + offset, second - offset), self._count, self._all)
+        gain = None if self._resolved is None else stratified95(samples[:, 3:].sum(axis=1) / 2, weight, strata)
+        return LowerBound(value, interval, (first + offset, second - offset), self._count, self._all, gain)
+
+
+def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
+    """Return the street whose boards are sampled, their listed number, and a first-street flag.
+
+    With the flag the responder decides before the board is dealt. A street without a board has nothing to sample, so
+    boards of the next street are sampled instead.
+    """
+    cards = game.cards
+    if cards.cards_on(street) or _boards(cards, street) != 1 or street + 1 == cards.streets:
+        return street, _boards(cards, street), False
+    listed = _boards(cards, street + 1)
+    return (street + 1, listed, True) if street == 0 and listed != 1 else (street, 1, False)
 
 
 def least_boards(game: Game, street: int) -> int:
-    """Return the least number of boards of a best response from a street on; all listed ones if fewer.
-
-    Raises `ValueError` for a street of the whole deck that has no board.
-    """
-    listed = _listed_boards(game.cards, street)
-    if listed is None and not game.cards.cards_on(street):
-        raise ValueError(
-            f"{game.name} has no board on street {game.street_name(street)}: respond from a later street (--from), or "
-            "use --method exact --flops N"
-        )
-    return _LEAST if listed is None else min(_LEAST, listed)
+    """Return the least number of boards of a best response from a street on; all listed ones if fewer."""
+    _, listed, split = _sampled(game, street)
+    least = _LEAST_SPLIT if split else _LEAST
+    return least if listed is None else min(least, listed)
 
 
-def _listed_boards(cards: Cards, street: int) -> int | None:
+def _boards(cards: Cards, street: int) -> int | None:
     """Return the number of boards of a street; None if they are not listed."""
-    return None if cards.boards is None else len(cards.listed().board_cards[street])
+    if cards.boards is not None:
+        return len(cards.listed().board_cards[street])
+    return None if cards.cards_on(street) else 1

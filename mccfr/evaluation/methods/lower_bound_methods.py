@@ -48,10 +48,10 @@ class LowerBoundMethod(OverDeals):
         return self.name
 
 
-def lower_bound(game: "Game", bound: "LowerBound") -> dict[str, Any]:
-    """Return the record's fields for a bound."""
+def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
+    """Return the record's fields for a bound; `resolve` as given to the method."""
     chips, interval = bound.value_chips, bound.ci95_chips
-    return {
+    record: dict[str, Any] = {
         "value_chips": chips,
         "ci95_chips": list(interval),
         "exploitability_chips": chips,
@@ -60,6 +60,10 @@ def lower_bound(game: "Game", bound: "LowerBound") -> dict[str, Any]:
         "best_response_chips": list(bound.best_response_chips),
         "units": bound.samples,
     }
+    if bound.gain_chips is not None:
+        gain, ends = bound.gain_chips
+        record |= {"gain_chips": gain, "gain_ci95_chips": list(ends), "resolve": resolve}
+    return record
 
 
 def lower_bound_text(record: Record, took: str, responder: str) -> str:
@@ -70,6 +74,15 @@ def lower_bound_text(record: Record, took: str, responder: str) -> str:
     if value < 0:
         return f"no bound on exploitability: {responder} wins {value:.5g} {unit}{error}{took})"
     return f"exploitability at least {value:.5g} {unit}: what {responder} wins{error}{took})"
+
+
+def resolving_text(record: Record) -> str:
+    """Return the gain of re-solving as text to append to a line; "" without re-solving."""
+    if record.get("resolve") is None:
+        return ""
+    low, high = record["gain_ci95_chips"]
+    gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
+    return f"; solving again from the {record['resolve']} on gains {gain}"
 
 
 # --- lbr ---
@@ -123,11 +136,8 @@ class LocalBestResponseMethod(LowerBoundMethod):
         bound = local_best_response(
             side, options.setting, options.hands, options.seed, options.effort, resolve=settings
         )
-        record = {**lower_bound(side.game, bound), "hands": None if bound.exact else bound.samples}
-        if bound.gain_chips is not None:
-            gain, ends = bound.gain_chips
-            record |= {"gain_chips": gain, "gain_ci95_chips": list(ends), "resolve": options.resolve}
-        return record
+        hands = None if bound.exact else bound.samples
+        return {**lower_bound(side.game, bound, options.resolve), "hands": hands}
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
@@ -135,11 +145,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
         each = "deals from both seats" if again is None else "boards, from both seats with all hands"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
         line = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
-        if again is None:
-            return line
-        low, high = record["gain_ci95_chips"]
-        gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
-        return f"{line}; solving again from the {again} on gains {gain}"
+        return line + resolving_text(record)
 
     def responder(self, record: Record) -> str:
         """Return "lbr" with its setting."""
@@ -154,6 +160,7 @@ class SampledBestResponseOptions(SampledOptions, frozen=True):
 
     from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
     boards: Annotated[int | None, BOARDS] = None
+    resolve: Annotated[str | None, RESOLVE] = None
 
 
 def _street_from(game: "Game", name: str | None) -> int:
@@ -183,16 +190,18 @@ class SampledBestResponseMethod(LowerBoundMethod):
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
         """Run the best response and return the record's fields."""
         from mccfr.evaluation.sampled_best_response import sampled_best_response
+        from mccfr.play.resolving.resolving_table import settings_of
 
+        settings = None if options.resolve is None else settings_of(options.resolve)
         street = _street_from(side.game, options.from_street)
-        bound = sampled_best_response(side, street, options.boards, options.seed, options.effort)
+        bound = sampled_best_response(side, street, options.boards, options.seed, options.effort, settings)
         boards = {"from": side.game.street_name(street), "boards": bound.samples}
-        return {**lower_bound(side.game, bound), **boards}
+        return {**lower_bound(side.game, bound, options.resolve), **boards}
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
         responder = f"a best response from street {record['from']} on"
-        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", responder)
+        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", responder) + resolving_text(record)
 
     def responder(self, record: Record) -> str:
         """Return "sampled-br" with its first street."""

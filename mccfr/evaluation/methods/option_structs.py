@@ -41,7 +41,7 @@ FROM = Option("sampled-br: first street of the best response; default: the last.
 FLOPS = Option("exact, whole hold'em: number of sampled flops, for an estimate; default: all 1,755.", least=8)
 SEED = Option("Seed of the samples; default: 0.", least=0)
 RESOLVE = Option(
-    "lbr, head-to-head: re-solve the policy's hands from this street on.",
+    "lbr, sampled-br, head-to-head: re-solve the policy's hands from this street on.",
     metavar="STREET[:METHOD[:ITERATIONS]]",
 )
 WORKERS = Option("Number of processes of a sampled evaluation.", least=1, most=1024)

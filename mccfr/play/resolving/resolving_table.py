@@ -335,6 +335,11 @@ class PublicState:
             tables = spot.tables(self._strategy)
         return spot.best_response(1 - self.position, self.ranges[self.position], tables)
 
+    def responses_after(self, action: str, board: Board) -> RootValues:
+        """Return `responses` on the next street's board, after an action that ends the street."""
+        before, ranges = self._next_street(self.actions.index(action), self.ranges_after(action), tuple(board))
+        return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
+
     def ranges_after(self, action: str) -> Floats:
         """Return [2, 1326] weights of both players' hands after one of `actions`."""
         ranges = self.ranges.copy()

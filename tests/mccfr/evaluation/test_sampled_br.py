@@ -78,6 +78,8 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
         if seed:
             continue
         samples = BestResponseSamples(Profile(game(name), strategy), street)
+        if samples.first is not None:
+            continue  # test_preflop_best_response
         played = board_by_board(samples)
         won = played[:, :2].sum(axis=0) / played[:, 2].sum() + [game(name).offset_chips, -game(name).offset_chips]
         assert won == pytest.approx(expected, abs=1e-9)

@@ -26,11 +26,13 @@ from strategies import tabulate
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.common.rng import EVALUATION, new_stream
 from mccfr.config.game_tables import Menu
+from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response import resolved_policy
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.lbr_evaluation import _ResolvedSamples
 from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, streets_that_look
+from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.games.betting import raise_bounds
 from mccfr.games.line_lookup import OVER
 from mccfr.games.subgame import nodes_below
@@ -294,13 +296,6 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     assert found[:2] == pytest.approx(found[2:], rel=1e-9, abs=1e-9) and found.all()
 
 
-@cache
-def small_side():
-    """A policy of one bet a street, and all of its rows in tables."""
-    played = policy(SMALL.menu)
-    return Profile(played.game, tabulate(played.game, played.row))
-
-
 def all_at_once(module, setting, monkeypatch):
     """Return [seats] chips of a hand among those played at once, and alone; all-ins by equity."""
     monkeypatch.setattr(module.OpponentRanges, "settled", module.OpponentRanges.won)
@@ -368,6 +363,97 @@ def test_lines_that_are_drawn_stand_for_all():
     assert drawn_lines(unweighted, stakes)[0].min() < 0.1
 
 
+@cache
+def small_side():
+    """A policy of one bet a street, and all of its rows in tables."""
+    played = policy(SMALL.menu)
+    return Profile(played.game, tabulate(played.game, played.row))
+
+
+def unsolved(module, drawn=2, **settings):
+    """A best response to a policy whose hands are carried into endgames and not solved."""
+    side, found = small_side(), replace(SMALL, **settings)
+    boards = module.ResolvedBoards(side, found, 0, drawn)
+    boards._resolver = Unsolved(Seat(Profile(side.game, side.strategy)), found)
+    return boards
+
+
+def taken_unsolved(module):
+    """Return the drop of a river best response's gain, by seat, without re-solving."""
+    return unsolved(module).gained(0, list(parse_cards(CARDS)))
+
+
+def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
+    """Ranges, the policy carried into endgames, and values of both; rounding is of millions of chips."""
+    assert taken_unsolved(resolved_best_response) == pytest.approx(0, abs=1e-3)
+    wrong = mutant(
+        resolved_best_response, ("(player, root.reach[1 - player], spot", "(player, root.reach[player], spot")
+    )
+    assert (np.abs(taken_unsolved(wrong)) > 1).all()
+
+
+def carried_on(self, before, ranges, state, board):
+    """In place of solving the next street: the solution in force."""
+    tables = [np.ascontiguousarray(table.T) for table in before.tables(self._strategy)]
+    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), ranges, 0, state)
+
+
+def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):
+    monkeypatch.setattr(PublicState, "_resolve_street", carried_on)
+    boards = unsolved(resolved_best_response, 1, street="turn", turn_menu=SMALL.menu)
+    assert boards.gained(0, list(parse_cards(CARDS[:8]))) == pytest.approx(0, abs=1e-3)
+
+
+class Worthless(PublicState):
+    """A re-solved river on which the opponent wins nothing."""
+
+    def __init__(self, *_):
+        pass
+
+    def responses(self):
+        return SimpleNamespace(value=0.0)
+
+
+def taken_from_worthless_rivers(module):
+    """Return the opponent's loss on a turn without bets if rivers are worth 0, over the turn's value."""
+    boards = unsolved(module, street="turn", turn_menu=Menu(first=("1p",), later=("1p",), max_bets=0))
+    board = list(parse_cards(CARDS[:8]))
+    root = boards._reached(boards._game.cards.after(boards.street, board))[0]
+    solved = boards._resolver.begin(0, *boards._line(root.node, board), tuple(board))
+    less = boards._less_later(solved, root.reach[1], board, np.random.default_rng(0))
+    return less / float(root.reach[1] @ solved.responses().value)
+
+
+def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
+    """Use a turn without bets, where all chips are won on rivers."""
+    monkeypatch.setattr(PublicState, "_resolve_street", Worthless)
+    monkeypatch.setattr(resolved_best_response, "RIVERS", 100_000)
+    assert taken_from_worthless_rivers(resolved_best_response) == pytest.approx(1, rel=1e-3)
+    wrong = mutant(
+        resolved_best_response, ("1 / (len(cards) - 4)", "1 / len(cards)"), ("RIVERS = 4", "RIVERS = 100_000")
+    )
+    assert taken_from_worthless_rivers(wrong) == pytest.approx(44 / 48, rel=1e-3)
+
+
+class Drawn(resolved_best_response.ResolvedBoards):
+    """Four decisions, of known shares, at which known chips are taken less."""
+
+    def __init__(self):
+        self._seed, self._count, self.street = 0, 2, 3
+        self._game = SimpleNamespace(cards=SimpleNamespace(after=lambda *_: None))
+
+    def _reached(self, known):
+        return [resolved_best_response.Root(node, None, share) for node, share in enumerate((5.0, 1.0, 2.0, 3.0))]
+
+    def _less(self, root, player, board, random):
+        return (7.0, -2.0, 4.0, 1.0)[root.node] * (1 + player)
+
+
+def test_decisions_that_are_drawn_stand_for_all():
+    found = np.mean([Drawn().gained(unit, []) for unit in range(2_000)], axis=0)
+    assert found == pytest.approx([10, 20], rel=0.05)
+
+
 def test_settings_are_read():
     assert settings_of("river") == Settings()
     assert settings_of("flop") == Settings("flop")
@@ -380,6 +466,10 @@ def test_settings_are_read():
         ("river::0", "no number of iterations"),
     ):
         refused(says, settings_of, text)
+    with pytest.raises(ValueError, match="is not allowed for sampled-br, which supports turn and river"):
+        resolved_best_response.ResolvedBoards(Profile(policy().game, None), Settings("flop"), 0)
+    for street in (0, 2):
+        refused("--from river", sampled_best_response, Profile(policy().game, None), street, resolve=SMALL)
     flop = on_the_flop().state
     refused("needs the whole game's buckets", endgame, Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
     refused("always-call is a program", open_player, "always-call --resolve river")
