@@ -108,6 +108,8 @@ def match(
     Raises `ValueError` for an unknown name, different games, programs only, or too few hands.
     """
     others = b if isinstance(b, Sequence) and not isinstance(b, str) else [b]
+    if not others:
+        raise ValueError("b = []: give at least one other player")
     manner = PlayManner(against_purify, against_threshold)
     players = [_player(a, PlayManner(purify, threshold)), *(_player(other, manner) for other in others)]
     file = None if log is None else Path(log)
