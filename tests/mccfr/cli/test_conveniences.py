@@ -88,10 +88,7 @@ def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
     code, out, _ = call(capsys, "query", runs / "one", "cb", "--hand", "Q", "--json")
     assert code == 0
     assert call(capsys, "export", runs / "one", tmp_path / "policy")[0] == 0
-    asked, exported = (
-        json.loads(out),
-        answer(capsys, "query", tmp_path / "policy", "cb", "--hand", "Q"),
-    )
+    asked, exported = (json.loads(out), answer(capsys, "query", tmp_path / "policy", "cb", "--hand", "Q"))
     for one, other in zip(asked["actions"], exported["actions"], strict=True):
         assert one["action"] == other["action"] and abs(one["probability"] - other["probability"]) < 1e-4
     assert "has no checkpoint 7: give one of 1" in refusal(capsys, "query", runs / "one", "", "--checkpoint", 7)

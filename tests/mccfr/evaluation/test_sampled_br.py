@@ -280,8 +280,5 @@ test_refusals = refusals(
     ("boards = 5: at least 6 are needed", lambda: measured("sampled-br", from_street="0", boards=5)),
     ("the method exact has no --from; what it takes: --flops", lambda: measured("exact", from_street="1")),
     ("the method exact has no --from", lambda: measured("exact", "kuhn", from_street="1")),
-    (
-        "leduc is evaluated at once, over all deals: leave out --flops, --seed",
-        lambda: measured("exact", flops=20),
-    ),
+    ("leduc is evaluated at once, over all deals: leave out --flops, --seed", lambda: measured("exact", flops=20)),
 )
