@@ -102,18 +102,18 @@ _ONE_ABSTRACTION = 4  # as many tables as it has
 
 @pytest.fixture(scope="module")
 def tables_read_once():
-    """Read and lay out bucket tables once in this process, for tests that only use them.
+    """Read, lay out and pack bucket tables once in this process, for tests that only use them.
 
-    Tables of one abstraction are cached, a gigabyte with four streets. Reading them is tested in test_bucketed.py.
+    Tables of one abstraction are cached, a gigabyte with four streets: take the second of `slot_abstractions`.
     """
-    read, laid_out = Abstraction._read, full_deck.bucket_tables
+    read, laid_out, packed = Abstraction._read, full_deck.bucket_tables, full_deck.WholeDeck.arrays
 
     def read_once(abstraction, street, name):
         key = abstraction.path, street, name
         if key not in _read:
             if len(_read) == _ONE_ABSTRACTION:
-                _read.clear()
-                _laid_out.clear()
+                for known in (_read, _laid_out, _packed):
+                    known.clear()
             _read[key] = read(abstraction, street, name)
             _read[key].flags.writeable = False
         return _read[key]
@@ -127,7 +127,16 @@ def tables_read_once():
             _laid_out[key] = laid_out(streets, board_cards)
         return _laid_out[key]
 
+    def packed_once(deck, narrow):
+        key = tuple(map(id, deck.load()))
+        if deck.histories is not None or not {id(table) for table in _read.values()}.issuperset(key):
+            return packed(deck, narrow)
+        if key not in _packed:
+            _packed[key] = list(packed(deck, narrow))
+        return iter(_packed[key])
+
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(full_deck.WholeDeck, "arrays", packed_once)
         patched.setattr(Abstraction, "_read", read_once)
         patched.setattr(full_deck, "bucket_tables", laid_out_once)
         yield
@@ -135,6 +144,7 @@ def tables_read_once():
 
 _read: dict = {}
 _laid_out: dict = {}
+_packed: dict = {}
 
 
 @pytest.fixture(scope="session")

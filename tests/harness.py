@@ -19,15 +19,7 @@ from mccfr.solvers.sampling.outcome.paths import new_paths
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.tables.table_layout import TableArrays, TableSet, make_layout, private_tables, table_name
-from mccfr.trees.compiled import (
-    CHANCE,
-    DECISION,
-    MAX_PACKED_ACTIONS,
-    NO_PARENT,
-    NO_PLAYER,
-    CompiledTree,
-    TreeArrays,
-)
+from mccfr.trees.compiled import CHANCE, DECISION, MAX_PACKED_ACTIONS, NO_PARENT, NO_PLAYER, CompiledTree, TreeArrays
 
 NO_LIMIT = np.iinfo(np.int64).max
 

@@ -40,10 +40,7 @@ def solve_linear_program(game: Game) -> Equilibrium:
     value_0, plan_0 = _maximin(payoffs, constraints[0], constraints[1])
     value_1, plan_1 = _maximin(-payoffs.T.tocsr(), constraints[1], constraints[0])
     behaviour = [_behaviour(plan, one) for plan, one in zip((plan_0, plan_1), sequences, strict=True)]
-    strategy = Strategy(
-        (behaviour[0][0][None], behaviour[1][0][None]),
-        (behaviour[0][1][None], behaviour[1][1][None]),
-    )
+    strategy = Strategy((behaviour[0][0][None], behaviour[1][0][None]), (behaviour[0][1][None], behaviour[1][1][None]))
     return Equilibrium((value_0 - value_1) / 2, strategy)
 
 

@@ -28,6 +28,17 @@ def forge_document(path, change):
     path.write_bytes(exact_json(content, "manifest"))
 
 
+def rewrite(path, document):
+    """Write a document with the checksums that belong to it, where it has any."""
+    if path.name == "state.json" or not isinstance(document, dict):
+        path.write_text(json.dumps(document))
+        if path.name == "state.json":
+            forge(path.parent)
+    else:
+        path.write_text(json.dumps({**document, "content_hash": ""}))
+        forge_document(path, lambda content: None)
+
+
 def forge(path, change=lambda content: None):
     """Rewrite a directory's manifest for its present files, after `change` of its content."""
 

@@ -53,10 +53,7 @@ def wrong_external() -> ModuleType:
         external,
         ("inline_njit, nogil_njit", "inline_njit, allocating_njit"),  # `reach` is an array
         ("@nogil_njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
-        (
-            f"    {here}\n",
-            f"    {bounds} {prune_below}, {', '.join(floors)}\n    reach = np.ones(order.shape[0])\n",
-        ),
+        (f"    {here}\n", f"    {bounds} {prune_below}, {', '.join(floors)}\n    reach = np.ones(order.shape[0])\n"),
         (_ADDITION, _ADDITION.replace("part", _unless(AT_OWN_NODES, "part", "0.0"))),
         (
             "nodes += node.leaves_touched\n",
@@ -102,10 +99,7 @@ def wrong_outcome() -> ModuleType:
     )
 
 
-SWEEPS = {
-    "never": ("if ends <= nodes_before:", "if True:"),
-    "again": ("return ends\n", "return nodes_before\n"),
-}
+SWEEPS = {"never": ("if ends <= nodes_before:", "if True:"), "again": ("return ends\n", "return nodes_before\n")}
 """What a sweep may do wrong: it never comes, or it is not noted, so that it comes again."""
 
 

@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 import pytest
 from fuzzing import is_sentence
-from manifests import forge, forge_document
+from manifests import rewrite
 from policies import write_random
 from sessions import EXTERNAL, make, trained
 from small_games import small_recipe
@@ -145,16 +145,6 @@ CASES = {
 }
 
 
-def write(path, document):
-    """Write a document with the checksums that belong to it."""
-    if path.name == "state.json":
-        path.write_text(json.dumps(document))
-        forge(path.parent)
-    else:
-        path.write_text(json.dumps({**document, "content_hash": ""}))
-        forge_document(path, lambda content: None)
-
-
 def unexpected(readers):
     """Yield the errors of readers that are not refusals in one sentence."""
     for reader in readers:
@@ -181,7 +171,7 @@ def test_a_value_of_another_type_is_refused_in_one_sentence(sound, tmp_path, nam
     target, wrong = tmp_path / "runs" / kind, []
     shutil.copytree(sound / kind, target)
     for place, value, changed in some(replaced(document_of(target / file))):
-        write(target / file, changed)
+        rewrite(target / file, changed)
         wrong += [f"{place} = {value}: {type(error).__name__}: {error}" for error in unexpected(readers(target))]
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 

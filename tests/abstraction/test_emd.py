@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import potential_points
-from transport import (
-    earth_movers_distance,
-    exact_transport,
-    ground_distances,
-    histograms_of,
-)
+from transport import earth_movers_distance, exact_transport, ground_distances, histograms_of
 
 from abstraction.clustering.assign import Members
 from abstraction.clustering.centres import group_centres

@@ -6,15 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abstraction.clustering.assign import nearest_centres
-from abstraction.clustering.kmeans import (
-    kmeans,
-    run,
-    start,
-    start_from,
-    state_arrays,
-    state_from_arrays,
-    step,
-)
+from abstraction.clustering.kmeans import kmeans, run, start, start_from, state_arrays, state_from_arrays, step
 from abstraction.clustering.metric import DISTANCES
 from abstraction.clustering.points import Problem, distinct_points
 from abstraction.clustering.seeding import seed_centres, uniform

@@ -12,15 +12,7 @@ from abstraction.boards import BOARD_COUNTS, STREET_CARDS, board_classes, used_s
 from abstraction.buckets import Abstraction
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_text, combo_cards
 from abstraction.hand_evaluator import evaluator_tables
-from abstraction.lookup import (
-    HOLDEM,
-    BucketLayout,
-    board_row,
-    board_rows,
-    bucket_tables,
-    fill_buckets,
-    fill_results,
-)
+from abstraction.lookup import HOLDEM, BucketLayout, board_row, board_rows, bucket_tables, fill_buckets, fill_results
 
 STREETS = tuple(STREET_CARDS)
 

@@ -7,6 +7,7 @@ Shows:
 """
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -24,22 +25,7 @@ from mccfr.view import open_spots
 from mccfr.view.expected_values import ExpectedValues
 
 BOARD, POT = "QsJh2h", 40
-SPOT = [
-    "--oop",
-    "AA,QJs:0.5",
-    "--ip",
-    "KK,T9s",
-    "--pot",
-    "40",
-    "--stack",
-    "20",
-    "--bets",
-    "allin",
-    "--raises",
-    "",
-    "--workers",
-    "0",
-]
+SPOT = shlex.split("--oop AA,QJs:0.5 --ip KK,T9s --pot 40 --stack 20 --bets allin --raises '' --workers 0")
 PYTHON = {"oop": "AA,QJs:0.5", "ip": "KK,T9s", "pot": 40, "stack": 20, "bets": "allin", "raises": ""}
 PYTHON |= {"to": "0.1%", "run": "run", "workers": 0}
 

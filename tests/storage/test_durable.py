@@ -188,7 +188,7 @@ test_values_that_json_would_change = refusals(
     *(
         ("the state .* use dictionaries", manifest.exact_json, value, "the state")
         for value in ((1, 2), {1: 2}, {"x": float("nan")}, {"x": float("inf")}, {"x": {1}}, {"x": b"1"})
-    ),
+    )
 )
 
 

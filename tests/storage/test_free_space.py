@@ -20,11 +20,7 @@ def group(version, folder, limit, usage, cache):
         names, prefix, base = ("memory.limit_in_bytes", "memory.usage_in_bytes"), "total_", "sys/fs/cgroup/memory"
     path = f"{base}/{folder}".rstrip("/")
     statistics = f"anon 5\n{prefix}inactive_file {cache}\n{prefix}active_file 1\n"
-    return {
-        f"{path}/{names[0]}": f"{limit}\n",
-        f"{path}/{names[1]}": f"{usage}\n",
-        f"{path}/memory.stat": statistics,
-    }
+    return {f"{path}/{names[0]}": f"{limit}\n", f"{path}/{names[1]}": f"{usage}\n", f"{path}/memory.stat": statistics}
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ CASES = {
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
     "games kuhn": "",
-    "match kuhn-policy kuhn --hands 300": "--hands 400|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
+    "match kuhn-policy kuhn --hands 200": "--hands 202|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
     "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
     "plan leduc.toml --speed 3e7": "--set run.nodes=1e3|--speed 2e7|--budget 1s|--machines 2|--memory 1kB|--workers 2",
     "warmup kuhn.toml": "",

@@ -95,12 +95,7 @@ def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "hands"),
-    [
-        ("resolving", 100),
-        ("resolving from the turn", 100),
-        ("resolving from the flop", 16),
-    ],
+    ("name", "hands"), [("resolving", 100), ("resolving from the turn", 100), ("resolving from the flop", 16)]
 )
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
 def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name, hands):

@@ -29,26 +29,6 @@ def refused(capsys, tmp_path, *arguments):
     return err
 
 
-def test_from_solve_to_query(capsys, tmp_path, kuhn):
-    run, policy = tmp_path / "run", tmp_path / "policy"
-    assert call(capsys, "solve", kuhn, "--run", run)[0] == 0
-    record = answer(capsys, "evaluate", run, "--method", "exact")
-    assert record["iterations"] == 2000 and record["bound"] == "exact"
-    assert 0 < record["exploitability_chips"] < 0.1
-    assert abs(record["value_chips"] + 1 / 18) < 0.05
-    status = answer(capsys, "status", run)
-    assert status["state"] == "finished" and status["iterations"] == 2000 and status["checkpoint"] == 1
-    assert call(capsys, "verify", run)[0] == 0
-    assert call(capsys, "export", run, policy)[0] == 0
-    assert call(capsys, "verify", policy)[0] == 0
-    again = answer(capsys, "evaluate", policy)
-    assert abs(again["exploitability_chips"] - record["exploitability_chips"]) < 1e-3
-    found = answer(capsys, "query", policy, "cb", "--hand", "J")
-    assert [action["action"] for action in found["actions"]] == ["f", "c"]
-    assert found["actions"][0]["probability"] > 0.9  # the jack folds to a bet
-    assert call(capsys, "query", policy, "")[0] == 0
-
-
 def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsys, tmp_path, kuhn):
     run = tmp_path / "run"
     call(capsys, "solve", kuhn, "--run", run)
@@ -121,13 +101,6 @@ def test_games_prints_the_counts_of_its_examples(capsys):
     found = {game["name"]: game["counts"] for game in answer(capsys, "games") if game["counts"]}
     keys = ("nodes", "decision_nodes", "infosets")
     assert {name: tuple(counts[key] for key in keys) for name, counts in found.items()} == COUNTS
-
-
-def test_plan_creates_nothing(capsys, tmp_path, kuhn):
-    before = sorted(tmp_path.rglob("*"))
-    plan = answer(capsys, "plan", kuhn)
-    assert (plan["nodes"], plan["decision_nodes"], plan["infosets"]) == (9, 4, 12)
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_paths_that_are_no_runs(capsys, tmp_path):

@@ -57,11 +57,10 @@ def test_a_spot_is_solved_to_a_share_of_the_pot_and_goes_on_from_there(capsys):
     assert checked.value_chips + 90 == pytest.approx(closer["ev_chips"][0], abs=1e-4)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_answer_is_the_strategy_that_was_found_near_enough(capsys, workers):
+def test_the_answer_is_the_strategy_that_was_found_near_enough(capsys):
     """Workers rest while a strategy is measured that may be the answer: they would train past it."""
-    for number, to in enumerate(("30%", "3%", "0.3%")):
-        found = answer(capsys, *RIVER, "--to", to, "--workers", str(workers), "--run", str(number))
+    for number, to in enumerate(("30%", "0.3%")):
+        found = answer(capsys, *RIVER, "--to", to, "--workers", "2", "--run", str(number))
         measured = json.loads(Path(str(number), "evaluations.jsonl").read_text().splitlines()[-1])
         assert found["reached"] and found["exploitability_pot"] <= float(to[:-1]) / 100
         assert measured["iterations"] == found["iterations"]

@@ -83,7 +83,7 @@ def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):
 def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path, options, message):
     run = tmp_path / "run"
     solve = [sys.executable, "-m", "mccfr", "solve", RUNS / "leduc.toml", "--run", run, "--time", "10m"]
-    solve += ["--set", "run.checkpoint_seconds=1"]
+    solve += ["--workers", "0", "--set", "run.checkpoint_seconds=1"]
     with subprocess.Popen(solve, stderr=subprocess.PIPE) as process:
         wait_for(lambda: run.is_dir() and run_status(open_run(run))["nodes_touched"], 60)
         code, out, _ = call(capsys, "status", run)

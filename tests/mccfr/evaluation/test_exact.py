@@ -10,14 +10,7 @@ import pytest
 from places import ENDGAMES, RUNS
 from strategies import tabulate
 
-from mccfr.config.game_tables import (
-    AkqGame,
-    ClairvoyanceGame,
-    HoldemSubgame,
-    KuhnGame,
-    LeducGame,
-    MatrixGame,
-)
+from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.registry import build_game
 from mccfr.tables.strategy import uniform_strategy
@@ -100,8 +93,7 @@ def test_akq_equilibrium():
 
 
 @pytest.mark.parametrize(
-    ("streets", "bet", "probability", "share"),
-    [(2, 1, 0.2, 0.45), (3, 1, 0.2, 0.675), (3, 0.5, 0.3, 0.7111111)],
+    ("streets", "bet", "probability", "share"), [(2, 1, 0.2, 0.45), (3, 1, 0.2, 0.675), (3, 0.5, 0.3, 0.7111111)]
 )
 def test_clairvoyance_equilibrium(streets, bet, probability, share):
     """Bluff in the ratio at which a call is worth 0; 1/(1+b) of the bets are called."""

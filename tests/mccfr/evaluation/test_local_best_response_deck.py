@@ -77,7 +77,7 @@ def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
     record = evaluate_open_strategy(found, "auto", hands=100)
     assert (record["method"], record["bound"], record["value_chips"]) == ("lbr", "lower", pytest.approx(75))
     assert method_for(GAME, "auto").name == "head-to-head", "of [evaluation]"
-    assert evaluate_open_strategy(found, "auto", boards=50)["method"] == "sampled-br"
+    assert evaluate_open_strategy(found, "auto", boards=10)["method"] == "sampled-br"
     other = Profile(GAME, pure_strategy(GAME, "c"))
     assert evaluate_open_strategy(found, "auto", lambda: (other, "calls"), boards=2)["against"] == "calls"
 

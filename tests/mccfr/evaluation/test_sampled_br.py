@@ -279,8 +279,5 @@ test_refusals = refusals(
     ("boards = 3: at least 5 are needed, for an interval", lambda: measured("sampled-br", boards=3)),
     ("the method exact has no --from; what it takes: --flops", lambda: measured("exact", from_street="1")),
     ("the method exact has no --from", lambda: measured("exact", "kuhn", from_street="1")),
-    (
-        "leduc is evaluated at once, over all deals: leave out --flops, --seed",
-        lambda: measured("exact", flops=20),
-    ),
+    ("leduc is evaluated at once, over all deals: leave out --flops, --seed", lambda: measured("exact", flops=20)),
 )

@@ -179,10 +179,7 @@ def scores(name, walks, count=2000):
     return deviations
 
 
-SAMPLED = {
-    "external:ExternalSampling": {},
-    "outcome:OutcomeSampling": {"epsilon": 0.6},
-}
+SAMPLED = {"external:ExternalSampling": {}, "outcome:OutcomeSampling": {"epsilon": 0.6}}
 
 
 @pytest.mark.parametrize("name", SAMPLED)

@@ -61,7 +61,7 @@ def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
     config = tmp_path / "flop.toml"
     config.write_text(
         f'[game]\nname = "flop-holdem"\nmax_raises = 1\nboard_cards = {board_cards}\n'
-        f'[abstraction]\npath = "{slot_abstractions[0]}"\n[run]\nworkers = 0\nnodes = 300_000\n'
+        f'[abstraction]\npath = "{slot_abstractions[1]}"\n[run]\nworkers = 0\nnodes = 300_000\n'
         '[evaluation]\nmethod = "head-to-head"\nboards = 20\n'
         f'[solver]\nalgorithm = "public-chance-sampling"\n[export]\nout = "{tmp_path / "policy"}"\n'
     )

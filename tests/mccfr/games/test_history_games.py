@@ -9,11 +9,7 @@ from harness import Trainer
 from naive import check_order
 from refusals import refused
 
-from mccfr.config.game_tables import (
-    GoofspielGame,
-    MatrixGame,
-    OpenSpielGame,
-)
+from mccfr.config.game_tables import GoofspielGame, MatrixGame, OpenSpielGame
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
 from mccfr.games.openspiel_import import import_openspiel

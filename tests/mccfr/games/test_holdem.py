@@ -3,8 +3,7 @@
 Shows:
 
 * Readers in Python, C and JavaScript find the probabilities that `query` prints
-  (test_the_reader_in_the_documents_reads_what_query_answers,
-  test_readers_in_other_languages_pass_the_vectors_of_the_policy)
+  (test_the_reader_in_the_documents_reads_what_query_answers, test_readers_pass_the_vectors)
 * A run without its card abstraction works with a copy of it and refuses another abstraction
   (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
 """
@@ -23,7 +22,7 @@ import pytest
 from commands import answer, command, refusal
 from places import ROOT
 from pyarrow import compute, parquet
-from reader_programs import pass_vectors, reader_program
+from reader_programs import read, reader_program
 from refusals import refused
 
 from abstraction.buckets import Abstraction
@@ -58,8 +57,8 @@ def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", ev
 
 
 def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions, tables_read_once):
-    game = holdem(HoldemGame(), AbstractionConfig(str(slot_abstractions[0])), Path())
-    built = Abstraction(slot_abstractions[0])
+    game = holdem(HoldemGame(), AbstractionConfig(str(slot_abstractions[1])), Path())
+    built = Abstraction(slot_abstractions[1])
     rng = np.random.default_rng(5)
     for _ in range(20):
         cards = rng.permutation(52)[:7].tolist()
@@ -75,26 +74,26 @@ def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions, tab
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, slot_abstractions, tables_read_once):
-    """A run directory of whole hold'em with two workers, and its policy."""
+    """A run directory of whole hold'em, and its policy."""
     root = tmp_path_factory.mktemp("hunl")
     more = f'at_nodes = [100_000]\nkeep = true\n[export]\nout = "{root / "policy"}"\n'
-    config = write_config(root, slot_abstractions[0], more=more, boards=4)
-    assert command("solve", config, "--run", root / "run", "--workers", 2) == 0
+    config = write_config(root, slot_abstractions[1], more=more, boards=4)
+    assert command("solve", config, "--run", root / "run") == 0
     return root
 
 
 @pytest.fixture(scope="module")
 def flop_trained(tmp_path_factory, slot_abstractions):
-    """The same of hold'em that ends with the flop, whose bucket tables are small, in this process."""
+    """The same of hold'em that ends with the flop, whose bucket tables are small, with two workers."""
     root = tmp_path_factory.mktemp("flop")
     more = f'[export]\nout = "{root / "policy"}"\n'
-    config = write_config(root, slot_abstractions[0], game="flop-holdem", menu=FLOP, more=more)
-    assert command("solve", config, "--run", root / "run") == 0
+    config = write_config(root, slot_abstractions[1], game="flop-holdem", menu=FLOP, more=more)
+    assert command("solve", config, "--run", root / "run", "--workers", 2) == 0
     return root
 
 
 def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions, tables_read_once, capsys):
-    config = write_config(tmp_path, slot_abstractions[0], game="limit-holdem", menu="", boards=4)
+    config = write_config(tmp_path, slot_abstractions[1], game="limit-holdem", menu="", boards=4)
     assert command("solve", config, "--run", tmp_path / "run", "--set", "run.nodes=100_000") == 0
     found = answer(capsys, "query", tmp_path / "run", "b20b30b40", "--hand", "AsAh")
     assert [action["action"] for action in found["actions"]] == ["f", "c"] and found["pot_chips"] == 70
@@ -114,20 +113,20 @@ def test_a_run_ends_with_a_policy_that_carries_its_buckets(trained, slot_abstrac
 
 def test_the_policy_says_what_made_its_buckets(trained, slot_abstractions):
     origin = Policy.open(trained / "policy").meta["abstraction"]
-    built = Abstraction(slot_abstractions[0])
+    built = Abstraction(slot_abstractions[1])
     assert {street: made["content_hash"] for street, made in origin["streets"].items()} == built.content_hashes()
     assert origin["content_hash"] == content_hash(built.content_hashes())
-    assert origin["streets"]["river"]["buckets"] == 10 and origin["streets"]["river"]["recipe"] == {"features": "slot"}
+    assert origin["streets"]["river"]["buckets"] == 2 and origin["streets"]["river"]["recipe"] == {"features": "slot"}
 
 
 def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, slot_abstractions, tmp_path, capsys):
     """As on another machine; another abstraction is refused with both hashes."""
-    moved, ours, another = tmp_path / "run", tmp_path / "buckets", slot_abstractions[1]
+    moved, ours, another = tmp_path / "run", tmp_path / "buckets", slot_abstractions[0]
     shutil.copytree(flop_trained / "run", moved)
     config = (moved / "config.toml").read_text()
-    config = config.replace(str(slot_abstractions[0]), str(tmp_path / "gone"))
+    config = config.replace(str(slot_abstractions[1]), str(tmp_path / "gone"))
     (moved / "config.toml").write_text(config.replace(str(flop_trained / "policy"), str(tmp_path / "at-end")))
-    shutil.copytree(slot_abstractions[0], ours, copy_function=os.link)
+    shutil.copytree(slot_abstractions[1], ours, copy_function=os.link)
     hashes = [content_hash(Abstraction(path).content_hashes())[:12] for path in (ours, another)]
     capsys.readouterr()
     nodes = open_run(flop_trained / "run").read("metrics.jsonl")[-1]["nodes_touched"]
@@ -215,55 +214,55 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
     monkeypatch.chdir(tmp_path)
     exec(source, names)
     policy = Policy.open(trained / "policy")
-    tree = policy.game.tree
+    tree, reached = policy.game.tree, set()
 
     def asked(line, hand, board):
-        found = query(policy, street_line(line, line_start(policy.game)), hand, board)["actions"]
+        found = query(policy, street_line(line, line_start(policy.game)), hand, board)
+        reached.add(found["reached"])
         labels = [tree.label[child] for child in tree.children(find_node(tree, line))]
-        return {label: action["probability"] for label, action in zip(labels, found, strict=True)}
+        return {label: action["probability"] for label, action in zip(labels, found["actions"], strict=True)}
 
     assert capsys.readouterr().out == f"{asked('r300c/cr900', 'KhQd', 'Kc7d2s')}\n"
     rng, lines = np.random.default_rng(3), json.loads((trained / "policy/tree_line.json").read_text())
-    reached = set()
-    for node in rng.choice(tree.decisions, 200).tolist():
+    for node in rng.choice(tree.decisions, 100).tolist():
         dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[tree.street[node]]
         hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
         assert names["look_up"](lines[node], hand, board) == asked(lines[node], hand, board)
-        line = street_line(lines[node], line_start(policy.game))
-        reached.add(query(policy, line, hand, board)["reached"])
     assert reached == {True, False}
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_refuse_what_they_do_not_look_up(trained, tmp_path, language):
-    """More than six players, and buckets that depend on the street before."""
-    program, meta = reader_program(language, tmp_path), json.loads((trained / "policy/meta.json").read_text())
-    shutil.copytree(trained / "policy", tmp_path / "changed")
-    np.save(tmp_path / "changed/history_street1.npy", np.zeros((169, 2), np.int32))
-    for seats, words in ((2, "buckets with recall"), (7, "more than six players")):
-        game = {"game": meta["game"] | {"seats": seats}}
-        (tmp_path / "changed/meta.json").write_text(json.dumps(meta | game, indent=1))
-        read = [*program, tmp_path / "changed", "", "KhQd"]
-        ended = subprocess.run(read, check=False, capture_output=True, text=True, timeout=60)
+def test_readers_read_small_letters_and_refuse_what_they_do_not_look_up(trained, tmp_path, language):
+    """More than six players, buckets that depend on the street before, and what is no hand or board."""
+    program, folder = reader_program(language, tmp_path), tmp_path / "changed"
+
+    def look_up(*question):
+        return subprocess.run([*program, *question], check=False, capture_output=True, text=True, timeout=60)
+
+    at = trained / "policy", "r300c/cr900"
+    assert look_up(*at, "khQD", "kC7d2s").stdout == look_up(*at, "KhQd", "Kc7d2s").stdout != ""
+    meta = json.loads((link_files(trained / "policy", folder) / "meta.json").read_text())
+    np.save(folder / "history_street1.npy", np.zeros((169, 2), np.int32))
+    (folder / "meta.json").unlink()
+    for seats, hand, board, words in (
+        (2, "KhQd", "", "buckets with recall"),
+        (7, "KhQd", "", "more than six players"),
+        (None, "KhQd", "Qd7d2s", "there"),
+        (None, "KhKh", "Qd7d2s", "hand"),
+        (None, "1hKh", "Qd7d2s", "cards are written as Kc7d2s"),
+        (None, "KhQd", "7d7d2s", "there"),
+    ):
+        (folder / "meta.json").write_text(json.dumps(meta | {"game": meta["game"] | {"seats": seats}}, indent=1))
+        ended = look_up(*((folder, "") if seats else at), hand, board)
         assert ended.returncode != 0 and words in ended.stderr
 
 
-@pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path, language):
-    program = [*reader_program(language, tmp_path), trained / "policy", "r300c/cr900"]
-
-    def read(*cards):
-        return subprocess.run([*program, *cards], check=False, capture_output=True, text=True, timeout=60)
-
-    assert read("khQD", "kC7d2s").stdout == read("KhQd", "Kc7d2s").stdout != ""
-    for hand, board, words in (
-        ("KhQd", "Qd7d2s", "there"),
-        ("KhKh", "Qd7d2s", "hand"),
-        ("1hKh", "Qd7d2s", "cards are written as Kc7d2s"),
-        ("KhQd", "7d7d2s", "there"),
-    ):
-        refused = read(hand, board)
-        assert refused.returncode and words in refused.stderr
+def link_files(policy, folder):
+    """Make a folder with links to the files of a policy; return it."""
+    folder.mkdir()
+    for path in policy.iterdir():
+        (folder / path.name).symlink_to(path)
+    return folder
 
 
 def carrying_values(policy, folder):
@@ -272,9 +271,7 @@ def carrying_values(policy, folder):
     Return {(street, player): [buckets, places]} and {street: nodes}.
     """
     tree, rng, values, roots = policy.game.tree, np.random.default_rng(8), {}, {}
-    folder.mkdir()
-    for path in policy.path.iterdir():
-        (folder / path.name).symlink_to(path)
+    link_files(policy.path, folder)
     for street in range(4):
         own = tree.decisions[tree.street[tree.decisions] == street]
         roots[street] = [node for node in own.tolist() if not node or tree.street[tree.parent[node]] < street]
@@ -301,8 +298,7 @@ def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch,
         assert len(source.splitlines()) <= 32
         monkeypatch.chdir(tmp_path)
         exec(reader_in_the_documents().partition("\nprint(")[0] + source, names)
-    else:
-        program = reader_program(language, tmp_path)
+    questions, expected = [], []
     for street in range(4):
         place = int(rng.integers(len(roots[street])))
         node, known = roots[street][place], (0, 3, 4, 5)[street]
@@ -310,45 +306,29 @@ def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch,
         hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
         player = int(policy.game.tree.arrays.player[node])
         bucket = policy.game.cards.hand_bucket(street, player, hand, board or None)
-        expected = float(values[street, player][bucket, place])
+        expected.append(float(values[street, player][bucket, place]))
+        questions.append([folder, lines[node], hand, *[board] * (known > 0)])
         if language == "python":
-            assert names["value"](lines[node], hand, board) == expected
+            assert names["value"](lines[node], hand, board) == expected[-1]
             other = names["value"](lines[node], hand, board, 1 - player)
             assert other == float(values[street, 1 - player][bucket, place])
-            continue
-        arguments = [*program, folder, lines[node], hand, *[board] * (known > 0)]
-        found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-        assert found[-1].split()[0] == "value" and float(found[-1].split()[1]) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_in_other_languages_pass_the_vectors_of_the_policy(trained, tmp_path, language):
-    """Off-tree bets included: `mccfr export --vectors` draws them."""
-    program = reader_program(language, tmp_path)
-    assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 100) == 0
-    vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
-    assert len(vectors) == 100 and {vector["street"] for vector in vectors} == {0, 1, 2, 3}
-    assert sum(len(vector["readings"]) > 1 for vector in vectors) >= 20
-    pass_vectors(program, trained / "policy", vectors)
+    if language != "python":
+        found = read(reader_program(language, tmp_path), questions)
+        assert [each["value"] for each in found] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
 def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language):
     """Over the numbers of hands, the drawn readings have the probabilities of the vector."""
-    program = [*reader_program(language, tmp_path), trained / "policy"]
     assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 60) == 0
     vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
     vector = max(vectors, key=lambda vector: min(reading["probability"] for reading in vector["readings"]) % 1)
     assert len(vector["readings"]) > 1
-    draws = 100 if language == "c" else 10
-    found = np.zeros((draws, len(vector["actions"])))
-    for number in range(draws):
-        arguments = [*program, vector["line"], vector["hand"], vector["board"], str(number)]
-        out = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-        for action, share in map(str.split, out):
-            found[number, vector["actions"].index(action)] = float(share)
+    question = [trained / "policy", vector["line"], vector["hand"], vector["board"]]
+    answers = read(reader_program(language, tmp_path), [[*question, number] for number in range(100)])
+    found = np.array([[each.get(action, 0.0) for action in vector["actions"]] for each in answers])
     assert 1 < len(np.unique(found, axis=0)) <= len(vector["readings"])
-    error = found.std(axis=0, ddof=1) / np.sqrt(draws)
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert (abs(found.mean(axis=0) - vector["probabilities"]) <= 4.5 * error + 1e-9).all()
 
 
@@ -405,7 +385,7 @@ def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, caps
 
 def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
     menu = Menu(first=("1p", "allin"), later=("1p", "allin"), limp=False)
-    game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[1])), Path())
+    game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[0])), Path())
     labels = [game.tree.label[child] for child in game.tree.children(0)]
     assert labels == ["f", "r300", "r20000"]
     source = Profile(game, pure_strategy(game, "c"))
@@ -419,10 +399,10 @@ def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
 def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
     cases = {
         "needs an [abstraction]": write_config(tmp_path, None).read_text(),
-        "too large for exact": write_config(tmp_path, slot_abstractions[0], evaluation="exact").read_text(),
+        "too large for exact": write_config(tmp_path, slot_abstractions[1], evaluation="exact").read_text(),
         "is not an abstraction": write_config(tmp_path, tmp_path / "nowhere").read_text(),
-        "bet size '0p'": write_config(tmp_path, slot_abstractions[0], menu=MENU.replace("1p", "0p")).read_text(),
-        "game.stack": write_config(tmp_path, slot_abstractions[0], menu=MENU.replace("2_000", "-5")).read_text(),
+        "bet size '0p'": write_config(tmp_path, slot_abstractions[1], menu=MENU.replace("1p", "0p")).read_text(),
+        "game.stack": write_config(tmp_path, slot_abstractions[1], menu=MENU.replace("2_000", "-5")).read_text(),
     }
     for message, text in cases.items():
         (tmp_path / "hunl.toml").write_text(text)

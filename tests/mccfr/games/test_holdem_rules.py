@@ -1,4 +1,4 @@
-"""Betting rules of hold'em: random play against PokerKit and OpenSpiel, and single cases.
+"""Betting rules of hold'em for two: random play against OpenSpiel, and single cases.
 
 Shows:
 
@@ -13,7 +13,6 @@ from math import inf
 import numpy as np
 import pytest
 from openspiel import NO_LIMIT, universal_poker
-from pokerkit_table import PokerKitTable
 
 from abstraction.hand_evaluator import strengths
 from mccfr.config.game_tables import Menu
@@ -25,32 +24,10 @@ from mccfr.trees.compiled import TERMINAL
 BLINDS = (50, 100)
 
 
-class PokerKitHand(PokerKitTable):
-    """One hand at PokerKit's table: its player 0 is the big blind, as our position 0."""
-
-    def __init__(self, stack, ante, cards):
-        super().__init__((stack, stack), ante, BLINDS, cards)
-
-    def actor(self):
-        return self.state.actor_index
-
-    def legal(self):
-        """Return if a fold is legal, if a call is, and the bounds of a raise over the whole hand."""
-        return self.state.can_fold(), self.state.can_check_or_call(), self.bounds(self.put_in_before())
-
-    def act(self, action):
-        self.play(action, self.put_in_before())
-
-    def payoff(self):
-        assert not self.state.status
-        return self.state.payoffs[0]
-
-
 class OpenSpielHand:
     """One hand of universal_poker, which runs on the code of the ACPC dealer."""
 
-    def __init__(self, stack, ante, cards):
-        assert ante == 0  # the dealer knows none
+    def __init__(self, stack, cards):
         table = {**NO_LIMIT, "blind": "100 50", "firstPlayer": "2 1 1 1", "stack": f"{stack} {stack}"}
         self.state = universal_poker(13, 4, 2, (0, 3, 1, 1), **table).new_initial_state()
         self.cards = list(cards)
@@ -111,29 +88,15 @@ def play(rules, rng, hand, sign):
         state = after
 
 
-# Hands, stacks and antes.  Antes and a short blind (stack of 80, or of 120 with an ante of 30) only PokerKit plays.
-TABLES = {
-    "PokerKit": (
-        PokerKitHand,
-        1_000,
-        [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (80, 0), (20_000, 25), (1_000, 100), (120, 30)],
-    ),
-    "universal_poker": (OpenSpielHand, 2_000, [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (100, 0)]),
-}
-
-
-@pytest.mark.parametrize("oracle", TABLES)
-def test_random_play_agrees(oracle):
-    hand, count, tables = TABLES[oracle]
-    rng, hands = np.random.default_rng(4), count // len(tables)
-    for stack, ante in tables:
-        rules = holdem_rules(stack, BLINDS, ante, Menu())
-        cards = np.array([rng.permutation(52)[:9] for _ in range(hands)])
+def test_random_play_of_two_agrees():
+    rng = np.random.default_rng(4)
+    for stack in (20_000, 1_000, 250, 137, 100):
+        rules = holdem_rules(stack, BLINDS, 0, Menu())
+        cards = np.array([rng.permutation(52)[:9] for _ in range(400)])
         first, second = (strengths(np.hstack([cards[:, hole : hole + 2], cards[:, 4:]])) for hole in (0, 2))
         signs = np.sign(first.astype(int) - second)
-        lengths = [
-            play(rules, rng, hand(stack, ante, deal.tolist()), sign) for deal, sign in zip(cards, signs, strict=True)
-        ]
+        hands = [OpenSpielHand(stack, deal.tolist()) for deal in cards]
+        lengths = [play(rules, rng, hand, sign) for hand, sign in zip(hands, signs, strict=True)]
         assert max(lengths) > 6 or stack <= 120  # with fewer chips there is hardly a decision
 
 

@@ -71,13 +71,17 @@ def test_a_resumed_run_has_the_same_bits(trained, slot_abstractions, tmp_path):
     file = config(tmp_path, slot_abstractions[1])
     assert command("solve", file, "--run", tmp_path / "run", "--set", "run.nodes=90_000") == 0
     assert command("resume", tmp_path / "run", "--nodes", 200_000) == 0
-    policies = []
-    for run in (trained / "run", tmp_path / "run"):
-        assert problems_of(run) == []
-        assert command("export", run, tmp_path / f"policy{len(policies)}") == 0
-        policies.append(Policy.open(tmp_path / f"policy{len(policies)}"))
-    one, other = (policy.meta["files"] for policy in policies)
-    assert one == other
+    same_averages(trained / "run", tmp_path / "run")
+
+
+def same_averages(*runs):
+    """Assert that both runs are sound and have the same average strategy."""
+    assert [problems_of(run) for run in runs] == [[], []]
+    opened = [open_run(run) for run in runs]
+    one, other = (checkpoint_average(run.build_game(), run.config, find_checkpoint(run, None)) for run in opened)
+    for name in ("probability", "weight"):
+        for first, second in zip(getattr(one, name), getattr(other, name), strict=True):
+            np.testing.assert_array_equal(first, second)
 
 
 def test_queries_name_the_positions(trained, capsys):
@@ -105,39 +109,27 @@ def test_the_game_of_a_policy_is_the_game_of_the_run(trained):
     assert policy.game.buckets.tolist() == game.buckets.tolist()
 
 
-@pytest.mark.parametrize("method", ["lbr", "head-to-head", "sampled-br", "exact"])
-def test_what_is_for_two_players_is_refused(trained, capsys, method):
-    said = refusal(capsys, "evaluate", trained / "run", "--method", method)
-    assert "trained-response" in said
+def test_what_is_for_two_players_is_refused(trained, slot_abstractions, capsys, tmp_path):
+    for method in ("lbr", "head-to-head", "sampled-br", "exact"):
+        assert "trained-response" in refusal(capsys, "evaluate", trained / "run", "--method", method)
+    assert "is for two players" in refusal(capsys, "export", trained / "run", tmp_path / "p", "--values")
+    given = config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"'
+    said = refusal(capsys, "plan", *given)
+    assert "is for two players" in said and "has 3" in said
 
 
 def test_strata_have_the_same_bits_for_any_number_of_workers(slot_abstractions, tmp_path, tables_read_once):
     file = config(tmp_path, slot_abstractions[1])
-    found = []
     for workers in (0, 2):
-        run, sets = tmp_path / str(workers), [f"run.workers={workers}", "run.strata=3"]
-        assert command("solve", file, "--run", run, *(word for key in sets for word in ("--set", key))) == 0
-        found.append(open_run(run))
-    one, other = (checkpoint_average(run.build_game(), run.config, find_checkpoint(run, None)) for run in found)
-    for first, second in zip(one.probability, other.probability, strict=True):
-        np.testing.assert_array_equal(first, second)
+        sets = "--set", f"run.workers={workers}", "--set", "run.strata=3"
+        assert command("solve", file, "--run", tmp_path / str(workers), *sets) == 0
+    same_averages(tmp_path / "0", tmp_path / "2")
 
 
 def test_outcome_sampling_trains_three_seats(slot_abstractions, tmp_path):
     file = config(tmp_path, slot_abstractions[1])
     assert command("solve", file, "--run", tmp_path / "run", "--set", 'solver.algorithm="outcome-sampling"') == 0
     assert problems_of(tmp_path / "run") == []
-
-
-def test_trainings_for_two_players_are_refused(slot_abstractions, tmp_path, capsys):
-    said = refusal(
-        capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"'
-    )
-    assert "is for two players" in said and "has 3" in said
-
-
-def test_values_of_hands_are_refused(trained, tmp_path, capsys):
-    assert "is for two players" in refusal(capsys, "export", trained / "run", tmp_path / "p", "--values")
 
 
 def test_a_line_outside_of_the_tree_is_translated(trained, capsys):

@@ -37,9 +37,7 @@ def random_endgame(street, seed, pot_chips):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    street=st.integers(1, 3),
-    seed=st.integers(0, 2**32 - 1),
-    pot_chips=st.integers(1, 40_000) | st.floats(1e-3, 1e6),
+    street=st.integers(1, 3), seed=st.integers(0, 2**32 - 1), pot_chips=st.integers(1, 40_000) | st.floats(1e-3, 1e6)
 )
 def test_write_then_read_gives_the_same_endgame(tmp_path_factory, street, seed, pot_chips):
     path = tmp_path_factory.mktemp("endgame") / "endgame.txt"
@@ -139,10 +137,7 @@ def scaled(text):
         ),
         (entry((1326, "0.1")), "-reach entry 1327 (player 1, hand 2s2h) is 0.1: the hand shares a card"),
         (entry(*((place, "0") for place in range(1326))), "-reach allows no deal"),
-        (
-            entry(*((place, "1" if place in (2, 1326 + 3) else "0") for place in range(2652))),
-            "-reach allows no deal",
-        ),
+        (entry(*((place, "1" if place in (2, 1326 + 3) else "0") for place in range(2652))), "-reach allows no deal"),
         (scaled("1e300"), "-reach is too large or too small"),
         (scaled("1e-300"), "-reach is too large or too small"),
     ],

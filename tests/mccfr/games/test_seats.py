@@ -24,15 +24,7 @@ from pokerkit_table import PokerKitTable
 
 from abstraction.hand_evaluator import strengths
 from mccfr.games import betting
-from mccfr.games.betting import (
-    BettingRules,
-    after_call,
-    after_fold,
-    following,
-    payoffs,
-    raise_bounds,
-    raised,
-)
+from mccfr.games.betting import BettingRules, after_call, after_fold, following, payoffs, raise_bounds, raised
 from mccfr.games.posting import posted
 
 BIG_BLIND = 10
@@ -222,8 +214,7 @@ def smallest_raises(rules, state):
 
 
 @pytest.mark.parametrize(
-    ("name", "error"),
-    [("payoffs", one_pot), ("raise_bounds", always_reopened), ("raise_bounds", smallest_raises)],
+    ("name", "error"), [("payoffs", one_pot), ("raise_bounds", always_reopened), ("raise_bounds", smallest_raises)]
 )
 def test_planted_errors_disagree(monkeypatch, name, error):
     monkeypatch.setattr(sys.modules[__name__], name, error)

@@ -27,7 +27,7 @@ CARDS = "AhAd", "Ks7c2d9h9s"
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory, slot_abstractions, tables_read_once):
-    return str(write_random(tmp_path_factory.mktemp("lines") / "policy", GAME, slot_abstractions[0]))
+    return str(write_random(tmp_path_factory.mktemp("lines") / "policy", GAME, slot_abstractions[1]))
 
 
 def answers(policy, decisions, seed=0):

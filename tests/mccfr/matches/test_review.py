@@ -30,11 +30,7 @@ from mccfr.evaluation.decision_values import decision_values
 from mccfr.evaluation.hand_values import Below
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions
-from mccfr.matches.hand_files.format_base import (
-    CheckedHand,
-    finished_hand,
-    stakes_of,
-)
+from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
 from mccfr.matches.match import Contender
 from mccfr.matches.phh_format import Hand, phh
 from mccfr.matches.players import OpenedPlayer
@@ -65,8 +61,9 @@ RIVER = ("r300c/cc/cc/r900c", ("As7s", "KhQd"), "Qs7h2d3c9s")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Two iterations after a flop: its costs are compared with nothing here."""
+    """Few iterations: costs of solved streets are compared with nothing that depends on them."""
     monkeypatch.setattr(solved_street, "FLOP", Effort(2))
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(4)))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +118,7 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
     assert {row.verdict.note for row in found.decisions} == {""}
 
 
-def test_estimates_do_not_lean_towards_a_cost(monkeypatch):
+def test_estimates_do_not_lean_towards_a_cost():
     """Three actions of one worth, on eight boards; with the best of all boards in place of halves it is a third of the
     noise."""
     rng, found = np.random.default_rng(1), []
@@ -219,9 +216,8 @@ def test_a_solved_river_costs_what_enumeration_says():
 
 
 @pytest.mark.parametrize(("street", "line"), [("river", "r300c/cc/cc/r900f"), ("turn", "r300c/cc/r900f")])
-def test_every_decision_of_a_street_can_be_solved_again(monkeypatch, street, line):
+def test_every_decision_of_a_street_can_be_solved_again(street, line):
     """The nuts that fold to a bet give away what calling wins; the policy does not matter there."""
-    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(4)))
     solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, street)
     found = solving.review(hand(line, ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     last = found.decisions[-1].verdict
@@ -229,9 +225,8 @@ def test_every_decision_of_a_street_can_be_solved_again(monkeypatch, street, lin
     assert not any(row.verdict.how == SOLVED for row in found.decisions if row.street < line.count("/"))
 
 
-def test_what_the_tree_holds_for_over_is_solved_again(monkeypatch, reviewer):
+def test_what_the_tree_holds_for_over_is_solved_again(reviewer):
     """Map 19,000 of 20,000 to all-in; the decisions about the rest still have a cost."""
-    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
     found = reviewer.review(hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     assert found.decisions[-1].verdict.cost_chips > 10_000
 
@@ -275,37 +270,36 @@ def holdem(monkeypatch, tmp_path):
 
 
 def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
-    at = dealer(plan(hands=4), ("random", "min-raise"))
-    played = [at.play(number).text() for number in range(4)]
+    at = dealer(plan(hands=2), ("random", "min-raise"))
+    played = [at.play(number).text() for number in range(2)]
     six = "STATE:0:fffr225ff:TsTc|QdAs|5h2h|7s6d|8s9s|Qh7h:-50|-100|0|0|0|150:P|W|G|B|E|L"
     (tmp_path / "match.log").write_text("\n".join([six, *played, six]))
     arguments = ("review", "match.log", "--policy", "holdem", "--boards", 4, "--keep", "kept")
     monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
-    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(1)))
     whole = answer(capsys, *arguments)
-    assert (whole["hands"], whole["refused"]) == (4, 2)
+    assert (whole["hands"], whole["refused"]) == (2, 2)
     assert whole["reasons"] == {"a hand of 6 players: no policy that is given has as many": 2}
     assert set(whole["players"]) == {"Ada", "Bob"}
     for own in whole["players"].values():
-        assert own["hands"] == 4 and own["won_mbb"] is not None and own["aivat_mbb"] is not None
+        assert own["hands"] == 2 and own["won_mbb"] is not None and own["aivat_mbb"] is not None
         for kinds in own["by"].values():
             assert sum(part["cost_mbb"] for part in kinds.values()) == pytest.approx(own["cost_mbb"])
             assert sum(part["decisions"] for part in kinds.values()) == own["decisions"]
     assert whole["players"]["Ada"]["won_mbb"] == -whole["players"]["Bob"]["won_mbb"]
-    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 4 == pytest.approx(
+    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 2 == pytest.approx(
         whole["players"]["Ada"]["cost_mbb"]
     )
     worst = [shown_cost(row) for row in whole["worst"]]
     assert worst == sorted(worst, reverse=True) and worst[0] > 0
     lines = (tmp_path / "kept").read_text().splitlines()
-    assert len(lines) == 5 and json.loads(lines[1])[1]["where"] == "match.log, line 2, hand 0"
-    (tmp_path / "kept").write_text("\n".join(lines[:3]) + "\n" + lines[3][:50])
+    assert len(lines) == 3 and json.loads(lines[1])[1]["where"] == "match.log, line 2, hand 0"
+    (tmp_path / "kept").write_text("\n".join(lines[:2]) + "\n" + lines[2][:50])
     monkeypatch.setattr(hand_review._HandReview, "_without_luck", lambda *_: None)
     again = answer(capsys, *arguments)
     assert again["players"]["Ada"]["cost_mbb"] == whole["players"]["Ada"]["cost_mbb"]
-    assert again["players"]["Ada"]["aivat_mbb"] is None  # two were reviewed anew, and two are as they were kept
+    assert again["players"]["Ada"]["aivat_mbb"] is None  # one was reviewed anew, and one is as it was kept
     text = call(capsys, *arguments, "--top", 1)
-    assert "passed over" in text.err and "Ada, 4 hands" in text.out
+    assert "passed over" in text.err and "Ada, 2 hands" in text.out
     assert "another review" in call(capsys, *arguments[:4], "--boards", 5, "--keep", "kept").err
     (tmp_path / "six.log").write_text(six)
     assert "none of 1 hands can be reviewed" in call(capsys, "review", "six.log", "--policy", "holdem").err
@@ -340,9 +334,8 @@ def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, 
     ]
 
 
-def test_a_table_of_three_has_frequencies_before_two_are_left(monkeypatch):
+def test_a_table_of_three_has_frequencies_before_two_are_left():
     """The button raises, both call, and one folds on the flop: from there on the street is solved."""
-    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
     line, board = "r350cc/cr1400fc/cr3000f", "Qs7h2d3c"
     found = by_three().review(hand_of_three(line, ("As7s", "KhQd", "QhJh"), board), 0)
     told = [(row.player, row.position, row.street, row.verdict.how, row.verdict.note) for row in found.decisions]

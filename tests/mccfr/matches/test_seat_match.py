@@ -100,7 +100,7 @@ def test_what_a_match_of_three_lacks_is_refused():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, slot_abstractions):
+def folder(tmp_path_factory, slot_abstractions, tables_read_once):
     game = HoldemGame(seats=3, stack=2_000, menu=MENU, flop_players=2)
     return write_random(tmp_path_factory.mktemp("three") / "policy", game, slot_abstractions[1])
 

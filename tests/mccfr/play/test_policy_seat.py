@@ -256,7 +256,7 @@ def test_stacks_without_a_meaning_are_refused(tmp_path):
 @pytest.fixture(scope="module")
 def deck_policy(tmp_path_factory, slot_abstractions):
     game = FlopHoldemGame(max_raises=1)
-    return Policy.open(write_random(tmp_path_factory.mktemp("deck") / "policy", game, slot_abstractions[0]))
+    return Policy.open(write_random(tmp_path_factory.mktemp("deck") / "policy", game, slot_abstractions[1]))
 
 
 def looked_up(source):
@@ -293,7 +293,7 @@ def looked_up_kuhn(source):
 @pytest.mark.parametrize("stacks", [None, (3_000, 9_000)])
 def test_a_pickled_seat_goes_on_with_its_hand(tmp_path, slot_abstractions, tables_read_once, stacks):
     game = HoldemGame(menu=Menu(first=("0.5p", "2p", "allin"), later=("1p", "allin")))
-    source = Policy.open(write_random(tmp_path / "policy", game, slot_abstractions[0]), check=False)
+    source = Policy.open(write_random(tmp_path / "policy", game, slot_abstractions[1]), check=False)
     for number in range(20):
         seat = Seat(source, seed=number)
         seat.deal(0, "AhAd", stacks=stacks)

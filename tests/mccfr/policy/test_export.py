@@ -96,10 +96,9 @@ def openspiel_score(path):
     ids=str,
 )
 def test_openspiel_scores_an_exported_policy_as_we_do(tmp_path, config):
-    for seed in range(2):
-        game, strategy = write(tmp_path / "policy.json", config, seed=seed)
-        ours = evaluate_exact(game, strategy).exploitability_chips
-        assert openspiel_score(tmp_path / "policy.json") == pytest.approx(ours, abs=1e-6)
+    game, strategy = write(tmp_path / "policy.json", config)
+    ours = evaluate_exact(game, strategy).exploitability_chips
+    assert openspiel_score(tmp_path / "policy.json") == pytest.approx(ours, abs=1e-6)
 
 
 @pytest.mark.parametrize(

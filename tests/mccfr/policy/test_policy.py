@@ -49,10 +49,7 @@ def largest_remainders(row, total):
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    st.lists(st.integers(0, 1000), min_size=1, max_size=9).filter(any),
-    st.sampled_from(["uint8", "uint16"]),
-)
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=9).filter(any), st.sampled_from(["uint8", "uint16"]))
 def test_quantised_row_is_that_of_largest_remainders(sums, dtype):
     row = np.array(sums) / sum(sums)
     found = quantise(row[None, :], np.array([0, len(sums)]), dtype)[0].astype(int)
@@ -77,7 +74,7 @@ test_what_is_no_probability = refusals(
     *(
         ("every row must sum to 1", quantise, np.array([row], float), np.array([0, 2]), "uint16")
         for row in ([0.5, 0.4], [-0.1, 1.1], [np.nan, 1], [np.inf, 0], [0, 0])
-    ),
+    )
 )
 
 

@@ -49,7 +49,7 @@ def agrees(policy, vectors):
 
 def test_vectors_of_whole_holdem_hold_bets_that_are_not_in_the_tree(tmp_path, slot_abstractions, tables_read_once):
     """A tree without all-in and with two bets a street: sizes between, above and below, and bets taken for calls."""
-    policy = Policy.open(write_random(tmp_path / "policy", SHALLOW, slot_abstractions[0]), check=False)
+    policy = Policy.open(write_random(tmp_path / "policy", SHALLOW, slot_abstractions[1]), check=False)
     vectors = list(draw_vectors(policy, 200))
     agrees(policy, vectors)
     betting = real_betting(policy.game)

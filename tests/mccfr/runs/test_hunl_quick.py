@@ -88,11 +88,7 @@ def test_the_final_strategy_beats_that_of_a_thousandth_of_the_nodes(run):
     first = run.read("evaluations.jsonl")[0]
     assert first["nodes_touched"] < 1.01 * run.config.run.nodes / 1000
     found = evaluate_target(
-        run.directory,
-        "head-to-head",
-        against=Reference(run.directory, first["checkpoint"]),
-        boards=2000,
-        seed=1,
+        run.directory, "head-to-head", against=Reference(run.directory, first["checkpoint"]), boards=2000, seed=1
     )
     assert found["ci95_chips"][0] > 0
 

@@ -27,11 +27,7 @@ from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import single_deep_cfr, training_state, traversals
 from mccfr.solvers.deep.infosets import list_infosets
 
-GAMES = {
-    "kuhn": KuhnGame(),
-    "leduc": LeducGame(merge_suits=True),
-    "goofspiel": GoofspielGame(cards=3),
-}
+GAMES = {"kuhn": KuhnGame(), "leduc": LeducGame(merge_suits=True), "goofspiel": GoofspielGame(cards=3)}
 MET = {"kuhn": 12, "leduc": 8, "goofspiel": 8}
 
 

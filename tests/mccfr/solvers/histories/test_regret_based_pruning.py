@@ -25,11 +25,7 @@ from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 LEDUC = expand(leduc(LeducGame(merge_suits=True))).game
-GAMES = {
-    "kuhn": expand(kuhn(KuhnGame())).game,
-    "goofspiel": goofspiel(GoofspielGame(cards=4)),
-    "leduc": LEDUC,
-}
+GAMES = {"kuhn": expand(kuhn(KuhnGame())).game, "goofspiel": goofspiel(GoofspielGame(cards=4)), "leduc": LEDUC}
 
 
 def nash_conv(cfr):

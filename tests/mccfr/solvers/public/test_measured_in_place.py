@@ -64,9 +64,11 @@ def average(cfr):
     return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs))
 
 
-@pytest.mark.parametrize(("name", "more"), [*((name, {}) for name in SPOTS), ("two-tone turn", RAKED)])
 @pytest.mark.parametrize("iterations", [0, 1, 30])
-@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize(
+    ("name", "more", "dtype"),
+    [*((name, {}, dtype) for name in SPOTS for dtype in ("float32", "int16")), ("two-tone turn", RAKED, "float32")],
+)
 def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, dtype, monkeypatch):
     game = spot(*SPOTS[name], **more)
     cfr = VectorCfr(game, variant("dcfr"), dtype)

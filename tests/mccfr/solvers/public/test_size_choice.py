@@ -22,12 +22,7 @@ from mccfr.solvers.public.size_choice import best_subset, side_by_side, street_r
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS
 
-POLAR = {
-    "board": "AcAd7h7s2c",
-    "ranges": {"oop": "AA,43s,43o", "ip": "KK,QQ"},
-    "pot": 100,
-    "effective_stack": 200,
-}
+POLAR = {"board": "AcAd7h7s2c", "ranges": {"oop": "AA,43s,43o", "ip": "KK,QQ"}, "pot": 100, "effective_stack": 200}
 """The best hand or nothing against hands in between: the EV of a bet rises with its size."""
 RIVER = {
     "board": "QsJh2h7c3d",

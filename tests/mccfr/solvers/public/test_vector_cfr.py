@@ -224,12 +224,12 @@ def small_turn() -> Game:
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 def test_results_do_not_depend_on_the_number_of_workers(updates):
     game, made = small_turn(), variant("dcfr", updates=updates)
-    alone = VectorCfr(game, made)
+    alone = VectorCfr(game, made, "float64")
     alone.iterate(3)
     compiled = len(getattr(train, "signatures", ()))  # compilation may be switched off
     assert alone.in_place == (updates == "alternating")
     for workers in (2, 3):
-        several = VectorCfr(game, made, workers=workers)
+        several = VectorCfr(game, made, "float64", workers=workers)
         several.iterate(3)
         assert_same_arrays(alone.tables, several.tables)
     assert len(getattr(train, "signatures", ())) == compiled
@@ -238,11 +238,11 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
 def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
     """Tasks of one exit add to the same cells: at the same time, some would be lost."""
     game, made = shared_buckets(small_turn(), 1), variant("dcfr")
-    alone = VectorCfr(game, made)
+    alone = VectorCfr(game, made, "float64")
     assert not alone.in_place
     alone.iterate(20)
     for _ in range(5):
-        several = VectorCfr(game, made, workers=2)
+        several = VectorCfr(game, made, "float64", workers=2)
         several.iterate(20)
         assert_same_arrays(alone.tables, several.tables)
 
