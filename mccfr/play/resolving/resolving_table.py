@@ -11,6 +11,9 @@ real chips. Its solution is then in force and determines the player's range. It 
 The first alternatives are best-response values to the policy itself, with the subgame's bets. Ranges and opponent
 values are thus carried through the hand (continual re-solving: Moravčík et al. 2017).
 
+At a table of three and more players the subgame begins once two are left, in the chips of `mccfr.play.two_left`. Both
+ranges have to be known: a player who took an action that the tree lacks has none (`NoRangeError`).
+
 After a flop, hands have the policy's buckets on later streets and boards are sampled (`mccfr.play.resolving.solve`).
 Alternatives are still best-response values on all turns and rivers.
 

@@ -5,6 +5,7 @@ Shows:
 * In a match of three, each player holds every hand in every seat (planted: test_a_rotation_left_out_is_seen)
 * `match`, `play`, `dealer` and `bot json` play a policy of three seats (test_a_match_of_three_names_a_player_for_each,
   test_a_person_plays_at_a_table_of_three, test_a_policy_of_three_plays_at_the_dealer, test_json_lines_of_three)
+* Each of these commands re-solves hands of three (test_each_command_resolves_hands_of_three)
 """
 
 import json
@@ -23,11 +24,13 @@ from mccfr.evaluation.samples import Effort
 from mccfr.games.translation import real_betting
 from mccfr.matches.json_lines import answer_lines
 from mccfr.matches.match import Contender, Match
-from mccfr.matches.players import AS_WRITTEN
+from mccfr.matches.players import AS_WRITTEN, PlayManner
 from mccfr.matches.programs import PROGRAMS, ProgramSpec
 from mccfr.matches.seat_match import SeatMatch, match_of_seats
 from mccfr.matches.terminal_player import play_person
 from mccfr.play.policy_seat import PolicySpec
+from mccfr.play.resolving.resolving_seat import ResolvingSeat
+from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.play.table import play_hand, won_chips
 from mccfr.policy import Profile
 from mccfr.tables.strategy import uniform_strategy
@@ -143,6 +146,29 @@ def test_a_policy_of_three_plays_at_the_dealer(folder, capsys, tmp_path):
     with (tmp_path / "x.phhs").open("rb") as file:
         assert sum(len(hand.players) for hand in HandHistory.load_all(file)) == 90
     assert "is for 3 players" in refusal(capsys, "dealer", "--players", 4, "--with", folder)
+
+
+def test_each_command_resolves_hands_of_three(folder, capsys, monkeypatch):
+    """Once two players are left on the river: in a match, at the dealer, against a person, and for a bot in lines."""
+    left, lines, right = [], [], ResolvingSeat.public_state
+
+    def counted(seat):
+        left.append(len(seat.state.left))
+        lines.append(seat.line)
+        return right(seat)
+
+    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
+    name = f"{folder} --resolve river:unsafe:2"
+    found = answer(capsys, "match", name, "always-call", "always-fold", "--hands", 300, "--seed", 1)
+    assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0) and len(left) > 20
+    found = answer(capsys, "dealer", "--hands", 30, "--with", name, "--with", "always-call", "--with", "always-fold")
+    assert sum(player["chips"] for player in found["players"]) == 0 and set(left) == {2}
+    monkeypatch.setattr("mccfr.cli.bot_commands._read_line", lambda _: "c")
+    status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--resolve", "river:unsafe:2")
+    assert status == 0 and "re-solves its hands, once two players are left whose actions its tree has" in out
+    request = '{"position": 1, "hand": "AhKd", "line": "b350fc/cc/cc/", "board": "Qs7h2d3c9s"}'
+    (found,) = answer_lines(str(folder), PlayManner(resolve=settings_of("river:unsafe:2")), 1, [request])
+    assert found["action"][0] in "cb" and lines[-1] == "r350fc/cc/cc/"
 
 
 def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_path):
