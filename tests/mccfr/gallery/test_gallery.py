@@ -5,7 +5,7 @@ Shows:
 * Every algorithm of the gallery solves Kuhn and Leduc (test_it_solves_kuhn_and_leduc)
 * With three players external sampling needs its average at every other player's traversal
   (planted: test_an_average_at_one_traversal_plateaus_with_three_players)
-* Sampled regrets are unbiased, and the test detects samples that are not divided by their probability
+* Sampled regrets are unbiased
   (test_a_walk_is_right_on_average; planted: test_a_walk_that_is_not_divided_by_its_probability_is_caught)
 """
 

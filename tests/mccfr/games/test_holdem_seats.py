@@ -2,8 +2,7 @@
 
 Shows:
 
-* `solve` of hold'em with three seats continues with the same bits, and its exported policy answers queries by position
-  (test_a_resumed_run_has_the_same_bits, test_queries_name_the_positions)
+* `solve` of hold'em with three seats continues with the same bits (test_a_resumed_run_has_the_same_bits)
 * Strata train three seats with the same bits for any number of workers
   (test_strata_have_the_same_bits_for_any_number_of_workers)
 """

@@ -2,10 +2,8 @@
 
 Shows:
 
-* After a call that the tree lacks, a review judges the others where a seat of the policy would be in its tree (planted:
+* A review goes on after a call that the tree lacks, as a seat of the policy does (planted:
   test_decisions_are_judged_where_a_seat_would_be)
-* No cost is computed against a player without a range, and with one everywhere else (
-  test_the_caller_of_a_raise_has_no_range, test_a_caller_who_folds_leaves_two_ranges)
 """
 
 from decimal import Decimal

@@ -3,9 +3,9 @@
 Shows:
 
 * In a match of three, each player holds every hand in every seat (planted: test_a_rotation_left_out_is_seen)
-* `match`, `play`, `dealer` and `bot json` play a policy of three seats (test_a_match_of_three_names_a_player_for_each,
-  test_a_person_plays_at_a_table_of_three, test_a_policy_of_three_plays_at_the_dealer, test_json_lines_of_three)
-* Each of these commands re-solves hands of three (test_each_command_resolves_hands_of_three)
+* `match`, `play`, `dealer` and `bot json` play and re-solve with three seats
+  (test_a_match_of_three_names_a_player_for_each, test_a_person_plays_at_a_table_of_three,
+  test_a_policy_of_three_plays_at_the_dealer, test_json_lines_of_three, test_each_command_resolves_hands_of_three)
 """
 
 import json

@@ -2,10 +2,8 @@
 
 Shows:
 
-* A river re-solved at a table of three is the spot of `mccfr spot --policy`: ranges, pot, stacks, probabilities
+* A river re-solved at a table of three is the spot of `mccfr spot --policy`
   (planted: test_a_river_is_the_spot_of_its_line)
-* A seat of three that re-solves never acts illegally, and the chips of a match add up
-  (test_a_match_of_three_is_resolved)
 """
 
 from dataclasses import replace

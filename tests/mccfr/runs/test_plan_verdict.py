@@ -189,7 +189,7 @@ def test_impossible_runs_are_named(capsys, game, keys, options, status, reason):
     if status == 2 and not options:
         assert refusal(capsys, "solve", *given) == told
         if game == "leduc" and "tables.memory_budget" not in str(keys):
-            assert refusal(capsys, "cluster", "plan", *given[:1], "--machines", 2, *STRATA, *given[1:]) == told
+            assert refusal(capsys, "plan", *given[:1], "--machines", 2, *STRATA, *given[1:]) == told
     assert not Path("runs").exists() and not Path("buckets").exists()
 
 
