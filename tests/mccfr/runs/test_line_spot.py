@@ -4,7 +4,7 @@ Shows:
 
 * `mccfr spot --policy` starts with the page's ranges, pot and stacks
   (test_ranges_pot_and_stacks_are_those_of_the_page)
-* Two who are left of three have a spot, with the third's chips in the pot
+* Two who are left of three have a spot, with the third's chips
   (test_two_who_are_left_of_three_have_a_spot)
 """
 
