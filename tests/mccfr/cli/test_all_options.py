@@ -67,7 +67,7 @@ CASES = {
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
     "games kuhn": "",
-    "match kuhn-policy kuhn --hands 200": "--hands 202|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
+    "match kuhn-policy kuhn --hands 300": "--hands 302|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
     "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
     "plan leduc.toml --speed 3e7": "--set run.nodes=1e3|--speed 2e7|--budget 1s|--machines 2|--memory 1kB|--workers 2",
     "warmup kuhn.toml": "",
@@ -90,7 +90,7 @@ CASES = {
     "--workers 1|--run s|--set run.iterations=3|--force",
     "status kuhn": "--watch|--watch --every 9s|--every 9s|--abstraction no",
     "stop kuhn": "--after-checkpoint",
-    "tensorboard kuhn out": "--abstraction no",
+    "tensorboard kuhn out": "--watch|--watch --every 9s|--every 9s|--abstraction no",
     "verify kuhn": "--abstraction no",
     "view kuhn": "--port 0|--no-browser|--checkpoint 1|--abstraction no|--against kuhn-policy|--against-checkpoint 1|"
     "--against-abstraction no|--review no",
