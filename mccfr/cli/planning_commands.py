@@ -112,9 +112,9 @@ def plan(
     start = Start(settings, config.parent, run_directory_of(config, None), Terms(Silent()))
     check_start(start)
     if machines > 1:
-        from mccfr.cluster.cluster_plan import ClusterRoom
+        from mccfr.cluster.cluster_plan import ClusterSpace
 
-        room = ClusterRoom(settings, machines, memory)
+        room = ClusterSpace(settings, machines, memory)
     else:
         refuse_options_without_effect("with one machine", "memory")
     estimate = make_plan(

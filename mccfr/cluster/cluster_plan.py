@@ -24,7 +24,7 @@ from storage.free_space import available_memory_bytes
 NETWORK_BITS = 1e9  # per second
 
 
-class ClusterRoom:
+class ClusterSpace:
     """A check of memory and disk of several machines, called as `space_problem`.
 
     Attributes:

@@ -7,9 +7,9 @@ a street with a bet outside the tree, in that line or before, is solved again wi
 that is never taken leaves the range unchanged.
 
 At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
-From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After
-an action that the tree lacks, such as a call of a raise, its player has no range. No cost is computed against it.
-The others' decisions are judged where a seat of the policy would be in its tree.
+From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After an action that
+the tree lacks, such as a call of a raise, its player has no range. No cost is computed against it. The others'
+decisions are judged where a seat of the policy would be in its tree.
 """
 
 from collections.abc import Sequence
@@ -220,7 +220,7 @@ class _HandReview:
             for chips in (hand.chips, None if aivat is None else (aivat, -aivat))
         )
         name = "" if self._straddler is None else self._names[self._straddler]
-        ended = f"the policy has no straddle of {name}: the review ends there" if self._is_outside else ""
+        ended = f"the policy has no straddle of {name}: the review ends there" if self._is_straddle_outside else ""
         return ReviewedHand(decisions, len(game.states) - len(decisions), pot, won, adjusted, ended)
 
     def _mapped(self) -> list[_Step]:
@@ -232,7 +232,7 @@ class _HandReview:
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
         if self._straddler is not None:
-            reading = LineReading(NOWHERE, 1.0) if self._is_outside else self._straddled(rules)
+            reading = LineReading(NOWHERE, 1.0) if self._is_straddle_outside else self._straddled(rules)
         for state, action in zip(self._game.states, self._game.actions, strict=True):
             before, column = betting.at(reading, state), None
             decides = betting.decides(before)
@@ -259,7 +259,7 @@ class _HandReview:
         return None if first == usual else (first - 1) % len(self._names)
 
     @property
-    def _is_outside(self) -> bool:
+    def _is_straddle_outside(self) -> bool:
         """True if a straddle is no raise of the tree: another player is the first to act there."""
         return self._straddler not in (None, self._by.betting.rules.first_player[0])
 
