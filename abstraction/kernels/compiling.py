@@ -11,7 +11,7 @@ from typing import Any
 
 from abstraction.kernels.jit import watch_compiling
 
-_SECONDS = {"train": 8, "value": 5, "draw_holdem_deals": 2, "list_hands": 2}
+_SECONDS = {"train": 8, "value": 5, "list_hands": 2}
 """Seconds to compile the largest kernels with all that they call, on one core of 2023; others take about 1 s."""
 
 

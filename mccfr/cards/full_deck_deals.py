@@ -4,12 +4,11 @@ The deal of iteration k of a worker is a pure function of (seed, worker, k), ind
 has five board cards, even in games that use only three.
 """
 
-from typing import NamedTuple
-
 import numpy as np
+import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
-from abstraction.hand_evaluator import EvaluatorTables, evaluator_tables
+from abstraction.hand_evaluator import evaluator_tables
 from abstraction.kernels.jit import inline_njit, nogil_allocating_njit
 from abstraction.lookup import BOARD_CARDS, BucketTables, fill_buckets, fill_results, fill_strengths
 from abstraction.recall_buckets import Histories
@@ -17,18 +16,6 @@ from mccfr.cards.deals import Deals
 from mccfr.common.rng import DEALS, next_word, seed_stream
 
 _WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: relative bias below 2e-11
-
-
-class HoldemDealArrays(NamedTuple):
-    """Arrays of the deal kernel: bucket tables of the game's streets, and the hand evaluator."""
-
-    buckets: BucketTables
-    evaluator: EvaluatorTables
-
-
-def holdem_deal_arrays(buckets: BucketTables) -> HoldemDealArrays:
-    """Return the deal kernel's arrays for these bucket tables."""
-    return HoldemDealArrays(buckets, evaluator_tables())
 
 
 @inline_njit
@@ -65,34 +52,33 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
             cards[k, position] = deck[position]
 
 
-@nogil_allocating_njit
-def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals):
-    """Draw the deals of iterations first_iteration .. +count-1 into `deals` [K >= count], in place.
+def fill_deals(tables: BucketTables, cards: npt.NDArray[np.int8], deals: Deals) -> None:
+    """Write the showdowns and buckets of cards [K, 2·P + 5] to the first K of `deals`, in place.
 
-    Like `mccfr.cards.deals.draw_deals`, with `HoldemDealArrays`; always returns True.
+    The order of the cards is that of `draw_cards`.  Of two players the result is written, of more their strengths.
     """
-    board_cards = arrays.buckets.board_cards
-    streets, players = board_cards.shape[0], deals.bucket.shape[1] // board_cards.shape[0]
-    cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
-    draw_cards(seed, worker, DEALS, first_iteration, count, state, cards)
-    if players == 2:
-        fill_results(arrays.evaluator, cards, count, board_cards[streets - 1], deals.result)
+    count, streets = len(cards), len(tables.board_cards)
+    shown = tables.board_cards[-1]
+    if deals.bucket.shape[1] == 2 * streets:
+        fill_results(evaluator_tables(), cards, count, shown, deals.result)
     else:
-        fill_strengths(arrays.evaluator, cards, count, board_cards[streets - 1], deals.strength)
-    fill_buckets(arrays.buckets, cards, count, deals.bucket)
-    return True
+        fill_strengths(evaluator_tables(), cards, count, shown, deals.strength)
+    fill_buckets(tables, cards, count, deals.bucket)
 
 
 class DeckDealer:
     """Draws deals from the full deck and looks their buckets up (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, buckets: BucketTables, seed: int, worker: int, histories: Histories | None = None) -> None:
-        self._arrays, self._histories = holdem_deal_arrays(buckets), histories
+        self._tables, self._histories = buckets, histories
         self._seed, self._worker = np.uint64(seed), np.uint64(worker)
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write a batch of deals into `deals`."""
-        draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)
+        players = deals.bucket.shape[1] // len(self._tables.board_cards)
+        cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
+        draw_cards(self._seed, self._worker, DEALS, first, count, self._state, cards)
+        fill_deals(self._tables, cards, deals)
         if self._histories is not None:
             self._histories.replace(deals.bucket[:count])

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from abstraction.boards import canonical_boards, suit_permutations
 from abstraction.cards import CARD_COUNT
-from abstraction.hand_evaluator import evaluator_tables
 from abstraction.kernels.jit import allocating_njit, njit
-from abstraction.lookup import BOARD_CARDS, BucketTables, fill_buckets, fill_results, fill_strengths
+from abstraction.lookup import BOARD_CARDS, BucketTables
 from mccfr.cards.deals import (
     MAX_TRIES,
     DealArrays,
@@ -23,7 +22,7 @@ from mccfr.cards.deals import (
     note_buckets,
     showdown,
 )
-from mccfr.cards.full_deck_deals import take_card
+from mccfr.cards.full_deck_deals import fill_deals, take_card
 from mccfr.common.rng import DEALS, below, next_word, seed_stream
 
 _WORD_CARDS = 6  # 49·48·47·46·45·44 = 1e10 outcomes from one word of 64 bits: relative bias below 1e-9
@@ -139,7 +138,7 @@ class DeckStratumDealer:
         added  [P·S] int32, by block P·street + player: added to the buckets that `tables` give
         """
         self._added = added
-        self._tables, self._drawn, self._evaluator = tables, alias_table, evaluator_tables()
+        self._tables, self._drawn = tables, alias_table
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)
         boards = canonical_boards(int(tables.board_cards[1]))[alias_table.board].astype(np.int64)
@@ -148,12 +147,8 @@ class DeckStratumDealer:
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write a batch of deals into `deals`."""
-        shown, players = self._tables.board_cards[-1], len(self._added) // len(self._tables.board_cards)
+        players = len(self._added) // len(self._tables.board_cards)
         cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
         draw_stratum_cards(self._drawn, self._flops, self._seed, self._stratum, first, count, self._state, cards)
-        if players == 2:
-            fill_results(self._evaluator, cards, count, shown, deals.result)
-        else:
-            fill_strengths(self._evaluator, cards, count, shown, deals.strength)
-        fill_buckets(self._tables, cards, count, deals.bucket)
+        fill_deals(self._tables, cards, deals)
         deals.bucket[:count] += self._added

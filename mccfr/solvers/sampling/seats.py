@@ -87,17 +87,12 @@ def begin_deal(seats, strengths, deal):
 
 
 @inline_njit
-def begin_traversal(seats, traverser, result):
-    """Write the traverser's share of a pot for each set of contenders, and the root's row.
-
-    Returns the showdown's result from the traverser's view; `result` is that of player 0 of two.
-    """
-    if seats is None:
-        return result if traverser == 0 else -result
-    for contenders in range(1, seats.best.shape[0]):
-        seats.share[contenders] = (seats.best[contenders] >> traverser & 1) / seats.winners[contenders]
-    seats.row[0] = 0
-    return 0.0
+def begin_traversal(seats, traverser):
+    """Write the traverser's share of a pot for each set of contenders, and the root's row; nothing with two players."""
+    if seats is not None:
+        for contenders in range(1, seats.best.shape[0]):
+            seats.share[contenders] = (seats.best[contenders] >> traverser & 1) / seats.winners[contenders]
+        seats.row[0] = 0
 
 
 @inline_njit

@@ -18,33 +18,28 @@ from abstraction.hand_evaluator import strengths
 from abstraction.lookup import board_rows, bucket_tables, fill_buckets
 from mccfr.cards.deals import new_deals
 from mccfr.cards.full_deck import WholeDeck
-from mccfr.cards.full_deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
+from mccfr.cards.full_deck_deals import DeckDealer, draw_cards
 from mccfr.common.rng import DEALS
 
 COUNT = 200_000
 
 
 @pytest.fixture(scope="module")
-def arrays():
+def tables():
     """Flop hold'em on random buckets."""
     flop = np.random.default_rng(0).integers(0, 60_000, (len(board_classes(3).boards), COMBO_COUNT), np.uint16)
-    return holdem_deal_arrays(bucket_tables([preflop_classes().astype(np.uint16)[None], flop], (0, 3)))
-
-
-def keys(seed, worker, first, count):
-    return np.uint64(seed), np.uint64(worker), np.int64(first), np.int64(count), np.zeros(4, np.uint64)
+    return bucket_tables([preflop_classes().astype(np.uint16)[None], flop], (0, 3))
 
 
 def cards_of(count, *, seed=0, worker=0, first=0, players=2):
     cards = np.full((count, 2 * players + 5), -1, np.int8)
-    seed_key, worker_key, *rest = keys(seed, worker, first, count)
-    draw_cards(seed_key, worker_key, DEALS, *rest, cards)
+    draw_cards(np.uint64(seed), np.uint64(worker), DEALS, first, count, np.zeros(4, np.uint64), cards)
     return cards
 
 
-def deals_of(arrays, count, *, seed=0, worker=0, first=0, players=2):
+def deals_of(tables, count, *, seed=0, worker=0, first=0, players=2):
     deals = new_deals(count, 2, players)
-    assert draw_holdem_deals(arrays, *keys(seed, worker, first, count), deals)
+    DeckDealer(tables, seed, worker).draw(first, count, deals)
     return deals
 
 
@@ -81,10 +76,10 @@ def test_ordered_pairs_of_places_are_uniform(cards):
     assert abs(np.mean(off)) < 1
 
 
-def test_a_deal_depends_on_seed_worker_and_iteration_alone(arrays):
-    whole_cards, whole = cards_of(1_000, seed=3, worker=1), deals_of(arrays, 1_000, seed=3, worker=1)
+def test_a_deal_depends_on_seed_worker_and_iteration_alone(tables):
+    whole_cards, whole = cards_of(1_000, seed=3, worker=1), deals_of(tables, 1_000, seed=3, worker=1)
     for first, count in ((0, 1), (1, 6), (500, 500), (999, 1)):
-        part = deals_of(arrays, count, seed=3, worker=1, first=first)
+        part = deals_of(tables, count, seed=3, worker=1, first=first)
         assert np.array_equal(cards_of(count, seed=3, worker=1, first=first), whole_cards[first : first + count])
         assert np.array_equal(part.bucket, whole.bucket[first : first + count])
         assert np.array_equal(part.result, whole.result[first : first + count])
@@ -92,10 +87,10 @@ def test_a_deal_depends_on_seed_worker_and_iteration_alone(arrays):
         assert not np.array_equal(cards_of(1_000, seed=seed, worker=worker), whole_cards)
 
 
-def test_deals_are_buckets_and_results_of_their_cards(arrays):
-    cards, deals = cards_of(2_000, seed=9), deals_of(arrays, 2_000, seed=9)
+def test_deals_are_buckets_and_results_of_their_cards(tables):
+    cards, deals = cards_of(2_000, seed=9), deals_of(tables, 2_000, seed=9)
     expected = np.zeros((2_000, 4), np.int32)
-    fill_buckets(arrays.buckets, cards, len(cards), expected)
+    fill_buckets(tables, cards, len(cards), expected)
     assert np.array_equal(deals.bucket, expected)
     flop = cards[:, 4 : 4 + STREET_CARDS["flop"]]
     first, second = (strengths(np.hstack([cards[:, hand : hand + 2], flop])) for hand in (0, 2))
@@ -107,21 +102,21 @@ def test_the_stream_of_two_players_stays():
     assert hashlib.sha256(cards_of(1_000, seed=3, worker=1).tobytes()).hexdigest()[:16] == "80abf58a1fa5bc91"
 
 
-def test_deals_of_six_players(arrays):
-    cards, deals = cards_of(20_000, seed=9, players=6).astype(np.int64), deals_of(arrays, 20_000, seed=9, players=6)
+def test_deals_of_six_players(tables):
+    cards, deals = cards_of(20_000, seed=9, players=6).astype(np.int64), deals_of(tables, 20_000, seed=9, players=6)
     assert (np.bitwise_count(np.bitwise_or.reduce(1 << cards, axis=1)) == 17).all()
     for place in range(17):
         assert abs(chi_square(np.bincount(cards[:, place], minlength=CARD_COUNT), CARD_COUNT)) < 4.5
     some, flop = cards[:300], cards[:300, 12:15]
-    tables = [board_rows(arrays.buckets, flop[:, :0]), board_rows(arrays.buckets, flop)]
+    streets = [board_rows(tables, flop[:, :0]), board_rows(tables, flop)]
     for player in range(6):
         low, high = np.sort(some[:, 2 * player : 2 * player + 2], axis=1).T
         hand = high * (high - 1) // 2 + low
-        for street, rows in enumerate(tables):
+        for street, rows in enumerate(streets):
             assert np.array_equal(deals.bucket[:300, 6 * street + player], rows[np.arange(300), hand])
         own = strengths(np.hstack([some[:, 2 * player : 2 * player + 2], flop]))
         assert np.array_equal(deals.strength[:300, player], own)
-    assert deals_of(arrays, 9).strength.size == 0
+    assert deals_of(tables, 9).strength.size == 0
 
 
 def test_a_deck_deals_hands_to_three_and_lists_none():

@@ -68,7 +68,7 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
         locate(tables, deals, deal, work.hand)
         begin_deal(work.seats, deals.strength, deal)
         for traverser in range(work.payoffs.shape[1]):
-            begin_traversal(work.seats, traverser, 0.0)
+            begin_traversal(work.seats, traverser)
             tail, touched = visit(tree, tables, traverser, weight, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], weight, work, tail, pruning)
             nodes += touched

@@ -88,7 +88,7 @@ class PackedWorklist(NamedTuple):
     sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
     updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows     rows of the current deal
-    seats    SeatArrays        pots and probabilities of three and more players, D+1 rows; None for two
+    seats    SeatArrays   pots and probabilities of three and more players, D+1 rows; None for two
     """
 
     order: npt.NDArray[np.int32]
@@ -114,18 +114,25 @@ def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorkl
 
 
 @inline_njit
-def _endings(node, seats, traverser, result):
-    """Return (folds, chips, ends, chips) of a decision.
+def _folded(node, seats, traverser, sign):
+    """Return the traverser's chips after the fold that ends the hand at a decision, if there is one.
 
-    The chips are the traverser's after the fold and after the call that end the hand.
+    sign  1.0 for player 0 and -1.0 for player 1 of two
+    """
+    if seats is None:
+        return sign * node.fold_value
+    return won_chips(seats, node.fold_pot, traverser) if node.folds else 0.0
+
+
+@inline_njit
+def _called(node, seats, traverser, result):
+    """Return the traverser's chips after the check or call that ends the hand at a decision, if there is one.
 
     result  of the showdown of two players, from the traverser's view
     """
     if seats is None:
-        return node.folds, (1.0 - 2.0 * traverser) * node.fold_value, node.ends, result * node.call_value
-    folded = won_chips(seats, node.fold_pot, traverser) if node.folds else 0.0
-    called = won_chips(seats, node.call_pot, traverser) if node.ends else 0.0
-    return node.folds, folded, node.ends, called
+        return result * node.call_value
+    return won_chips(seats, node.call_pot, traverser) if node.ends else 0.0
 
 
 @nogil_njit
@@ -145,7 +152,9 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
         locate(tables, deals, deal, work.hand)
         turns = begin_deal(seats, deals.strength, deal)
         for traverser in range(turns[0], turns[1]):
-            result = begin_traversal(seats, traverser, deals.result[deal])
+            sign = 1.0 - 2.0 * traverser
+            result = sign * deals.result[deal]
+            begin_traversal(seats, traverser)
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
             order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
@@ -175,10 +184,13 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     first = np.uint64(node.first + action - terminals)
                     stop = first + _ONE
                     if action < terminals:  # the hand ends here
-                        stop, folded = first, node.folds and action == 0
-                        endings = _endings(node, seats, traverser, result)
-                        nodes += node.leaves_touched - node.end_touched if folded else node.end_touched
-                        value[goes] = endings[1] if folded else endings[3]
+                        stop = first
+                        if node.folds and action == 0:
+                            nodes += node.leaves_touched - node.end_touched
+                            value[goes] = _folded(node, seats, traverser, sign)
+                        else:
+                            nodes += node.end_touched
+                            value[goes] = _called(node, seats, traverser, result)
                     else:
                         sampled = add_sampled(seats, sampled, position, node.player, sigma[np.uint64(mine + action)])
                 while first != stop:
@@ -204,7 +216,8 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 position = np.uint64(own[owned])
                 node, row = tree[np.uint64(order[position])], start[position]
                 actions, goes = node.actions, np.uint64(slot[position])
-                terminals = _endings(node, seats, traverser, result)
+                folded, called = _folded(node, seats, traverser, sign), _called(node, seats, traverser, result)
+                terminals = (node.folds, folded, node.ends, called)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
                 if pruning.active:
                     floored = weight, floor if node.block >= players else first_floor

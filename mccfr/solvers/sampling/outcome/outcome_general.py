@@ -71,7 +71,7 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_path
             locate(tables, deals, deal + j, paths.hand)
             begin_deal(seats, deals.strength, deal + j)
             for traverser in range(players):
-                begin_traversal(seats, traverser, 0.0)
+                begin_traversal(seats, traverser)
                 path = players * j + traverser
                 node, logged, touched = _walk(tree, tables, weight, next_word(rng), seat_paths, (path, logged), epsilon)
                 nodes += touched

@@ -123,7 +123,7 @@ def chips_by(module):
         for deal in range(strengths.shape[0]):
             begin_deal(arrays, strengths, deal)
             for player in range(strengths.shape[1]):
-                begin_traversal(arrays, player, 0.0)
+                begin_traversal(arrays, player)
                 for number in range(pots.shape[0]):
                     paid[deal, number, player] = won_chips(arrays, pots[number], player)
 
