@@ -88,7 +88,10 @@ def begin_deal(seats, strengths, deal):
 
 @inline_njit
 def begin_traversal(seats, traverser):
-    """Write the traverser's share of a pot for each set of contenders, and the root's row; nothing with two players."""
+    """Write the traverser's share of a pot for each set of contenders, and the root's row.
+
+    Nothing is done with two players.
+    """
     if seats is not None:
         for contenders in range(1, seats.best.shape[0]):
             seats.share[contenders] = (seats.best[contenders] >> traverser & 1) / seats.winners[contenders]

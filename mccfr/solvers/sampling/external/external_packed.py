@@ -115,7 +115,7 @@ def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorkl
 
 @inline_njit
 def _folded(node, seats, traverser, sign):
-    """Return the traverser's chips after the fold that ends the hand at a decision, if there is one.
+    """Return the traverser's chips after a decision's first action, a fold that ends the hand.
 
     sign  1.0 for player 0 and -1.0 for player 1 of two
     """
@@ -126,7 +126,7 @@ def _folded(node, seats, traverser, sign):
 
 @inline_njit
 def _called(node, seats, traverser, result):
-    """Return the traverser's chips after the check or call that ends the hand at a decision, if there is one.
+    """Return the traverser's chips after a decision's check or call that ends the hand.
 
     result  of the showdown of two players, from the traverser's view
     """
