@@ -383,18 +383,18 @@ def test_a_cell_that_is_not_finite_is_named_and_nothing_is_written(tmp_path, lay
     spec = ArraySpec("sums", (700, 2000), "float32", ("bucket", "slot"))  # two chunks
     array = np.full(spec.shape, 3e38, "float32")  # finite, although its sum is not
     arguments = {"specs": [spec], "arrays": {"sums": array}}
-    assert checkpoint.verify(commit(tmp_path, 0, layout, **arguments)) == []
+    assert checkpoint.verify(commit(tmp_path, 1, layout, **arguments)) == []
     array[600:602, 1234] = bad, -bad
     words = f"array 'sums' holds {bad} at bucket 600, slot 1234"
-    refused(words, commit, tmp_path, 1, layout, **arguments, error=NotFiniteError)
-    assert [path.name for path in tmp_path.iterdir()] == ["000000"]
+    refused(words, commit, tmp_path, 2, layout, **arguments, error=NotFiniteError)
+    assert [path.name for path in tmp_path.iterdir()] == ["000001"]
 
 
 @BOTH
 def test_uncompressed_checkpoints_take_whole_chunks_of_disk(tmp_path, layout):
     spec = ArraySpec("sums", (2, 600_000), "float64", ("bucket", "slot"))
     arrays = {"sums": np.ones(spec.shape)}
-    path = commit(tmp_path, 0, layout, specs=[spec], arrays=arrays, compressed=False)
+    path = commit(tmp_path, 1, layout, specs=[spec], arrays=arrays, compressed=False)
     assert raw_bytes(spec) == 4 * 2**22 > 1.7 * spec.nbytes
     assert tree_bytes(path) == pytest.approx(raw_bytes(spec), rel=0.01)
 
@@ -405,6 +405,6 @@ def test_verify_names_cells_that_are_not_finite(tmp_path, monkeypatch, layout):
     array = np.zeros((3, 4))
     array[2, 1] = -np.inf
     spec = ArraySpec("sums", array.shape, "float64", ("bucket", "slot"))
-    path = commit(tmp_path, 0, layout, specs=[spec], arrays={"sums": array})
-    assert checkpoint.verify(path) == ["000000: array 'sums' holds -inf at bucket 2, slot 1"]
+    path = commit(tmp_path, 1, layout, specs=[spec], arrays={"sums": array})
+    assert checkpoint.verify(path) == ["000001: array 'sums' holds -inf at bucket 2, slot 1"]
     assert checkpoint.newest_valid(tmp_path)[0] is None
