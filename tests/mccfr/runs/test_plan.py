@@ -165,6 +165,21 @@ def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monke
     assert Training.pruning.prune_below_bb == pytest.approx(3_000 * 2 * 2_000 / 2_250)
 
 
+def test_cells_at_zero_fall_by_a_power():
+    """Half of them are left after twice the nodes, so that a quarter is left after four times as many."""
+    assert plan_trial.zeros_left(0.5, 2.0, 4.0) == pytest.approx(0.25)
+    assert plan_trial.zeros_left(1.0, 2.0, 4.0) == plan_trial.zeros_left(0.0, 2.0, 4.0) == 1
+
+
+def test_plausible_cells_keep_padding_and_fill_zeros():
+    random, cells = np.random.default_rng(0), np.zeros((1000, 4), np.float32)
+    cells[::2, :2] = 1.0
+    found = plan_trial.plausible(cells, 0.5, random)
+    assert not found[:, 2:].any() and np.count_nonzero(found[:, :2]) == pytest.approx(1500, rel=0.05)
+    assert found[found != 0] == pytest.approx(1.0, rel=0.01) and len(np.unique(found)) == 17
+    assert plan_trial.plausible(cells, 1.0, random) is cells
+
+
 @pytest.mark.parametrize("solver", [{"algorithm": "cfr"}, {"algorithm": "deep-cfr", "fit": "table"}], ids=str)
 def test_iterations_of_other_algorithms_are_timed(solver):
     """No estimate of their nodes is made beforehand."""
