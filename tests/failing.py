@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from storage import durable
@@ -38,6 +38,15 @@ class Failing:
             raise OSError(self.number, os.strerror(self.number), path)
 
         return failing
+
+
+def fails(number: int, path: str | None = None) -> Callable[..., None]:
+    """Return a function that raises an `OSError`, which names a path, or else the first argument."""
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise OSError(number, os.strerror(number), path or str(arguments[0]))
+
+    return fail
 
 
 @contextmanager

@@ -75,12 +75,12 @@ class Swept(NamedTuple):
     trials: list[Trial]
 
 
-def compiled(folder: Path) -> Path:
-    """Compile the preloaded library and return its path; skip the test without a C compiler."""
+def compiled(name: str, folder: Path) -> Path:
+    """Compile a preloaded library, `NAME.c`, and return its path; skip the test without a C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
-    source, library = Path(__file__).with_suffix(".c"), folder / "failing_reads.so"
+    source, library = Path(__file__).with_name(f"{name}.c"), folder / f"{name}.so"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     return library
 

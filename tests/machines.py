@@ -2,7 +2,7 @@
 
 import msgspec
 import numpy as np
-from sessions import NO_EVALUATION, make
+from sessions import NO_EVALUATION, Listener, make, with_limits
 from stratified import LEDUC_12
 
 from mccfr.cluster.messages import COMMAND, RUN, WRITE, RankLocation, copy_machines
@@ -23,7 +23,7 @@ def stratified_run(path, **settings):
 
 def on_machines(run, machines, reporter=None, workers=1, **settings):
     """Run a session on ranks of this process."""
-    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+    run = with_limits(run, **settings)
     game = run.build_game()
     engine = OneProcess(run, game, machines, workers)
     train(run, game, reporter or Silent(), pools=cluster_pool_opener(engine))
@@ -73,6 +73,19 @@ class OneProcess:
 
     def close(self):
         self._answers.clear()
+
+
+def with_copies_in(run, folder):
+    """Return the run with a directory in `folder` on each machine, for second copies."""
+    places = {"directory": str(folder / "disk{machine}")}
+    return with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+
+
+def train_alone_until(run, iterations):
+    """Train on two machines; return the reporter, which has the messages."""
+    run, listener = with_limits(run, iterations=iterations), Listener()
+    train_alone(run, run.build_game(), 2, listener)
+    return listener
 
 
 def train_alone(run, game, machines, reporter):

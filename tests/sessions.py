@@ -62,9 +62,14 @@ def in_form(path: Path, form: str, seed: int = 5, **settings: object) -> Run:
     return make(path, solver, LEDUC_12, {"memory_budget": "80kB"}, NO_EVALUATION, **{**strata, **settings})
 
 
+def with_limits(run: Run, **settings: object) -> Run:
+    """Return the run with other `[run]` settings."""
+    return with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+
+
 def go(run: Run, reporter: Reporter | None = None, **settings: object) -> Outcome:
     """Train one session of a run with other `[run]` settings."""
-    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+    run = with_limits(run, **settings)
     return train(run, run.build_game(), reporter or Silent())
 
 
@@ -81,6 +86,13 @@ class Listener(Silent):
         self.told: list[str] = []
 
     def message(self, text: str) -> None:
+        self.told.append(text)
+
+
+class PhaseListener(Listener):
+    """Collects progress messages and phases."""
+
+    def phase(self, text: str, share: float | None = None) -> None:
         self.told.append(text)
 
 
@@ -106,12 +118,17 @@ def assert_same(one: Run, other: Run) -> None:
     assert_same_tables(one, other)
 
 
+def resuming(run: Run, *arguments: object, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    """Start `mccfr resume` of a run in a process of its own."""
+    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, text=True)
+
+
 def kill_often(run: Run, times: int, seconds: float) -> None:
     """Run sessions of one and of two workers, each killed some time after its first checkpoint."""
     moments = random.Random(4)
     for kill in range(times):
-        saved, command = newest(run), ["-m", "mccfr", "resume", str(run.directory), "--workers", str(1 + kill % 2)]
-        process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        saved, process = newest(run), resuming(run, "--workers", 1 + kill % 2)
         wait_for(partial(_has_gone_on, run, saved, process), 300)
         time.sleep(moments.uniform(0, seconds))
         process.kill()

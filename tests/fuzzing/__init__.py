@@ -19,18 +19,13 @@ from random import Random
 import click
 from places import DATA
 
-FORMATS = {
-    name: f"fuzzing.{module}:{name.upper().replace('-', '_')}"
-    for module, names in (
-        ("lines", "line"),
-        ("texts", "hand range"),
-        ("files", "endgame policy match-log"),
-        ("hands", "hands"),
-        ("wires", "view bot dealer slumbot gtowizard"),
-    )
-    for name in names.split()
+MODULES = {
+    **{"line": "lines", "hand": "texts", "range": "texts", "endgame": "files", "policy": "files"},
+    **{"match-log": "files", "hands": "hands", "view": "wires", "bot": "wires", "dealer": "wires"},
+    **{"slumbot": "wires", "gtowizard": "wires"},
 }
-"""Where the `Format` of each name is: imported when it is asked for."""
+"""The module of each format, imported when it is asked for."""
+FORMATS = tuple(MODULES)
 
 CORPUS = DATA / "fuzz"
 REFUSALS = (ValueError, OSError, KeyError, click.ClickException)
@@ -88,8 +83,7 @@ class Outcome:
 
 def format_named(name: str) -> Format:
     """The format of a name; `KeyError` for an unknown one."""
-    module, _, attribute = FORMATS[name].partition(":")
-    found: Format = getattr(import_module(module), attribute)
+    found: Format = getattr(import_module(f"fuzzing.{MODULES[name]}"), name.upper().replace("-", "_"))
     return found
 
 

@@ -27,13 +27,8 @@ def _folder():
     return folder
 
 
-@cache
-def _endgame_text():
-    return (RUNS / "games/river.txt").read_bytes()
-
-
 def _endgame(rng):
-    data = _endgame_text()
+    data = (RUNS / "games/river.txt").read_bytes()
     if rng.random() < 0.1:
         return data
     if rng.random() < 0.5:
@@ -98,12 +93,8 @@ def _log():
 
 
 def _match_log(rng):
-    data = _log()
-    return (
-        data
-        if rng.random() < 0.1
-        else damaged(rng, data, (b"STATE:", b"SCORE:", b"# another match\n", b"|", b":", b"\n"))
-    )
+    pieces = (b"STATE:", b"SCORE:", b"# another match\n", b"|", b":", b"\n")
+    return _log() if rng.random() < 0.1 else damaged(rng, _log(), pieces)
 
 
 def _read_match_log(data):

@@ -42,17 +42,11 @@ _NASTY = ("", "0", "-1", "1", "2", "9" * 30, "9" * 400, "%ff", "%00", "\0", "\u0
 _NUMBERS = (None, True, 0, -1, 7, 10**30, 10**400, 1.5, float("nan"))
 _ANYTHING = (*_NUMBERS, "", "x", "\0", "\ud800", [], [1], {}, "b" * 5_000)
 _PIECES = (*b"% & = HTTP/1.1 HTTP/2".split(), b"\r\n", b"GET ", b"Host: x\r\n", b"Transfer-Encoding: chunked\r\n")
-_HEADERS = (
-    "Origin: http://127.0.0.1:1",
-    "Origin: null",
-    "Sec-Fetch-Site: same-origin",
-    "Sec-Fetch-Site: cross-site",
-    "Expect: 100-continue",
-    "Content-Length: 2",
-    "Connection: close",
-    "Transfer-Encoding: chunked",
-    "X: " + "y" * 70_000,
-)
+_SLUMBOT = (b"[", b"{", b"null", b'"token"', b"\n", b"b300", b"k/")
+_WIZARD = (b"[", b"{", b"null", b'"b900"', b"\n", b"_", b"true")
+_ORIGINS = "Origin: http://127.0.0.1:1", "Origin: null", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"
+_OTHERS = "Expect: 100-continue", "Content-Length: 2", "Connection: close", "Transfer-Encoding: chunked"
+_HEADERS = (*_ORIGINS, *_OTHERS, "X: " + "y" * 70_000)
 
 
 class _Wire:
@@ -305,7 +299,26 @@ def _dealt(data):
         door.close()
 
 
-# --- answers of a server like Slumbot ---
+# --- answers of poker servers ---
+
+
+def _altered(rng, answers, pieces):
+    """Answers, a line each: in some a value anywhere is anything, or the text is damaged."""
+    answers = deepcopy(answers)
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        table = answer = rng.choice(answers)
+        while tables := [each for each in _values_of(table) if each and isinstance(each, dict | list)]:
+            if rng.random() < 0.3:
+                break
+            table = rng.choice(tables)
+        name = rng.choice([*table, "error_msg", "token"] if isinstance(table, dict) else range(len(table)))
+        table[name] = deepcopy(rng.choice((*_ANYTHING, *answer.values())))
+    data = "\n".join(map(json.dumps, answers)).encode()
+    return damaged(rng, data, pieces) if rng.random() < 0.3 else data
+
+
+def _values_of(table):
+    return table.values() if isinstance(table, dict) else table
 
 
 @cache
@@ -321,17 +334,6 @@ def _answers(seed):
     for number in range(3):
         session.play_hand(number)
     return found
-
-
-def _said(rng):
-    """Answers, a line each: in some a value is anything, or its text is damaged."""
-    answers = [dict(answer) for answer in _answers(rng.randrange(20))]
-    for _ in range(rng.choice((0, 0, 0, 1, 2))):
-        answer = rng.choice(answers)
-        name = rng.choice([*answer, "error_msg", "token"])
-        answer[name] = rng.choice((*_ANYTHING, *rng.choice(answers).values()))
-    data = "\n".join(map(json.dumps, answers)).encode()
-    return damaged(rng, data, (b"[", b"{", b"null", b'"token"', b"\n", b"b300", b"k/")) if rng.random() < 0.3 else data
 
 
 def _answering(left):
@@ -354,9 +356,6 @@ def _slumbot(data):
         number += 1
 
 
-# --- answers of a server like GTO Wizard's ---
-
-
 @cache
 def _wizard_answers(seed):
     """Return the test server's answers in some hands with a calling player, one hand at a time."""
@@ -367,28 +366,7 @@ def _wizard_answers(seed):
         return found[-1]
 
     list(play_wizard_hands([PROGRAMS["always-call"](_seated())], rules(), WizardServer(post), 3))
-    return json.dumps(found)
-
-
-def _wizard_said(rng):
-    """Answers, a line each: in some a value anywhere is anything, or the text is damaged."""
-    answers = json.loads(_wizard_answers(rng.randrange(20)))
-    for _ in range(rng.choice((0, 0, 0, 1, 2))):
-        table = answer = rng.choice(answers)
-        while tables := [each for each in _inside(table) if each]:
-            if rng.random() < 0.3:
-                break
-            table = rng.choice(tables)
-        name = rng.choice(list(table) if isinstance(table, dict) else range(len(table)))
-        table[name] = deepcopy(rng.choice((*_ANYTHING, *answer.values())))
-    data = "\n".join(map(json.dumps, answers)).encode()
-    return damaged(rng, data, (b"[", b"{", b"null", b'"b900"', b"\n", b"_", b"true")) if rng.random() < 0.3 else data
-
-
-def _inside(table):
-    """The tables and lists right inside one."""
-    values = table.values() if isinstance(table, dict) else table
-    return [value for value in values if isinstance(value, dict | list)]
+    return deepcopy(found)
 
 
 def _wizard(data):
@@ -403,5 +381,5 @@ def _wizard(data):
 VIEW = Format(_requests, _answered, seconds=60)  # the first hand to be solved again compiles kernels
 BOT = Format(lambda rng: _lines(rng, 0), _in_words(_bot))
 DEALER = Format(lambda rng: _lines(rng, 1), _dealt)
-SLUMBOT = Format(_said, _in_words(_slumbot))
-GTOWIZARD = Format(_wizard_said, _in_words(_wizard))
+SLUMBOT = Format(lambda rng: _altered(rng, _answers(rng.randrange(20)), _SLUMBOT), _in_words(_slumbot))
+GTOWIZARD = Format(lambda rng: _altered(rng, _wizard_answers(rng.randrange(20)), _WIZARD), _in_words(_wizard))

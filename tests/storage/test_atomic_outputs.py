@@ -17,10 +17,6 @@ def anything(path):
     return True
 
 
-def nothing(path):
-    return False
-
-
 def write(path, content=b"new", replaceable=anything):
     """A directory of one file."""
     with output(path, replaceable) as temporary:
@@ -60,18 +56,6 @@ def test_temporaries_of_others_stay_until_they_are_a_day_old(tmp_path):
     os.utime(tmp_path / ".tmp-other-01234567", (0, 0))
     write(tmp_path / "out")
     assert names(tmp_path) == [".tmp-other-01234567", ".tmp-out-young___", "out"]
-
-
-def test_what_takes_the_name_meanwhile_is_not_replaced(tmp_path):
-    """Writing takes minutes, in which the user may put something there."""
-
-    def write_slowly():
-        with output(tmp_path / "out", nothing) as temporary:
-            durable.write_file(temporary, b"new")
-            (tmp_path / "out").write_bytes(b"letter")
-
-    refused("another name", write_slowly, error=FileExistsError)
-    assert (tmp_path / "out").read_bytes() == b"letter" and names(tmp_path) == ["out"]
 
 
 def test_links_are_never_replaced(tmp_path):

@@ -52,13 +52,8 @@ def test_no_damaged_row_is_read():
 @pytest.mark.parametrize("width", [99, 101])
 def test_rows_of_another_width_are_refused(width):
     table = np.zeros((2, 100), np.uint8)
-    refused(
-        f"table.npy: row 1 does not unpack to {width} bytes",
-        PackedRows("table.npy", *pack_rows(table), width, table.dtype).rows,
-        1,
-        2,
-        error=DamagedError,
-    )
+    packed = PackedRows("table.npy", *pack_rows(table), width, table.dtype)
+    refused(f"table.npy: row 1 does not unpack to {width} bytes", packed.rows, 1, 2, error=DamagedError)
 
 
 @pytest.mark.parametrize("change", [lambda s: s + 1, lambda s: s[::-1].copy(), lambda s: s[:-1], lambda s: s // s[-1]])

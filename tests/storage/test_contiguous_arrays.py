@@ -20,6 +20,7 @@ import h5py
 import numpy as np
 import pytest
 import zarr
+from failing import fails
 from manifests import flip, forge
 from refusals import refused
 
@@ -166,10 +167,7 @@ def test_verify_compares_the_cells_of_each_array_with_their_own_checksum(tmp_pat
 
 
 def test_a_full_disk_is_found_before_anything_moves(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", fails(errno.ENOSPC))
     monkeypatch.setattr(contiguous_arrays.MovingFile, "write", lambda *_: pytest.fail("cells were written"))
     refused("No space left", written, tmp_path / "all", "zarr", tables(), error=OSError)
     assert list((tmp_path / "all").iterdir()) == []

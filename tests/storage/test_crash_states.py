@@ -31,18 +31,10 @@ def tables(number):
 
 
 def commit(run, number, layout):
-    return checkpoint_writer.commit(
-        run / "checkpoints",
-        number,
-        SPECS,
-        tables(number),
-        {"number": number},
-        {"run": "crash"},
-        format="hdf5" if layout == "hdf5" else "zarr",
-        whole=layout == "whole",
-        keep=1,
-        journal=run / "journal.jsonl",
-    )
+    state, identity = {"number": number}, {"run": "crash"}
+    options = {"format": "hdf5" if layout == "hdf5" else "zarr", "whole": layout == "whole", "keep": 1}
+    options["journal"] = run / "journal.jsonl"
+    return checkpoint_writer.commit(run / "checkpoints", number, SPECS, tables(number), state, identity, **options)
 
 
 BROKEN = "a broken checkpoint has a final name"
@@ -53,11 +45,12 @@ FALSE_JOURNAL = "the journal speaks of a checkpoint that is not there"
 FALSE_MANIFEST = "a whole manifest lies beside a damaged file"
 
 
-def record(run, layout):
-    """(the disk with checkpoint 1, the operations of committing checkpoint 2 over it)."""
+def record(run, layout, plant=lambda: None):
+    """(the disk with checkpoint 1, the operations of committing checkpoint 2 over it, with an error planted)."""
     run.mkdir()
     commit(run, 1, layout)
     before = crash_states.load(run)
+    plant()
     with durable.recording() as operations:
         commit(run, 2, layout)
     return before, operations
@@ -220,12 +213,7 @@ def under_its_final_name(operations):
 )
 def test_a_planted_error_is_found(tmp_path, monkeypatch, plant, expected):
     run = tmp_path / "run"
-    run.mkdir()
-    commit(run, 1, "zarr")
-    before = crash_states.load(run)
-    plant(monkeypatch, run)
-    with durable.recording() as operations:
-        commit(run, 2, "zarr")
+    before, operations = record(run, "zarr", plant=lambda: plant(monkeypatch, run))
     found, _ = findings(before, run, operations, tmp_path / "scratch", expected)
     assert found >= expected
 

@@ -13,25 +13,18 @@ import io
 import os
 import shutil
 
-import numpy as np
 import pytest
+from failing import fails
 from refusals import refused
+from small_checkpoints import CELLS, block_store, commit, commit_with_blocks, write_block
 
-from storage import block_tables, checkpoint, checkpoint_writer, mirror, set_aside
-from storage.block_tables import BlockStore, Partition
+from storage import block_tables, checkpoint, mirror, set_aside
+from storage.block_tables import list_versions
 from storage.damage import DamagedError, UnreadableError
-from storage.schema import ArraySpec
 
-SPEC = ArraySpec("first", (6,), "float32", ("x",))
 FORMS = {"zarr": {"format": "zarr"}, "hdf5": {"format": "hdf5"}, "whole": {"format": "hdf5", "whole": True}}
-FILES = {"zarr": "tables.zarr/first/c/0", "hdf5": "tables.h5", "whole": "tables.h5"}
+FILES = {"zarr": "tables.zarr/cells/c/0", "hdf5": "tables.h5", "whole": "tables.h5"}
 ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
-
-
-def commit(root, number, keep=9, spec=SPEC, state=None, **options):
-    cells = {spec.name: np.full(spec.shape, number, spec.numpy_dtype)}
-    options = {"format": "zarr", **options}
-    return checkpoint_writer.commit(root, number, [spec], cells, state or {}, {}, keep=keep, **options)
 
 
 @pytest.fixture
@@ -42,7 +35,7 @@ def unreadable(monkeypatch):
     def fail(path):
         for name, number in found.items():
             if str(path).endswith(name):
-                raise OSError(number, os.strerror(number), str(path))
+                fails(number)(path)
 
     def patch(module, name):
         opens = getattr(module, name)
@@ -63,7 +56,7 @@ def test_an_error_of_the_system_is_raised_and_names_the_file(tmp_path, unreadabl
     name = file or FILES[form]
     unreadable(name, number)
     looks = [lambda: checkpoint.newest_valid(tmp_path / "all"), lambda: checkpoint.verify(tmp_path / "all/000003")]
-    looks.append((lambda: sound.read("first")) if file is None else lambda: checkpoint.open_checkpoint(sound.path))
+    looks.append((lambda: sound.read("cells")) if file is None else lambda: checkpoint.open_checkpoint(sound.path))
     for look in looks:
         with pytest.raises(UnreadableError, match=f"{name}: .*nothing was changed; run the command again") as caught:
             look()
@@ -75,7 +68,7 @@ def test_a_chunk_removed_between_check_and_read_is_damage(tmp_path):
     found = checkpoint.open_checkpoint(commit(tmp_path / "all", 1))
     found._check_files(found.files)
     chunk = found.path / FILES["zarr"]
-    with found._opened(SPEC) as array:
+    with found._opened(CELLS) as array:
         chunk.unlink()
         refused("c/0 is missing", lambda: array[:], error=DamagedError)
     found.path.joinpath("manifest.json").unlink()
@@ -93,39 +86,29 @@ def test_a_directory_in_the_place_of_a_file_is_damage(tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    rows = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
-    (tmp_path / "run").mkdir()
-    made = BlockStore(tmp_path / "run", Partition((rows,), {rows.name: [0, 2, 4]}), {}, format="zarr")
-    made.go_on(None)
-    yield made
-    made.close()
+    with block_store(tmp_path / "run") as made:
+        yield made
 
 
-def commit_blocks(store, number, keep=9):
+def commit_blocks(store, number, **options):
     for block in (0, 1):
-        store.write(block, {"regret/street1/player0": np.full((2, 3), number, np.float32)})
-    path = commit(store.root / "checkpoints", number, keep, state=store.state(), parents=store.names())
+        write_block(store, block, number)
+    path = commit_with_blocks(store, number, **options)
     store.settle()
     return path
-
-
-def versions(store):
-    return block_tables.list_versions(store.root)
 
 
 def test_a_damaged_checkpoint_stays_with_its_blocks(store):
     commit_blocks(store, 1)
     damaged = commit_blocks(store, 2)
-    before = versions(store)
+    before = list_versions(store.root)
     (damaged / "manifest.json").write_bytes(b"?")
-    assert block_tables.versions_of_checkpoints(store.root) is None, (
-        "a checkpoint without a note: nobody knows what it names"
-    )
+    assert block_tables.versions_of_checkpoints(store.root) is None, "without a note nobody knows what it names"
     set_aside.note_damage(store.root, 2, ["000002: damaged"])
     for number in (3, 4, 5):
         commit_blocks(store, number, keep=1)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [2, 5]
-    assert set(versions(store)) == {*before, "blocks/0000/000005", "blocks/0001/000005"}
+    assert set(list_versions(store.root)) == {*before, "blocks/0000/000005", "blocks/0001/000005"}
     set_aside.note_sound(store.root, 2)  # it was restored from a copy
     commit_blocks(store, 6, keep=1)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [6]
@@ -137,12 +120,12 @@ def test_a_damaged_checkpoint_stays_with_its_blocks(store):
 
 def test_what_is_put_aside_keeps_its_blocks(store):
     commit_blocks(store, 1)
-    kept, before = commit_blocks(store, 2), versions(store)
+    kept, before = commit_blocks(store, 2), list_versions(store.root)
     where = set_aside.set_aside(store.root, 2, "it cannot be read")
     assert where == store.root / "set-aside/000002" and not kept.exists()
     for number in (2, 3):
         commit_blocks(store, number, keep=1)
-    assert set(before[1::2]) < set(versions(store)) and len(versions(store)) == 4
+    assert set(before[1::2]) < set(list_versions(store.root)) and len(list_versions(store.root)) == 4
     shutil.copytree(where, store.root / "checkpoints/000009")
     found = block_tables.open_with_blocks(store.root / "checkpoints/000009")
     assert block_tables.block_problems(found, {}) == []

@@ -8,18 +8,17 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
+from failing import fails
 from refusals import refused
+from small_checkpoints import commit
 
-from storage import checkpoint_writer, directory_lock, durable
+from storage import directory_lock, durable
 from storage.atomic_outputs import output
 from storage.checkpoint import list_checkpoints
 from storage.directory_lock import ReadLock, drop_unread, read_directory, read_unchanged, unread
 from storage.locked_checkpoints import lock_each, open_locked
-from storage.schema import ArraySpec
 
-SPEC = ArraySpec("cells", (3,), "float32", ("x",))
 READER = """
 import os, sys, time
 from pathlib import Path
@@ -30,11 +29,6 @@ if child:
     print(child, flush=True)
 time.sleep(60)
 """
-
-
-def commit(root, number, keep=1):
-    arrays = {"cells": np.full(3, number, np.float32)}
-    return checkpoint_writer.commit(root, number, [SPEC], arrays, {"number": number}, {}, format="zarr", keep=keep)
 
 
 def write(path, text):
@@ -48,32 +42,28 @@ def write(path, text):
 @pytest.fixture
 def no_locks(monkeypatch):
     """A file system without locks, as of other machines."""
-
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, "no locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", fails(errno.ENOLCK))
 
 
 def test_retention_leaves_a_checkpoint_that_is_read_and_removes_it_later(tmp_path):
-    commit(tmp_path, 1)
+    commit(tmp_path, 1, keep=1)
     found, again = open_locked(tmp_path), open_locked(tmp_path, 1)
     for number in (2, 3):
-        commit(tmp_path, number)
+        commit(tmp_path, number, keep=1)
     assert list_checkpoints(tmp_path) == [1, 3]
-    assert found.read("cells").tolist() == [1, 1, 1]
+    assert found.read("cells").tolist() == [1] * 6
     del found
-    commit(tmp_path, 4)
+    commit(tmp_path, 4, keep=1)
     assert list_checkpoints(tmp_path) == [1, 4]
     again.lock.release()
-    commit(tmp_path, 5)
+    commit(tmp_path, 5, keep=1)
     assert list_checkpoints(tmp_path) == [5]
     assert open_locked(tmp_path, 4) is None
     assert open_locked(tmp_path / "none") is None
 
 
 def test_a_reader_that_dies_holds_nothing_and_neither_do_its_children(tmp_path):
-    commit(tmp_path, 1)
+    commit(tmp_path, 1, keep=1)
     reader = subprocess.Popen([sys.executable, "-c", READER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     child = int(reader.stdout.readline())
     try:
@@ -103,8 +93,7 @@ def test_a_lock_knows_whether_the_directory_is_where_it_was(tmp_path, monkeypatc
         (tmp_path / "all").rename(tmp_path / "moved")
         assert not lock.is_in_place()
         assert (lock.inside / "one").read_text() == "one"
-    with pytest.raises(FileNotFoundError, match="all"):
-        ReadLock(tmp_path / "all")
+    refused("all", ReadLock, tmp_path / "all", error=FileNotFoundError)
 
 
 def test_all_files_are_of_the_version_that_was_opened(tmp_path):
@@ -167,13 +156,13 @@ def test_without_locks_the_version_in_its_place_is_read(tmp_path, no_locks):
 
 
 def test_without_locks_the_newest_checkpoint_is_opened_again(tmp_path, no_locks, monkeypatch):
-    commit(tmp_path, 1)
+    commit(tmp_path, 1, keep=1)
     opened = directory_lock.ReadLock._lock
 
     def then_commit(lock):
         found = opened(lock)
         if list_checkpoints(tmp_path) == [1]:
-            commit(tmp_path, 2)
+            commit(tmp_path, 2, keep=1)
         return found
 
     monkeypatch.setattr(ReadLock, "_lock", then_commit)

@@ -14,39 +14,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from failing import fails
+from refusals import refused
+from small_checkpoints import ROWS, block_store, commit, write_block
 
 from mccfr.matches.hand_files import hand_files
-from storage import checkpoint_writer, durable, hdf5_format, live_tables, mapping, run_lock
-from storage.block_tables import BlockStore, Partition
+from storage import durable, hdf5_format, live_tables, mapping, run_lock
 from storage.checkpoint import open_checkpoint
 from storage.damage import UnreadableError, UnsyncedError
 from storage.plain_arrays import write_arrays
-from storage.schema import ArraySpec
-
-SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
-CELLS = {SPEC.name: np.ones((4, 3), np.float32)}
 
 
 def tables(folder, form, **options):
-    with live_tables.create_live([SPEC], format=form, live_dir=folder, link=folder / "live", **options) as made:
+    with live_tables.create_live([ROWS], format=form, live_dir=folder, link=folder / "live", **options) as made:
         mapping.map_regions(made.regions, writable=True, populate=True)
 
 
 def checkpoint(folder, form):
-    checkpoint_writer.commit(folder / "all", 1, [SPEC], CELLS, {}, {}, format=form, keep=1)
+    commit(folder / "all", 1, format=form)
 
 
 def block(folder, form):
-    store = BlockStore(folder, Partition((SPEC,), {SPEC.name: [0, 4]}), {}, format=form)
-    try:
-        store.write(0, CELLS)
-    finally:
-        store.close()
+    with block_store(folder, form) as store:
+        write_block(store, 0, 1)
 
 
 def arrays(folder, form):
-    options = {"axes": {SPEC.name: SPEC.axes}, "description": {}, "replaceable": lambda _: True}
-    write_arrays(folder / "out", CELLS, form, **options)
+    options = {"axes": {ROWS.name: ROWS.axes}, "description": {}, "replaceable": lambda _: True}
+    write_arrays(folder / "out", {ROWS.name: np.ones((4, 3), np.float32)}, form, **options)
 
 
 def journal(folder, form):
@@ -76,35 +71,23 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
     (inner / "hand.log").write_text("")
 
     def failing(path, *_):
-        if Path(path) == inner:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return listed(path)
-
-    def stale(path, *_):
-        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+        return fails(errno.EACCES)(path) if Path(path) == inner else listed(path)
 
     monkeypatch.setattr(os, "scandir", failing)
     for lists in (durable.adopt_tree, hand_files):
-        with pytest.raises(OSError, match=f"{inner}"):
-            lists(tmp_path / "outer")
+        refused(f"{inner}", lists, tmp_path / "outer", error=OSError)
     monkeypatch.setattr(os, "open", failing)
-    with pytest.raises(UnsyncedError, match=f"is not synced to the disk; run the command again.*{inner}"):
-        durable.fsync_dir(inner)
-    monkeypatch.setattr(os, "open", stale)
-    with pytest.raises(UnsyncedError, match=f"Stale file handle.*is not synced.*again.*{inner}"):
-        durable.fsync_dir(inner)
+    refused(f"is not synced to the disk; run the command again.*{inner}", durable.fsync_dir, inner, error=UnsyncedError)
+    monkeypatch.setattr(os, "open", fails(errno.ESTALE))
+    refused(f"Stale file handle.*is not synced.*again.*{inner}", durable.fsync_dir, inner, error=UnsyncedError)
 
 
 def test_a_folder_that_cannot_be_examined_is_unreadable(tmp_path, monkeypatch):
     """A `PermissionError` of making a folder means bad input to the command line."""
 
-    def failing(path, **_):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-
-    monkeypatch.setattr(Path, "stat", failing)
+    monkeypatch.setattr(Path, "stat", fails(errno.EACCES))
     for makes in (durable.make_dirs, lambda path: durable.making_dirs(path).__enter__()):
-        with pytest.raises(UnreadableError, match=f"{tmp_path}/a: Permission denied: nothing was changed"):
-            makes(tmp_path / "a")
+        refused(f"{tmp_path}/a: Permission denied: nothing was changed", makes, tmp_path / "a", error=UnreadableError)
 
 
 def test_a_stat_of_hdf5_that_fails_is_no_damage(tmp_path, monkeypatch):
@@ -120,16 +103,14 @@ def test_a_stat_of_hdf5_that_fails_is_no_damage(tmp_path, monkeypatch):
         return opened(path, mode)
 
     def stale(path, **how):
-        if failed and path.name == "tables.h5":
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
-        return stat(path, **how)
+        return fails(errno.ESTALE)(path) if failed and path.name == "tables.h5" else stat(path, **how)
 
     monkeypatch.setattr(hdf5_format.h5py, "File", failing)
     with monkeypatch.context() as patch, pytest.raises(UnreadableError, match="Stale file handle"):
         patch.setattr(Path, "stat", stale)
-        found.read(SPEC.name)
+        found.read("cells")
     failed.clear()
-    assert np.array_equal(found.read(SPEC.name), CELLS[SPEC.name])
+    assert found.read("cells").tolist() == [1] * 6
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])

@@ -78,9 +78,8 @@ def test_plans_say_what_to_switch_on(monkeypatch, given):
     monkeypatch.setattr(run_plan, "gives_huge_pages", lambda: given)
     config = config_from({"game": {"name": "leduc", "ranks": 12}}, "test")
     assert make_plan(config, None, speed=3e7)["huge_pages"] == {"given": given, "gain": 1.0, "advice": None}
-    monkeypatch.setattr(
-        run_plan, "_HUGE_PAGE_BYTES", tuple(np.array(run_plan._HUGE_PAGE_BYTES) * 1e-6)
-    )  # as if tables were large
+    # As if tables were large.
+    monkeypatch.setattr(run_plan, "_HUGE_PAGE_BYTES", tuple(np.array(run_plan._HUGE_PAGE_BYTES) * 1e-6))
     found = make_plan(config, None, speed=3e7)["huge_pages"]
     assert (found["given"], found["gain"] > 1) == (given, True)
     assert ("'echo advise > /sys/" in (found["advice"] or "")) != given

@@ -1,5 +1,4 @@
 import pytest
-from refusals import refused
 
 from storage import durable, journal_reader
 
@@ -20,33 +19,18 @@ def test_lines_from_the_end_are_those_from_the_beginning(tmp_path, monkeypatch, 
 
 
 def test_no_journal_has_no_lines(tmp_path):
-    assert (
-        list(journal_reader.lines(tmp_path / "none")) == list(journal_reader.lines_backwards(tmp_path / "none")) == []
-    )
+    for read in (journal_reader.lines, journal_reader.lines_backwards):
+        assert list(read(tmp_path / "none")) == []
 
 
 def test_the_end_is_replaced_in_one_durable_step(tmp_path):
     path = tmp_path / "journal"
     path.write_bytes(b"one\ntwo\nthree\ntorn")
-    with durable.recording() as operations:
-        journal_reader.replace_end(path, 8, [])
-    assert path.read_bytes() == b"one\ntwo\n"
-    replaced = ["write_file", "fsync_file", "rename", "fsync_dir"]
-    assert [operation.kind for operation in operations] == replaced
-    with durable.recording() as operations:
-        journal_reader.replace_end(path, 4, [b"2", b"3"])
-    assert path.read_bytes() == b"one\n2\n3\n"
-    assert [operation.kind for operation in operations] == replaced
-
-
-def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
-    path = tmp_path / "journal"
-    durable.append_line(path, "one")
-    fsync = durable.os.fsync
-    monkeypatch.setattr(durable.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "no")))
-    refused("no", durable.append_line, path, "two", error=OSError)
-    monkeypatch.setattr(durable.os, "fsync", fsync)
-    assert path.read_bytes() == b"one\n"
+    for start, lines, content in ((8, [], b"one\ntwo\n"), (4, [b"2", b"3"], b"one\n2\n3\n")):
+        with durable.recording() as operations:
+            journal_reader.replace_end(path, start, lines)
+        assert path.read_bytes() == content
+        assert [operation.kind for operation in operations] == ["write_file", "fsync_file", "rename", "fsync_dir"]
 
 
 def test_a_line_that_is_being_written_is_not_read_in_two_halves(tmp_path):

@@ -55,15 +55,21 @@ for _ in range(rounds):
 
 def hold(place, link):
     """(process that has live tables, their directory)."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(place), str(link)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(place), str(link)], text=True, **pipes)
     return process, Path(process.stdout.readline().strip())
 
 
 def end(process, how):
     process.send_signal(how)
     process.communicate()
+
+
+def killed(place):
+    """The directory of live tables whose process has been killed."""
+    process, directory = hold(place, place / "live")
+    end(process, signal.SIGKILL)
+    return directory
 
 
 def make_old(directory):
@@ -81,10 +87,7 @@ def places_of_our_own(tmp_path_factory, monkeypatch):
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
 def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
     """Remove all large files at the next start, and the others once they are old enough."""
-    done = subprocess.run(
-        [sys.executable, str(STEPS), layout, str(tmp_path)], check=True, stdout=subprocess.PIPE, text=True
-    )
-    steps = int(done.stdout)
+    steps = int(subprocess.check_output([sys.executable, STEPS, layout, tmp_path]))
     assert steps > 12
     kinds = set()
     for step in range(1, steps + 1):
@@ -144,8 +147,7 @@ def test_tables_of_a_living_process_are_never_swept(tmp_path):
 
 
 def test_a_reused_process_id_does_not_keep_tables(tmp_path):
-    process, directory = hold(tmp_path, tmp_path / "live")
-    end(process, signal.SIGKILL)
+    directory = killed(tmp_path)
     marker = json.loads((directory / ".mccfr-live").read_text())
     (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": os.getpid()}))  # started at another time
     assert live_tables.sweep_live(tmp_path) == [directory]
@@ -188,8 +190,7 @@ def test_a_directory_that_is_being_made_is_left_alone_until_it_is_old(tmp_path):
 
 
 def test_only_live_tables_of_this_user_are_swept(tmp_path, monkeypatch):
-    process, directory = hold(tmp_path, tmp_path / "live")
-    end(process, signal.SIGKILL)
+    directory = killed(tmp_path)
     for name in ("mccfr-foreign", "mccfr-12-0123456", "other-12-01234567"):
         shutil.copytree(directory, tmp_path / name)
     unmarked = tmp_path / "mccfr-12-01234567"
@@ -215,27 +216,22 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
     """Nor does one see another's directory as left behind, at whatever step it is."""
     place = tmp_path / "place"
     place.mkdir()
-    starters = [
-        subprocess.Popen(
-            [sys.executable, "-c", STARTER, str(place), str(tmp_path / f"live{n}"), "60"], stderr=subprocess.PIPE
-        )
-        for n in range(3)
-    ]
+    command = [sys.executable, "-c", STARTER, str(place)]
+    links = [str(tmp_path / f"live{n}") for n in range(3)]
+    starters = [subprocess.Popen([*command, link, "60"], stderr=subprocess.PIPE) for link in links]
     errors = [starter.communicate(timeout=120)[1].decode() for starter in starters]
     assert [starter.returncode for starter in starters] == [0, 0, 0], errors
     assert list(place.iterdir()) == []
 
 
 def test_two_sweeps_at_once_remove_everything_once(tmp_path):
-    process, directory = hold(tmp_path, tmp_path / "live")
-    end(process, signal.SIGKILL)
+    directory = killed(tmp_path)
     abandoned = [directory, *(tmp_path / f"mccfr-{number}-01234567" for number in (1, 2))]
     for copy in abandoned[1:]:
         shutil.copytree(directory, copy)
     program = "import sys; from storage import live_tables as live; print(len(live.sweep_live(sys.argv[1])))"
-    sweepers = [
-        subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(3)
-    ]
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    sweepers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
     removed = [int(sweeper.communicate()[0]) for sweeper in sweepers]
     assert [sweeper.returncode for sweeper in sweepers] == [0, 0, 0]
     assert sum(removed) >= 1 and not any(directory.exists() for directory in abandoned)

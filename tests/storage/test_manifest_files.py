@@ -55,18 +55,10 @@ def test_only_what_is_not_read_may_have_other_content(root):
     assert file_problems(root, listed, ["folder/file"]) == []
 
 
+WRONG = [{}, {"length_bytes": 7}, {"crc32c": 5}, ENTRY | {"crc32c": "5"}, ENTRY | {"xxh3_128": "0"}]
+WRONG += [ENTRY | {"length_bytes": length} for length in (-1, True, 1.0)]
 test_entries_that_state_nothing = refusals(
-    *(("no length and one of the checksums", {"file": entry}) for entry in ({}, {"length_bytes": 7}, {"crc32c": 5})),
-    *(
-        ("no length and one of the checksums", {"file": ENTRY | more})
-        for more in (
-            {"length_bytes": -1},
-            {"length_bytes": True},
-            {"crc32c": "5"},
-            {"xxh3_128": "0"},
-            {"length_bytes": 1.0},
-        )
-    ),
+    *(("no length and one of the checksums", {"file": entry}) for entry in WRONG),
     ("an object is needed", [ENTRY]),
     (r"\.\./file", {"../file": ENTRY}),
     call=listed_files,

@@ -14,11 +14,7 @@ from storage import memory_snapshot, threads
 
 def tables():
     dice = np.random.default_rng(3)
-    return {
-        "a": dice.random((70, 1001)).astype(np.float32),
-        "b": dice.random(33),
-        "c": dice.integers(0, 9, (5, 7), np.uint32),
-    }
+    return {"a": dice.random((70, 1001), np.float32), "b": dice.random(33), "c": dice.integers(0, 9, (5, 7), np.uint32)}
 
 
 @pytest.mark.parametrize("populate", [True, False])

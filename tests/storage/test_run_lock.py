@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from failing import fails
 from refusals import refused
 
 from storage import run_lock
@@ -33,12 +34,9 @@ def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
 
 
 def test_a_file_system_without_locks_is_refused_with_what_to_do(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(run_lock.fcntl, "flock", fail)
-    refused("without file locks (flock)", RunLock(tmp_path / "run.lock").acquire, error=OSError)
-    refused("choose a directory on another disk", RunLock(tmp_path / "run.lock").acquire, error=OSError)
+    monkeypatch.setattr(run_lock.fcntl, "flock", fails(errno.ENOLCK))
+    told = refused("without file locks (flock)", RunLock(tmp_path / "run.lock").acquire, error=OSError)
+    assert "choose a directory on another disk" in told
     assert not lock_is_held(tmp_path / "run.lock")
 
 
@@ -92,8 +90,7 @@ def test_the_lock_is_free_after_kill_9_even_with_a_forked_child_left(tmp_path):
 
 def test_looking_at_a_lock_neither_writes_nor_gets_in_the_way(tmp_path):
     path = tmp_path / "run.lock"
-    assert not lock_is_held(path)
-    assert not path.exists()
+    assert not lock_is_held(path) and not path.exists()
     with RunLock(path):
         assert lock_is_held(path)
         before = path.read_bytes()

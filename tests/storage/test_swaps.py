@@ -14,14 +14,8 @@ from storage.schema import ArraySpec
 SPECS = tuple(
     ArraySpec(f"regret/street{i}/player{j}", (7, 3), "float32", ("bucket", "slot")) for i, j in np.ndindex(2, 2)
 )
-LAYOUTS = {
-    "zarr": {"format": "zarr"},
-    "zarr, raw": {"format": "zarr", "compressed": False},
-    "hdf5": {"format": "hdf5"},
-    "hdf5, raw": {"format": "hdf5", "compressed": False},
-    "whole zarr": {"format": "zarr", "whole": True},
-    "whole hdf5": {"format": "hdf5", "whole": True},
-}
+KINDS = {"": {}, ", raw": {"compressed": False}, ", whole": {"whole": True}}
+LAYOUTS = {form + kind: {"format": form, **options} for form in ("zarr", "hdf5") for kind, options in KINDS.items()}
 
 
 def written(root, number, seed, **options):

@@ -33,20 +33,11 @@ def test_the_documents_are_those_that_zarr_writes(layout, tmp_path):
     wanted, group = {}, zarr.create_group(tmp_path / "zarr")
     for spec in SPECS:
         chunk = (max(1, spec.shape[0] // 2), *spec.shape[1:])
-        shard = (2 * chunk[0], *chunk[1:])
-        group.create_array(
-            spec.name,
-            shape=spec.shape,
-            dtype=spec.numpy_dtype,
-            chunks=chunk,
-            shards=shard if layout == "live" else None,
-            filters=None,
-            compressors=OPTIONS[layout],
-            fill_value=spec.fill,
-            dimension_names=spec.axes,
-        )
+        shard, live = (2 * chunk[0], *chunk[1:]), layout == "live"
+        kind = {"shape": spec.shape, "dtype": spec.numpy_dtype, "fill_value": spec.fill, "dimension_names": spec.axes}
+        form = {"chunks": chunk, "shards": shard if live else None, "filters": None, "compressors": OPTIONS[layout]}
+        group.create_array(spec.name, **kind, **form)
         level = 1 if layout == "compressed" else None
-        live = layout == "live"
         wanted[spec.name] = metadata.sharded(spec, shard, chunk) if live else metadata.chunked(spec, chunk, level)
     metadata.write_group(tmp_path / "ours", wanted)
     assert documents(tmp_path / "ours") == documents(tmp_path / "zarr")

@@ -39,9 +39,7 @@ PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
 def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tmp_path):
     plain = stratified_run(tmp_path / "plain")
-    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
-    process = launched(run, 2, "--workers", "1")
-    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    run, process = launched_with_checkpoint(tmp_path / "run", "--workers", "1")
     process.send_signal(signal.SIGUSR1)
     assert process.wait(60) == 75
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
@@ -51,12 +49,9 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
 
 def test_a_launcher_that_is_killed_leaves_no_rank_and_the_run_goes_on(tmp_path):
     plain = stratified_run(tmp_path / "plain")
-    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
-    process = launched(run, 2, "--nodes", "400000", stderr=subprocess.PIPE)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    run, process = launched_with_checkpoint(tmp_path / "run", "--nodes", "400000", stderr=subprocess.PIPE)
     before = {rank["pid"] for rank in cluster_status(run)["ranks"]}
-    os.kill(int(children.read_text().split()[-1]), signal.SIGKILL)
+    os.kill(child_of(process), signal.SIGKILL)
     said = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 0, said
     assert "a machine was lost; remaining machines (1) continue" in said and "Traceback" not in said, said
@@ -107,9 +102,7 @@ def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank(tmp_path, number):
-    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
-    process = launched(run, 2, "--nodes", str(10**12), stderr=subprocess.PIPE)
-    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    run, process = launched_with_checkpoint(tmp_path / "run", "--nodes", str(10**12), stderr=subprocess.PIPE)
     for each in SIGNALS:
         os.kill(cluster_status(run)["ranks"][0]["pid"], each)
     before = newest(run)
@@ -128,10 +121,9 @@ def test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank(tmp_path
 def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path, seconds):
     run = stratified_run(tmp_path / "run")
     process = launched(run, 2, "--nodes", str(10**12), stderr=subprocess.PIPE)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    wait_for(lambda: children.read_text().split())
+    wait_for(lambda: child_of(process))
     time.sleep(seconds)
-    os.killpg(int(children.read_text().split()[-1]), signal.SIGINT)
+    os.killpg(child_of(process), signal.SIGINT)
     errors = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 75, errors
     assert "stopped by signal 2" in errors and "Traceback" not in errors and "Return code" not in errors
@@ -213,6 +205,20 @@ def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_p
 def launched(run, machines, *more, stderr=subprocess.DEVNULL):
     command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines), *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
+
+
+def launched_with_checkpoint(path, *more, **how):
+    """(run, process that trains it on two machines) after the first checkpoint."""
+    run = stratified_run(path, checkpoint_nodes=50_000)
+    process = launched(run, 2, *more, **how)
+    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    return run, process
+
+
+def child_of(process):
+    """The process id of the launcher that a process has started last; None before."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return int(children[-1]) if children else None
 
 
 def slow(run, process):

@@ -46,14 +46,8 @@ CHANGED = {
     "poker limit": {"raise_sizes": [2, 3], "max_raises": [2, 1], "antes": [2, 2]},
     "clairvoyance": {"streets": 2, "bet": 0.5, "probability": 0.3},
     "holdem-subgame": {"board": "QsJh2d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 12, "effective_stack": 10}
-    | {
-        "big_blind": 9,
-        "rake": "10%",
-        "menu": {"first": ["1p"]},
-        "locks": {"": "c 100%"},
-        "rake_cap": None,
-        "stack": None,
-    },
+    | {"big_blind": 9, "rake": "10%", "rake_cap": None, "stack": None}
+    | {"menu": {"first": ["1p"]}, "locks": {"": "c 100%"}},
     "holdem-subgame file": {"file": str(RUNS / "games/turn.txt"), "stack": 9000, "big_blind": 900},
     "holdem": {"seats": 3, "stack": 300, "blinds": [50, 80], "ante": 5, "menu": {"first": ["allin"]}}
     | {"locks": {"": "c 100%"}, "stacks": None, "big_blind_ante": None, "rake": None, "flop_players": None},
@@ -75,23 +69,12 @@ TRAINED = {
     "cfr pruned": {"pruning": "regret-based"},
     "cfr-br": {"period_nodes": 300},
 }
-VALUES = {"seed": 1, "period_nodes": 700, "discount": "initial", "discount_until_nodes": 200, "epsilon": 0.3} | {
-    "negative_regret_pruning": False,
-    "prune_after_nodes": 900,
-    "prune_below_bb": 0.5,
-    "floor_bb": 300.0,
-    "variant": "cfr+",
-    "alpha": 1.2,
-    "beta": 0.3,
-    "averaging_power": 3.0,
-    "horizon": 40,
-    "updates": "simultaneous",
-    "dtype": "float32",
-    "pruning": "partial",
-    "best_response": "zero-reach",
-    "prune_threshold": 2,
-    "trunk": "lossless",
-    "warm_start": 500,
+VALUES = {
+    **{"seed": 1, "period_nodes": 700, "discount": "initial", "discount_until_nodes": 200, "epsilon": 0.3},
+    **{"negative_regret_pruning": False, "prune_after_nodes": 900, "prune_below_bb": 0.5, "floor_bb": 300.0},
+    **{"variant": "cfr+", "alpha": 1.2, "beta": 0.3, "averaging_power": 3.0, "horizon": 40, "dtype": "float32"},
+    **{"updates": "simultaneous", "pruning": "partial", "best_response": "zero-reach", "prune_threshold": 2},
+    **{"trunk": "lossless", "warm_start": 500},
 }
 """A value of each key of these algorithms."""
 UNUSED = {
@@ -168,23 +151,17 @@ def test_a_key_of_an_algorithm_has_an_effect(which):
             refused(key, trained, which, **{key: value})
 
 
+NOT_EVALUATED = {"evaluation.at_end": False, "evaluation.every_checkpoint": False}
 RIVER = TYPED | {"board": "QsJh2h7c3d"}
 ROWS = {
     "solver.epsilon = 0.3 has no effect on solver.algorithm = 'cfr'": {"solver.epsilon": 0.3},
-    "solver.warm_start = 9 has no effect on solver.algorithm = 'external-sampling'": {
-        "solver.algorithm": "external-sampling",
-        "solver.warm_start": 9,
-    },
+    "solver.warm_start = 9 has no effect": {"solver.algorithm": "external-sampling", "solver.warm_start": 9},
     "tables.regret_dtype = 'float64'": {"tables.regret_dtype": "float64"},
     "tables.sum_dtype = 'float32'": {"tables.sum_dtype": "float32"},
     "solver.seed = 3": {"solver.seed": 3},
     "run.interval = 8": {"run.interval": 8},
     "run.cycle_iterations = 8": {"run.cycle_iterations": 8},
-    "run.exploitability_pot = '10%' .* nothing is evaluated": {
-        "run.exploitability_pot": "10%",
-        "evaluation.at_end": False,
-        "evaluation.every_checkpoint": False,
-    },
+    "run.exploitability_pot = '10%' .* nothing is evaluated": {"run.exploitability_pot": "10%", **NOT_EVALUATED},
     "run.exploitability_pot has no effect": {"run.exploitability_pot": "10%", "evaluation.method": "lbr"},
     "cluster.network = 'eth0'": {"cluster.network": "eth0"},
     "cluster.machines": {"cluster.machines": [1, 2]},

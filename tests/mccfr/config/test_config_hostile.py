@@ -100,9 +100,8 @@ def cases(name):
     if name == "kuhn":
         known = set()  # keys that algorithms share are asked of one
         for algorithm, options in OPTIONS.items():
-            discounting = (
-                {"discount": "dcfr"} if "discount" in options.__struct_fields__ else {}
-            )  # else its powers are not read
+            # Without this discount its powers are not read.
+            discounting = {"discount": "dcfr"} if "discount" in options.__struct_fields__ else {}
             document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
             for value in (*HOSTILE, *TEXTS, *LISTED):
                 yield ("solver", "algorithm"), changed(document, ("solver", "algorithm"), value)
@@ -183,14 +182,10 @@ def test_numbers_that_have_no_end_keep_their_meaning_where_they_have_one():
     assert build_game(config_from({"game": {"name": "matrix", "payoffs": [[3e37]]}}, "x").game, RUNS).pot_chips == 3e37
 
 
-test_hostile_limits_on_the_command_line = refusals(
-    *(
-        (r"whole number|length of time|too long", option.convert, text, None, None)
-        for option in (Count(), Duration())
-        for text in ("1e400", "9" * 400, "1e308", "nan", "inf", "-1", "1e19", "9" * 5000)
-    ),
-    error=Exception,
-)
+@pytest.mark.parametrize("option", [Count(), Duration()])
+@pytest.mark.parametrize("text", ["1e400", "9" * 400, "1e308", "nan", "inf", "-1", "1e19", "9" * 5000], ids=range(8))
+def test_hostile_limits_on_the_command_line(option, text):
+    refused("whole number|length of time|too long", option.convert, text, None, None, error=Exception)
 
 
 FILES = ("a = " + "[" * 50_000, "a = " + "9" * 5000, "a = {b = " * 30_000, "\0", "[a" + ".a" * 3000 + "]")

@@ -8,15 +8,8 @@ from places import RUNS
 from refusals import refusals, refused
 
 import mccfr
-from mccfr.config.examples import (
-    EXAMPLES,
-    EXPERIMENTS,
-    RECIPES,
-    copy_examples,
-    copy_of_example,
-    example_files,
-    find_file,
-)
+from mccfr.config import examples
+from mccfr.config.examples import EXAMPLES, EXPERIMENTS, copy_of_example, example_files, find_file
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +28,7 @@ def test_every_file_of_the_examples_is_shipped():
 def test_names_are_looked_for_here_first_and_then_among_the_examples(tmp_path):
     assert find_file(Path("kuhn")) == EXAMPLES / "kuhn.toml"
     assert find_file(Path("leduc-discounts"), EXPERIMENTS) == EXAMPLES / "experiments" / "leduc-discounts.toml"
-    assert find_file(Path("quick"), RECIPES) == EXAMPLES / "abstractions" / "quick.toml"
+    assert find_file(Path("quick"), examples.RECIPES) == EXAMPLES / "abstractions" / "quick.toml"
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "kuhn.toml").write_text("mine")
     assert find_file(Path("kuhn")) == Path("runs/kuhn.toml")
@@ -72,21 +65,18 @@ def test_an_example_is_copied_with_what_it_names(tmp_path, name, folder, copied)
         assert again == (path, False)
 
 
-def leaving_no_file(arguments, capsys):
-    told = refusal(capsys, *arguments)
+def leaving_no_file(line, capsys):
+    told = refusal(capsys, *line.split())
     assert not list(Path().iterdir())
     raise ValueError(told.strip())
 
 
 test_refused_commands = refusals(
-    ("unknown key 'x' in the top level", ("solve", "kuhn", "--set", "x.y=1")),
-    ("runs/nope: no such file; give a recipe", ("solve", "hunl-quick", "--set", "abstraction.recipe=nope")),
-    ("a deck of 400 ranks and 2 suits", ("solve", "leduc", "--set", "game.ranks=400")),
-    ("compare.x = 1: expected str, got int", ("compare", "leduc-discounts", "out", "--set", "compare.x=1")),
-    (
-        "run.nodes = -1 is not allowed: it must be at least 0",
-        ("plan", "hunl-quick", "--machines", 2, "--set", "run.nodes=-1"),
-    ),
+    ("unknown key 'x' in the top level", "solve kuhn --set x.y=1"),
+    ("runs/nope: no such file; give a recipe", "solve hunl-quick --set abstraction.recipe=nope"),
+    ("a deck of 400 ranks and 2 suits", "solve leduc --set game.ranks=400"),
+    ("compare.x = 1: expected str, got int", "compare leduc-discounts out --set compare.x=1"),
+    ("run.nodes = -1 is not allowed: it must be at least 0", "plan hunl-quick --machines 2 --set run.nodes=-1"),
     call=leaving_no_file,
 )
 
@@ -94,11 +84,11 @@ test_refused_commands = refusals(
 def test_files_of_others_are_left_alone():
     Path("runs/abstractions").mkdir(parents=True)
     Path("runs/abstractions/quick.toml").write_text("seed = 7\n")
-    with pytest.raises(FileExistsError, match=r"runs/abstractions/quick\.toml exists and is not the example"):
-        copy_of_example(find_file(Path("hunl-quick"))).__enter__()
+    opens = copy_of_example(find_file(Path("hunl-quick"))).__enter__
+    refused(r"runs/abstractions/quick\.toml exists and is not the example", opens, error=FileExistsError)
     assert not Path("runs/hunl-quick.toml").exists()
     with pytest.raises(FileExistsError):
-        copy_examples(Path("runs"), example_files())
+        examples.copy_examples(Path("runs"), example_files())
     assert [path.name for path in Path("runs").rglob("*") if path.is_file()] == ["quick.toml"]
 
 
@@ -117,13 +107,9 @@ def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
     assert Path("runs/kuhn/checkpoints/000001").is_dir()
 
 
-def test_python_takes_the_names_of_examples():
+def test_python_takes_the_names_of_examples_and_solve_of_a_run_says_what_goes_on_with_it(capsys):
     run = mccfr.solve("kuhn", iterations=100, workers=0)
     assert run.directory == Path("runs/kuhn") and Path("runs/kuhn.toml").is_file()
     refused(r"did you mean 'kuhn'\?", mccfr.solve, "kunh")
-
-
-def test_solve_of_a_run_says_what_goes_on_with_it(capsys):
-    call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
     told = refusal(capsys, "solve", "runs/kuhn")
     assert told == "mccfr: runs/kuhn is a run already: continue it with mccfr resume runs/kuhn\n"

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -26,25 +27,14 @@ from mccfr.experiments.result_table import arithmetic_mean, curves, geometric_me
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.reporter import Silent
 
-KUHN = {
-    "game": {"name": "kuhn"},
-    "run": {"workers": 0},
-    "compare": {
-        "last": 400,
-        "points": 4,
-        "seeds": [3, 4],
-        "variant": [
-            {"name": "no discount", "set": ["solver.discount=none"]},
-            {"name": "DCFR", "set": ["solver.discount=dcfr", "solver.period_nodes=500"]},
-        ],
-    },
-}
-WHOLE_BOARDS = (
-    "game.name=flop-holdem",
-    "game.board_cards=5",
-    "abstraction.path=not-built",
-    f'abstraction.recipe="{RUNS / "abstractions/quick.toml"}"',
-)
+VARIANTS = [
+    {"name": "no discount", "set": ["solver.discount=none"]},
+    {"name": "DCFR", "set": ["solver.discount=dcfr", "solver.period_nodes=500"]},
+]
+COMPARE = {"last": 400, "points": 4, "seeds": [3, 4], "variant": VARIANTS}
+KUHN = {"game": {"name": "kuhn"}, "run": {"workers": 0}, "compare": COMPARE}
+RECIPE = f'abstraction.recipe="{RUNS / "abstractions/quick.toml"}"'
+WHOLE_BOARDS = "game.name=flop-holdem", "game.board_cards=5", "abstraction.path=not-built", RECIPE
 EXPERIMENT = tomli_w.dumps(KUHN)
 
 
@@ -56,6 +46,13 @@ def made(document, folder=ROOT):
     return experiment_from(document, folder, "the test")
 
 
+def published(document, out):
+    """(experiment, curves) of a document, run to its end."""
+    experiment = made(document)
+    assert run_experiment(experiment, out, Silent()) is None
+    return experiment, publish(experiment, out)
+
+
 def lines(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
@@ -65,10 +62,7 @@ def lines(path):
 def finished(tmp_path_factory):
     """The experiment of KUHN, run to its end."""
     out = tmp_path_factory.mktemp("experiment")
-    experiment = made(KUHN)
-    assert run_experiment(experiment, out, Silent()) is None
-    publish(experiment, out)
-    return experiment, out
+    return published(KUHN, out)[0], out
 
 
 def test_command_writes_runs_tables_and_plot(capsys, tmp_path):
@@ -78,9 +72,8 @@ def test_command_writes_runs_tables_and_plot(capsys, tmp_path):
     assert code == 0 and "2 of 2: DCFR, seed 3" in err
     assert [line.split("  ")[0].strip() for line in text.splitlines()] == ["no discount", "DCFR"]
     rows = lines(out / "table.csv")
-    assert [(row["variant"], row["point"]) for row in rows] == [
-        (variant, point) for variant in ("no discount", "DCFR") for point in ("1", "7", "54", "400")
-    ]
+    found = [(row["variant"], row["point"]) for row in rows]
+    assert found == list(product(("no discount", "DCFR"), ("1", "7", "54", "400")))
     assert (out / "plot.png").read_bytes().startswith(b"\x89PNG") and (out / "plot.png").stat().st_size < 80_000
     assert sorted(p.name for p in (out / "runs").iterdir()) == ["dcfr-3", "no-discount-3"]
 
@@ -115,9 +108,7 @@ def test_summary_is_the_geometric_mean_over_seeds_with_its_interval(finished):
 @pytest.mark.parametrize("players", [2, 3])
 def test_nash_conv_is_the_sum_of_all_players_gains(tmp_path, players):
     compare = {"last": 100, "points": 1, "seeds": [3], "y": "nash_conv_chips", "variant": [{"name": "one"}]}
-    experiment = made({**KUHN, "game": {"name": "kuhn", "players": players}, "compare": compare})
-    assert run_experiment(experiment, tmp_path, Silent()) is None
-    (curve,) = publish(experiment, tmp_path)
+    _, (curve,) = published({**KUHN, "game": {"name": "kuhn", "players": players}, "compare": compare}, tmp_path)
     (row,) = lines(tmp_path / "table.csv")
     assert curve.mean.tolist() == [pytest.approx(players * float(row["exploitability_chips"]))]
 
@@ -154,20 +145,14 @@ BLINDS = {
     "game": {"name": "poker", "blinds": [2, 1], "stack": 8, "first_player": [2, 1]},
     "run": {"workers": 0},
     "evaluation": {"setting": "2"},
-    "compare": {
-        "y": ["lbr_chips", "exploitability_chips", "sampled_br_chips"],
-        "at": [20, 400],
-        "seeds": [3, 4],
-        "variant": [{"name": "linear"}, {"name": "none", "set": ["solver.discount=none"]}],
-    },
+    "compare": {"y": ["lbr_chips", "exploitability_chips", "sampled_br_chips"], "at": [20, 400], "seeds": [3, 4]}
+    | {"variant": [{"name": "linear"}, {"name": "none", "set": ["solver.discount=none"]}]},
 }
 
 
 def test_what_opponents_win_is_compared_by_means_and_differences(tmp_path):
     """Beside exact exploitability, which it is no more than; all is measured on the same strategies."""
-    experiment = made(BLINDS)
-    assert run_experiment(experiment, tmp_path, Silent()) is None
-    publish(experiment, tmp_path)
+    published(BLINDS, tmp_path)
     rows = lines(tmp_path / "table.csv")
     assert len(rows) == 8
     for row in rows:
@@ -182,14 +167,6 @@ def test_what_opponents_win_is_compared_by_means_and_differences(tmp_path):
     apart = [value["none", seed] - value["linear", seed] for seed in ("3", "4")]
     assert pair["ratio"] == "" and float(pair["difference"]) == pytest.approx(sum(apart) / 2, rel=1e-6)
     assert float(pair["high95"]) - float(pair["difference"]) == pytest.approx(12.706205 * abs(apart[0] - apart[1]) / 2)
-
-
-def test_a_run_keeps_what_the_configuration_says_but_limits():
-    given = {"strata": 2, "workers": 1, "nodes": 10, "checkpoint_nodes": 5}
-    experiment = made(merged(KUHN, {"run": given}))
-    run = experiment.run_config(experiment.variants[0], 3).run
-    assert (run.strata, run.workers) == (2, 1)
-    assert (run.nodes, run.checkpoint_nodes, run.iterations) == (None, None, 400)
 
 
 def test_intervals_agree_with_scipy():
@@ -296,13 +273,10 @@ def test_points_in_nodes_and_in_seconds(tmp_path):
 
 def test_variants_in_strata_are_trained_so(tmp_path):
     """Not as the ordinary run whose game they share, nor with its buckets."""
-    variants = [
-        {"name": "ordinary"},
-        {"name": "strata", "set": ["run.strata=2"]},
-        {"name": "in turn", "set": ["run.strata=2", "run.cycle_iterations=40", "tables.memory_budget=1MB"]},
-    ]
-    document = merged(KUHN, {"game": {"name": "leduc"}, "compare": {"last": 80, "points": 1, "seeds": [3]}})
-    experiment = experiment_from(merged(document, {"compare": {"variant": variants}}), tmp_path, "here")
+    in_turn = ["run.strata=2", "run.cycle_iterations=40", "tables.memory_budget=1MB"]
+    settings = {"ordinary": [], "strata": ["run.strata=2"], "in turn": in_turn}
+    variants = [{"name": name, "set": keys} for name, keys in settings.items()]
+    experiment = made({**changed(last=80, points=1, seeds=[3], variant=variants), "game": {"name": "leduc"}})
     run_experiment(experiment, tmp_path / "out", Silent())
     found = [rundir.open_run(run_path(tmp_path / "out", variant, 3)).config.run for variant in experiment.variants]
     assert [(run.strata, run.cycle_iterations) for run in found] == [(None, None), (2, None), (2, 40)]
@@ -311,9 +285,8 @@ def test_variants_in_strata_are_trained_so(tmp_path):
 
 def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
     (tmp_path / "base").mkdir()
-    (tmp_path / "base" / "base.toml").write_text(
-        '[game]\nname = "holdem-subgame"\nfile = "river.txt"\nstack = 900\n[run]\nworkers = 2\nnodes = 5\n'
-    )
+    game = 'game = {name = "holdem-subgame", file = "river.txt", stack = 900}'
+    (tmp_path / "base" / "base.toml").write_text(f"{game}\nrun = {{workers = 2, nodes = 5, checkpoint_nodes = 3}}\n")
     document = {"game": {"stack": 1000}, "compare": {"base": "base/base.toml", "last": 8, "seeds": [0, 1], "y": []}}
     document["compare"]["variant"] = [{"name": "CFR+", "set": ["solver.algorithm=cfr", "solver.variant=cfr+"]}]
     experiment = made(document, tmp_path)
@@ -321,7 +294,8 @@ def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
     assert experiment.seeds_of(variant) == (0,) and variant.directory == "cfr-plus"
     config = experiment.run_config(variant, 0)
     assert config.game.file == str(tmp_path / "base" / "river.txt") and config.game.stack == 1000
-    assert config.run.workers == 2 and config.run.nodes is None and config.run.iterations == 8
+    assert config.run.workers == 2 and config.run.nodes is config.run.checkpoint_nodes is None
+    assert config.run.iterations == 8
     assert config.evaluation.at_iterations == tuple(range(1, 9)) and config.solver.variant == "cfr+"
 
 
@@ -362,7 +336,9 @@ def begun(document, tmp_path):
         assert not (tmp_path / "out").exists()
 
 
-LINEAR = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
+def in_a_finished_one(finished):
+    linear = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
+    run_experiment(made(linear), finished[1], Silent())
 
 
 test_before_anything_is_written = refusals(
@@ -370,10 +346,7 @@ test_before_anything_is_written = refusals(
     ("'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips", begun, changed(y="lbr_mbb")),
     ("variant 'a': solver.", begun, variants({"set": ["solver.algorithm=cfr", "solver.variant=x"]})),
     ("too large for exact exploitability", begun, variants({"set": WHOLE_BOARDS})),
-    (
-        "holds another run: solver.discount = 'dcfr' there .*another output",
-        lambda finished: run_experiment(made(LINEAR), finished[1], Silent()),
-    ),
+    ("holds another run: solver.discount = 'dcfr' there .*another output", in_a_finished_one),
 )
 
 
@@ -390,10 +363,8 @@ def test_command_refuses_a_foreign_directory(capsys, tmp_path):
 def test_without_matplotlib_tables_are_written_and_a_sentence_says_so(capsys, tmp_path, monkeypatch, finished):
     import importlib.util
 
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "matplotlib" else find(name, *rest)
-    )
+    find, none = importlib.util.find_spec, {"matplotlib": None}
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: none.get(name, find(name, *rest)))
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     path, out = tmp_path / "kuhn.toml", tmp_path / "out"
     path.write_text(EXPERIMENT)

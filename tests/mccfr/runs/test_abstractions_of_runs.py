@@ -44,16 +44,6 @@ def test_buckets_of_another_recipe_are_replaced_only_with_replace(folder, capsys
     assert "runs/trained was trained on" in call(capsys, "verify", "runs/trained").out
 
 
-def test_solve_does_not_replace_buckets_of_another_recipe(folder, capsys):
-    (folder / "other.toml").write_text(RECIPE.format(buckets=2))
-    (folder / "run.toml").write_text(
-        '[game]\nname = "leduc"\n[abstraction]\npath = "small"\nrecipe = "other.toml"\n[run]\nworkers = 0\n'
-    )
-    ended = call(capsys, "solve", "run.toml", "--iterations", 1)
-    assert ended.status == 2 and "small holds buckets of another recipe (flop.buckets = 3 there" in ended.err
-    assert "mccfr abstraction build RECIPE --out DIR --replace" in ended.err and not (folder / "runs/run").exists()
-
-
 def test_verify_of_a_run_reads_every_file_of_its_abstraction(folder, capsys):
     assert call(capsys, "verify", "runs/trained").status == 0
     for file in sorted(path for path in (folder / "small").glob("*/0*/**/*") if path.is_file()):

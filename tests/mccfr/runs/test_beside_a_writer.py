@@ -15,7 +15,7 @@ from functools import partial
 
 import pytest
 from commands import answer, call
-from sessions import EXTERNAL, go, in_form, make, newest, wait_for
+from sessions import EXTERNAL, in_form, make, newest, resuming, trained, wait_for
 
 import mccfr
 from mccfr.policy import Policy
@@ -43,7 +43,7 @@ def trained_often(path, layout, workers):
 @contextmanager
 def training(run):
     """A session of a run in a process of its own, which is stopped at the end."""
-    process = subprocess.Popen([sys.executable, "-m", "mccfr", "resume", str(run.directory)], stderr=subprocess.DEVNULL)
+    process = resuming(run)
     try:
         wait_for(lambda: newest(run) >= 2 or process.poll() is not None, 300)
         yield process
@@ -118,12 +118,8 @@ def test_every_verb_reads_a_run_that_is_trained(tmp_path, capsys, layout, tries)
 
 def two_runs(tmp_path):
     """Runs of one game that stand elsewhere, whose policies differ."""
-    runs = [
-        make(tmp_path / name, {**EXTERNAL, "seed": seed}, iterations=200 * seed) for seed, name in enumerate("ab", 1)
-    ]
-    for run in runs:
-        go(run)
-    return runs
+    solvers = {name: {**EXTERNAL, "seed": seed} for seed, name in enumerate("ab", 1)}
+    return [trained(make(tmp_path / name, solver), iterations=200 * solver["seed"]) for name, solver in solvers.items()]
 
 
 @contextmanager

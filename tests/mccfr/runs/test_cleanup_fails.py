@@ -11,7 +11,6 @@ Shows:
 """
 
 import errno
-import os
 import re
 import time
 from pathlib import Path
@@ -19,7 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import call
+from failing import fails
 from refusals import refused
+from same import files_of
 from sessions import NO_EVALUATION, Listener, go, in_form, make
 from small_games import small_recipe
 
@@ -29,15 +30,6 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.session import checkpointing
 from storage import checkpoint_writer, durable
-
-
-def fails(number):
-    """Return a function that raises an `OSError` of this number."""
-
-    def failing(*arguments, **options):
-        raise OSError(number, os.strerror(number), str(arguments[0]))
-
-    return failing
 
 
 @pytest.fixture
@@ -100,10 +92,11 @@ def test_an_export_is_complete_although_its_scratch_cannot_be_removed(tmp_path, 
 
 
 def content(path):
-    """Return {name: bytes} of a file or of all files in a directory; of HDF5 only the length."""
-    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
-    found = {each.relative_to(path).as_posix(): each.read_bytes() for each in files}
-    return found if path.is_dir() or not found["."].startswith(b"\x89HDF") else {".": len(found["."])}
+    """Return {name: bytes} of all files in a directory, the bytes of a file, or the length of an HDF5 file."""
+    if path.is_dir():
+        return files_of(path)
+    found = path.read_bytes()
+    return len(found) if found.startswith(b"\x89HDF") else found
 
 
 def test_a_stage_is_complete_although_its_inputs_cannot_be_removed(tmp_path, monkeypatch, caplog):

@@ -18,6 +18,7 @@ import re
 from itertools import product
 
 import pytest
+import tomli_w
 from acpc import dealer, plan
 from failing_reads import ERRORS, TIMES, Case, Swept, Trial, compiled, described, sweep
 from machines import stratified_run, train_alone
@@ -84,55 +85,25 @@ OTHERS = [
 SOME = [case for case in OTHERS if case.name == "abstraction build"]
 """Those whose reads the fast suite lets fail."""
 ONE = "zarr/checkpoints/000003/"
-FILES = {
-    "manifest": f"{ONE}manifest.json",
-    "chunk": f"{ONE}tables.zarr/regret/street0/player0/c",
-    "all checkpoints": "zarr/checkpoints",
-    "journal": "zarr/journal.jsonl",
-}
-OF_FILES = [
-    Case(f"resume, {name}", ["resume", "{}/zarr", *RESUME[2:]], file, False, "zarr") for name, file in FILES.items()
-]
+FILES = [f"{ONE}manifest.json", f"{ONE}tables.zarr/regret/street0/player0/c", "zarr/checkpoints", "zarr/journal.jsonl"]
+OF_FILES = [Case(f"resume, {file}", ["resume", "{}/zarr", *RESUME[2:]], file, False, "zarr") for file in FILES]
+
 
 RECIPE = """
-[deck]
-ranks = 4
-suits = 2
-hole_cards = 2
-board_cards = [0, 1, 1]
-[flop]
-features = "histogram"
-buckets = 6
-[turn]
-features = "ehs"
-buckets = 5
+deck = {ranks = 4, suits = 2, hole_cards = 2, board_cards = [0, 1, 1]}
+flop = {features = "histogram", buckets = 6}
+turn = {features = "ehs", buckets = 5}
 """
-CARDS = """
-[game]
-name = "poker"
-ranks = 4
-suits = 2
-hole_cards = 2
-board_cards = [0, 1, 1]
-stack = 4
-blinds = [2, 1]
-first_player = [2, 1, 1]
-[abstraction]
-path = "built"
-[solver]
-algorithm = "external-sampling"
-[run]
-workers = 0
-iterations = 50
-[evaluation]
-at_end = false
-every_checkpoint = false
-"""
+CARDS = {
+    "game": {"name": "poker", "ranks": 4, "suits": 2, "hole_cards": 2, "board_cards": [0, 1, 1], "stack": 4}
+    | {"blinds": [2, 1], "first_player": [2, 1, 1]},
+    "abstraction": {"path": "built"},
+    "run": {"workers": 0, "iterations": 50},
+    "evaluation": NO_EVALUATION,
+}
 TWO = """
-[game]
-name = "kuhn"
-[run]
-workers = 0
+game.name = "kuhn"
+run.workers = 0
 [compare]
 last = 40
 points = 2
@@ -180,7 +151,7 @@ def cards_tree(cards):
     """Write a configuration on buckets, an abstraction, and one that is half built."""
     cards.mkdir()
     (cards / "recipe.toml").write_text(RECIPE)
-    (cards / "run.toml").write_text(CARDS)
+    (cards / "run.toml").write_text(tomli_w.dumps(CARDS))
     Builder(load_recipe(cards / "recipe.toml"), cards / "built").build()
     with pytest.raises(InterruptedError):
         Builder(load_recipe(cards / "recipe.toml"), cards / "half", 1, interrupted, 0.0).build()
@@ -231,7 +202,7 @@ def assert_told(trial: Trial, case: Case) -> None:
 
 def trials(folder, forms, cases, most=MOST, others=True):
     """The trials of some cases, after a check of what must hold of them."""
-    found = sweep(compiled(folder), fixture_tree(folder / "before", forms, others), cases, most)
+    found = sweep(compiled("failing_reads", folder), fixture_tree(folder / "before", forms, others), cases, most)
     for case in cases:
         assert_right(case, found[case.name])
     return [trial for swept in found.values() for trial in swept.trials]
@@ -242,20 +213,14 @@ def test_some_reads_fail(tmp_path):
     assert {(trial.times, trial.number) for trial in found} == set(product(TIMES, ERRORS))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_reads_of_a_run_fail(tmp_path, form):
-    assert len(trials(tmp_path, [form], list(on_runs(form)))) >= 1500
+SLOW = {form: ([form], list(on_runs(form))) for form in FORMS}
+SLOW |= {"files and policies": (["zarr", "blocks"], [*ON_POLICIES, *OF_FILES, LOCK]), "others": (["zarr"], OTHERS)}
 
 
 @pytest.mark.slow
-def test_reads_of_a_file_or_policy_fail(tmp_path):
-    assert len(trials(tmp_path, ["zarr", "blocks"], [*ON_POLICIES, *OF_FILES, LOCK])) >= 1500
-
-
-@pytest.mark.slow
-def test_reads_of_other_commands_fail(tmp_path):
-    assert len(trials(tmp_path, ["zarr"], OTHERS)) >= 1500
+@pytest.mark.parametrize("what", SLOW)
+def test_reads_fail(tmp_path, what):
+    assert len(trials(tmp_path, *SLOW[what])) >= 1500
 
 
 def test_a_failure_that_is_taken_for_absence_is_caught():

@@ -11,15 +11,15 @@ from random import Random
 
 import crash_states
 import deep
-import msgspec
 import numpy as np
 import pytest
 from acpc import dealer, plan
 from failing import STEPS, failing
-from machines import stratified_run, train_alone
+from machines import stratified_run, train_alone_until, with_copies_in
 from places import ROOT
 from policies import write_random
 from sessions import NO_EVALUATION, go, make
+from small_checkpoints import block_store, commit, commit_with_blocks, write_block
 from small_games import small_recipe
 
 from abstraction.build import Builder
@@ -32,31 +32,31 @@ from mccfr.matches.acpc_log import MatchLog
 from mccfr.matches.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import is_networks, write_networks
-from mccfr.runs.directory.run import is_run, open_run, with_settings
+from mccfr.runs.directory.run import is_run, open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.solvers.deep.network_strategy import Networks, network_tables
 from storage import block_tables, checkpoint, checkpoint_writer, durable
-from storage.block_tables import BlockStore, Partition, block_problems
-from storage.schema import ArraySpec
+from storage.block_tables import BlockStore, block_problems
 
-SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
-FIRST = ArraySpec("first", (6,), "float32", ("x",))
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE)
 
 
-class Checkpoints:
+class Writer:
+    """A writer that finds nothing, unless `before` writes something."""
+
+    def before(self, folder):
+        """Write the files that the writer finds."""
+
+
+class Checkpoints(Writer):
     """Three are there and two may stay; the fourth has a journal line."""
 
     def __init__(self, layout):
         self.options = {"format": layout.split()[0], "whole": "whole" in layout}
 
     def commit(self, folder, number):
-        cells = {FIRST.name: np.full(6, number, np.float32)}
-        journal = folder / "journal.jsonl"
-        options = {"keep": 2, "journal": journal, **self.options}
-        checkpoint_writer.commit(folder / "all", number, [FIRST], cells, {}, {}, **options)
+        commit(folder / "all", number, keep=2, journal=folder / "journal.jsonl", **self.options)
 
     def before(self, folder):
         for number in (1, 2):
@@ -74,36 +74,25 @@ class Checkpoints:
         assert {path.name for path in (folder / "all").iterdir()} == {f"{number:06d}" for number in numbers}
 
 
-class Blocks:
+class Blocks(Writer):
     """Two blocks are trained and written back twice around each of two checkpoints; each settles."""
 
-    def before(self, folder):
-        """Nothing is there."""
-
     def write(self, folder):
-        store = BlockStore(folder, Partition((SPEC,), {SPEC.name: [0, 2, 4]}), {}, format="zarr")
-        try:
-            store.go_on(None)
+        with block_store(folder) as store:
             for number in (1, 2):
                 for value in (10 * number, 10 * number + 1):
                     for block in (0, 1):
-                        self.step(folder, lambda: store.write(block, {SPEC.name: np.full((2, 3), value, np.float32)}))  # noqa: B023
-                self.step(folder, lambda: self.commit(store, folder, number))  # noqa: B023
-        finally:
-            store.close()
+                        self.step(folder, write_block, store, block, value)
+                self.step(folder, self.commit, store, number)
 
-    def step(self, folder, does):
+    def step(self, folder, does, *given):
         """As a session does, that goes on after what has failed; each time all that is listed must be whole."""
-        try:
-            does()
-        except OSError as error:
-            self.failed = error
+        with suppress(OSError):
+            does(*given)
         self.verified(folder)
 
-    def commit(self, store, folder, number):
-        names, cells = store.names(), {FIRST.name: np.full(6, number, np.float32)}
-        options = {"format": "zarr", "keep": 1, "parents": names, "journal": folder / "journal.jsonl"}
-        checkpoint_writer.commit(folder / "checkpoints", number, [FIRST], cells, store.state(), {}, **options)
+    def commit(self, store, number):
+        commit_with_blocks(store, number, keep=1, journal=store.root / "journal.jsonl")
         store.settle()
 
     def verified(self, folder):
@@ -122,7 +111,7 @@ class Blocks:
         assert len(kept) == 2 * len(numbers)
 
 
-class APolicy:
+class APolicy(Writer):
     """Written over an earlier one of the same run."""
 
     def before(self, folder):
@@ -138,14 +127,17 @@ class APolicy:
         assert alone(folder, "policy")
 
 
-class SomeNetworks:
+class SomeNetworks(Writer):
     """Written where nothing is."""
 
     def before(self, folder):
-        self.asked = networks()
+        options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
+        learned = deep.record(build_game(LEDUC, None, None), options, 2, dtype="float32").cfr.state
+        self.asked = Networks(learned.game, learned.config, network_tables(learned.tables))
+        self.document = to_document(Config(game=LEDUC, solver=learned.config))
 
     def write(self, folder):
-        write_networks(folder / "networks", self.asked, to_document(Config(game=LEDUC, solver=self.asked.config)), {})
+        write_networks(folder / "networks", self.asked, self.document, {})
 
     def check(self, folder, done):
         assert is_networks(folder / "networks") or not done
@@ -153,11 +145,8 @@ class SomeNetworks:
         assert alone(folder, "networks")
 
 
-class ARun:
+class ARun(Writer):
     """Made below folders that are not there."""
-
-    def before(self, folder):
-        """Nothing is there."""
 
     def write(self, folder):
         make(folder / "runs/deep/run", game="kuhn", evaluation=NO_EVALUATION)
@@ -173,7 +162,7 @@ class ARun:
         assert open_run(directory).config.game.__struct_config__.tag == "kuhn"
 
 
-class ASession:
+class ASession(Writer):
     """A run trains on, checkpoints and evaluates; it goes on after whatever fails, or ends as is said."""
 
     def before(self, folder):
@@ -189,7 +178,7 @@ class ASession:
         assert reached >= (80 if done else 40)
 
 
-class Machines:
+class Machines(Writer):
     """Two machines of this process that continue and save: rows, second copies, and a checkpoint."""
 
     def before(self, folder):
@@ -200,11 +189,8 @@ class Machines:
         self.trained(folder, 40)
 
     def trained(self, folder, iterations):
-        run = open_run(folder / "run")
-        places = {"directory": str(folder / "disk{machine}")}
-        cluster = msgspec.structs.replace(run.config.cluster, **places)
-        run = with_settings(run, cluster=cluster, run=msgspec.structs.replace(run.config.run, iterations=iterations))
-        train_alone(run, run.build_game(), 2, Silent())
+        run = with_copies_in(open_run(folder / "run"), folder)
+        train_alone_until(run, iterations)
 
     def check(self, folder, done):
         run = open_run(folder / "run")
@@ -214,7 +200,7 @@ class Machines:
         assert alone(folder, "run", "disk0", "disk1")
 
 
-class AnAbstraction:
+class AnAbstraction(Writer):
     """A small one, both streets."""
 
     def before(self, folder):
@@ -235,16 +221,13 @@ def unlink_what_nobody_wrote(path, head):
         path.unlink()
 
 
-class ALog:
+class ALog(Writer):
     """Of a match of four hands, which goes on where it stands."""
 
     def __init__(self):
         self.plan = plan(hands=4)
         at = dealer(self.plan, ("random", "min-raise"))
         self.hands = [at.play(number) for number in range(4)]
-
-    def before(self, folder):
-        """Nothing is there."""
 
     def write(self, folder):
         self.told = 0
@@ -264,16 +247,13 @@ class ALog:
         assert len(log.hands) >= self.told and alone(folder, "log")
 
 
-class NamedCode(SampledEvaluation):
-    """Units of an evaluation with --keep."""
+class Samples(Writer, SampledEvaluation):
+    """Samples of an evaluation with --keep."""
 
     fields, least, identity_fields = 1, 1, {}
 
     def play(self, sample):
         return np.array([float(sample)])
-
-    def before(self, folder):
-        """Nothing is there."""
 
     def write(self, folder):
         run_samples(self, 5, Effort(keep=folder / "units"))
@@ -286,13 +266,6 @@ class NamedCode(SampledEvaluation):
 
 LEDUC = LeducGame(merge_suits=True)
 CRASHED = "crashed"
-
-
-def networks():
-    game = build_game(LEDUC, None, None)
-    options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
-    learned = deep.record(game, options, 2, dtype="float32").cfr.state
-    return Networks(learned.game, learned.config, network_tables(learned.tables))
 
 
 def alone(folder, *names):
@@ -313,14 +286,12 @@ WRITERS = {
     "machines": Machines,
     "abstraction": AnAbstraction,
     "match log": ALog,
-    "kept units": NamedCode,
+    "kept units": Samples,
 }
 
 
-STRIDES = {
-    **{"blocks": 61, "abstraction": 13, "policy": 11, "session": 9, "networks": 2, "machines": 197},
-    **{"checkpoint, zarr": 3, "checkpoint, hdf5": 2, "checkpoint, whole": 3},
-}
+STRIDES = {"blocks": 61, "abstraction": 13, "policy": 11, "session": 9, "networks": 2, "machines": 197}
+STRIDES |= {"checkpoint, zarr": 3, "checkpoint, hdf5": 2, "checkpoint, whole": 3}
 """Of writers that take long: how many steps lie between those that fail in the fast suite."""
 SPARE = 10
 """Steps by which one writing differs from another of the same: what threads find left over, they remove."""
@@ -359,17 +330,15 @@ def test_each_step_fails_once(name, tmp_path, monkeypatch):
     assert cases >= len(range(counted.count % stride, counted.count - SPARE, stride))
 
 
-CRASHES = {
-    **{"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "blocks": 20},
-    **{"policy": 30, "session": 20, "kept units": 40, "machines": 6},
-}
+CRASHES = {"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "blocks": 20}
+CRASHES |= {"policy": 30, "session": 20, "kept units": 40, "machines": 6}
 """How many states of a disk after a power cut are looked at in the fast suite; checkpoints have tests of their own."""
 MOMENTS = {"blocks": 4, "session": 8, "policy": 12, "machines": 2}
 """Of writers of many steps: before how many of them the power is cut, drawn by the name."""
 
 
 def crash_states_of(name, folder):
-    """(its writer, every state that a power cut may leave, whatever it was writing when, each once)."""
+    """(the writer, every state that a power cut may leave at the moments, each once)."""
     writer = WRITERS[name]()
     folder.mkdir()
     writer.before(folder)
@@ -377,34 +346,32 @@ def crash_states_of(name, folder):
     with durable.recording() as operations:
         writer.write(folder)
     done = [operation for operation in operations if operation.path.is_relative_to(folder)]
-    found = {}
-    lengths = range(len(done) + 1)
+    found, lengths = {}, range(len(done) + 1)
     for length in Random(name).sample(lengths, min(MOMENTS.get(name, len(lengths)), len(lengths))):
         for state in crash_states.states_after(before, folder, done[:length]):
-            found.setdefault(frozenset(state.items()), (state, length == len(done)))
+            found.setdefault(frozenset(state.items()), state)
     return writer, list(found.values())
 
 
 def assert_recovers(name, tmp_path, count):
     writer, states = crash_states_of(name, tmp_path / "recorded")
-    chosen = states if count is None else Random(name).sample(states, min(count, len(states)))
-    for state, _ in chosen:
+    assert len(states) >= 5
+    for state in Random(name).sample(states, min(count, len(states))):
         shutil.rmtree(tmp_path / CRASHED, ignore_errors=True)
         crash_states.write(state, tmp_path / CRASHED)
         writer.told = 0
         writer.check(tmp_path / CRASHED, False)
-    return len(chosen)
 
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_power_cut_at_any_moment(name, tmp_path):
-    assert assert_recovers(name, tmp_path, CRASHES[name]) >= 5
+    assert_recovers(name, tmp_path, CRASHES[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_power_cut_at_any_moment_and_in_any_way(name, tmp_path):
-    assert assert_recovers(name, tmp_path, 3_000) >= 5
+    assert_recovers(name, tmp_path, 3_000)
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -2,13 +2,14 @@
 
 import importlib.util
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 from commands import call, refusal
 from refusals import refused
-from sessions import go, make, trained
+from same import files_of
+from sessions import NO_EVALUATION, make, trained
 
 import mccfr
 from mccfr.cli import cluster_commands
@@ -21,20 +22,13 @@ from mccfr.runs.results.export_place import export_path
 from mccfr.runs.results.run_export import ExportOptions, export_run
 from storage.atomic_outputs import output
 
-KUHN = """
-[game]
-name = "kuhn"
-[solver]
-algorithm = "cfr"
-[run]
-workers = 0
-iterations = 5
-[evaluation]
-at_end = false
-every_checkpoint = false
-[export]
-"""
-DOCUMENT = {key: table for key, table in tomllib.loads(KUHN).items() if table}
+DOCUMENT = {
+    "game": {"name": "kuhn"},
+    "solver": {"algorithm": "cfr"},
+    "run": {"workers": 0, "iterations": 5},
+    "evaluation": NO_EVALUATION,
+}
+TO_POLICY = {**DOCUMENT, "export": {"out": "policy"}}
 NEEDED = {"parquet": "pyarrow", "openspiel": "pyspiel"}
 
 
@@ -44,55 +38,57 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def config(more="", name="kuhn.toml"):
-    path = Path(name)
-    path.write_text(KUHN + more)
+def config(**export):
+    path = Path("kuhn.toml")
+    path.write_text(tomli_w.dumps({**DOCUMENT, "export": export}))
     return path
 
 
-def held(path):
-    """Every byte below a path."""
-    return {file: file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+def run_of(policy):
+    return Policy.open(Path(policy)).meta["provenance"]["run_id"]
+
+
+def id_of(run):
+    return open_run(Path(run)).run_id
 
 
 def test_a_trial_leaves_the_policy_of_another_run_alone_and_trains_nothing(capsys):
     """The same configuration in another directory is another run."""
-    file = config('out = "policy"\n')
+    file = config(out="policy")
     assert call(capsys, "solve", file, "--run", "one").status == 0
-    before = held(Path("policy"))
+    before = files_of(Path("policy"))
     ended = call(capsys, "solve", file, "--run", "two")
     assert ended.status == 2 and ended.err.count("\n") == 1
     assert "mccfr: policy is an export of another run" in ended.err
     assert "--replace" in ended.err and "another out" in ended.err
-    assert not Path("two").exists() and held(Path("policy")) == before
+    assert not Path("two").exists() and files_of(Path("policy")) == before
     assert call(capsys, "solve", file, "--run", "two", "--replace").status == 0
-    assert Policy.open(Path("policy")).meta["provenance"]["run_id"] == open_run(Path("two")).run_id
+    assert run_of("policy") == id_of("two")
 
 
 def test_resume_and_solve_of_a_run_that_is_there_refuse_before_training(capsys):
-    file = config('out = "policy"\n')
+    file = config(out="policy")
     for run in ("one", "two"):
         assert call(capsys, "solve", file, "--run", run, "--replace").status == 0
-    before, journal = held(Path("policy")), Path("one/journal.jsonl").read_bytes()
+    before = files_of(Path())
     for ask in (("resume", "one"), ("solve", file, "--run", "one")):
         assert "another run" in refusal(capsys, *ask, "--iterations", 9)
-        assert held(Path("policy")) == before and Path("one/journal.jsonl").read_bytes() == journal
+        assert files_of(Path()) == before
     assert call(capsys, "resume", "two", "--iterations", 9).status == 0  # its own
     assert call(capsys, "resume", "one", "--iterations", 9, "--replace").status == 0
-    assert Policy.open(Path("policy")).meta["provenance"]["run_id"] == open_run(Path("one")).run_id
+    assert run_of("policy") == id_of("one")
 
 
 def test_something_else_at_the_place_is_found_before_training(capsys):
     Path("letter").write_text("dear")
-    assert "not an earlier output" in refusal(capsys, "solve", config('out = "letter"\n'), "--run", "one", "--replace")
+    assert "not an earlier output" in refusal(capsys, "solve", config(out="letter"), "--run", "one", "--replace")
     assert not Path("one").exists() and Path("letter").read_text() == "dear"
 
 
 def test_a_policy_lies_beside_its_run_by_default(capsys):
     for run in ("kuhn", "deep/other"):
         assert call(capsys, "solve", config(), "--run", run).status == 0
-        found = Policy.open(Path(f"{run}-policy")).meta["provenance"]["run_id"]
-        assert found == open_run(Path(run)).run_id
+        assert run_of(f"{run}-policy") == id_of(run)
     assert call(capsys, "resume", "kuhn", "--iterations", 8).status == 0
     assert Policy.open(Path("kuhn-policy")).meta["provenance"]["iterations"] == 8
     Path("deep/other").rename("moved")
@@ -109,26 +105,24 @@ def test_a_run_named_by_a_dot_has_its_policy_beside_it(here, monkeypatch):
 def test_the_command_refuses_another_runs_export_of_any_format(capsys):
     """An export with provenance is replaced by the same run; CSV has no provenance."""
     for run in ("one", "two"):
-        go(make(Path(run), {"algorithm": "cfr"}, "kuhn"), iterations=3)
+        trained(make(Path(run), {"algorithm": "cfr"}, "kuhn"), iterations=3)
     tried = [form for form in FORMATS if importlib.util.find_spec(NEEDED.get(form, "json"))]
     assert len(tried) >= 4
     for form in tried:
         out = Path(f"out.{form}")
         assert call(capsys, "export", "one", out, "--format", form).status == 0
-        before = held(out) or out.read_bytes()
+        before = files_of(out) or out.read_bytes()
         ended = call(capsys, "export", "two", out, "--format", form)
         assert ended.status == 2 and "another run" in ended.err and "--replace" in ended.err, form
-        assert (held(out) or out.read_bytes()) == before
+        assert (files_of(out) or out.read_bytes()) == before
         assert call(capsys, "export", "one", out, "--format", form).status == (2 if form == "csv" else 0), form
         assert call(capsys, "export", "two", out, "--format", form, "--replace").status == 0
-        found = PROVENANCE[form](out)
-        assert found.get("run_id") == (None if form == "csv" else open_run(Path("two")).run_id), form
+        assert PROVENANCE[form](out).get("run_id") == (None if form == "csv" else id_of("two")), form
 
 
 def test_a_foreign_zarr_group_with_a_description_has_no_provenance():
     Path("theirs").mkdir()
-    attributes = {"description": "fields of wheat"}
-    Path("theirs/zarr.json").write_text(json.dumps({"node_type": "group", "attributes": attributes}))
+    Path("theirs/zarr.json").write_text('{"node_type": "group", "attributes": {"description": "fields of wheat"}}')
     assert PROVENANCE["zarr"](Path("theirs")) is None
 
 
@@ -139,14 +133,14 @@ def test_a_policy_without_a_run_id_is_replaced_only_with_replace():
     document = json.loads(meta.read_text())
     del document["provenance"]["run_id"]
     meta.write_text(json.dumps(document))
-    with pytest.raises(FileExistsError, match="does not say of which: give --replace"):
-        export_run(run, run.build_game(), Path("policy"))
-    export_run(run, run.build_game(), Path("policy"), ExportOptions(replace=True))
+    asked = run, run.build_game(), Path("policy")
+    refused("does not say of which: give --replace", export_run, *asked, error=FileExistsError)
+    export_run(*asked, ExportOptions(replace=True))
 
 
 def test_python_refuses_to_replace_another_runs_export():
-    one = mccfr.solve({**DOCUMENT, "export": {"out": "policy"}}, run="one")
-    refused("another run", mccfr.solve, {**DOCUMENT, "export": {"out": "policy"}}, run="two", error=FileExistsError)
+    one = mccfr.solve(TO_POLICY, run="one")
+    refused("another run", mccfr.solve, TO_POLICY, run="two", error=FileExistsError)
     assert not Path("two").exists()
     two = mccfr.solve(DOCUMENT, run="two")
     refused("replace=True", two.export, "policy", error=FileExistsError)

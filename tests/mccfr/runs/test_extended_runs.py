@@ -9,14 +9,15 @@ Shows:
   (test_a_request_to_stop_waits_for_the_regular_checkpoint)
 """
 
+import errno
 import os
 import signal
 
 import pytest
 from commands import call, refusal
+from failing import fails
 from sessions import Listener, go, make, newest
 
-from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import STOP, open_run
 from mccfr.runs.session import training_session
 from mccfr.runs.session.checkpointing import Saver
@@ -44,11 +45,7 @@ def test_resume_alone_continues_an_extension(tmp_path, capsys, monkeypatch):
 
 def test_a_full_disk_does_not_keep_an_extension_from_training(tmp_path, monkeypatch):
     run, listener = make(tmp_path / "run", nodes=20_000), Listener()
-
-    def fail(_):
-        raise OSError(28, "No space left on device", "config.toml")
-
-    monkeypatch.setattr(training_session, "save_settings", fail)
+    monkeypatch.setattr(training_session, "save_settings", fails(errno.ENOSPC, "config.toml"))
     assert go(run, listener, nodes=30_000).totals.nodes >= 30_000
     assert any("later sessions do not know this session's limits" in text for text in listener.told)
 
@@ -67,7 +64,7 @@ def test_a_full_disk_does_not_keep_an_extension_from_training(tmp_path, monkeypa
 def test_resume_refuses_keys_of_the_identity(tmp_path, capsys, text, reason):
     run = make(tmp_path / "run", nodes=20_000)
     assert reason in refusal(capsys, "resume", run.directory, "--set", text)
-    assert rundir.open_run(run.directory).config == run.config
+    assert open_run(run.directory).config == run.config
 
 
 @pytest.mark.parametrize("texts", [("keep=true", "at_nodes=[9e4]"), ("at_nodes=[9e4]", "keep=true")])

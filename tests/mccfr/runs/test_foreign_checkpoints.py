@@ -11,19 +11,17 @@ Shows:
 
 import shutil
 
-import msgspec
 import pytest
 from commands import call
-from machines import stratified_run, train_alone
+from machines import stratified_run, train_alone_until, with_copies_in
 from manifests import forge
 from refusals import refused
 from sessions import go, in_form
 
 from mccfr.experiments.experiment_runs import trained_seconds
-from mccfr.runs.directory.run import open_run, with_settings
+from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.run_status import run_list
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint
 from storage.checkpoint import newest_valid, open_checkpoint
@@ -66,13 +64,9 @@ def test_a_checkpoint_of_another_run_is_named_and_refused(runs, tmp_path, capsys
     (problem,) = problems_of(run.directory)
     assert problem.startswith(f"000003: {WORDS}") and problems_of(foreign) == [problem]
     assert not problems_of(run.path("checkpoints/000002"))
-    for verb, *options in (
-        ("status",),
-        ("evaluate",),
-        ("resume",),
-        ("export", tmp_path / "policy"),
-        ("query", "", "--hand", "K0"),
-    ):
+    more = {"export": [tmp_path / "policy"], "query": ["", "--hand", "K0"]}
+    for verb in ("status", "evaluate", "resume", "export", "query"):
+        options = more.get(verb, [])
         ended = call(capsys, verb, run.directory, *options)
         assert (ended.status, ended.out) == (2, "") and f"{foreign}: {WORDS}" in ended.err, (verb, ended)
     assert call(capsys, "verify", run.directory).status == 1
@@ -112,8 +106,5 @@ def test_a_block_of_another_run_is_named_and_refused(runs, tmp_path):
 
 def test_second_copies_of_two_equal_runs_lie_apart(tmp_path):
     for name in ("one", "two"):
-        run = stratified_run(tmp_path / name, iterations=20)
-        cluster = msgspec.structs.replace(run.config.cluster, directory=str(tmp_path / "disk{machine}"))
-        run = with_settings(run, cluster=cluster)
-        train_alone(run, run.build_game(), 2, Silent())
+        train_alone_until(with_copies_in(stratified_run(tmp_path / name), tmp_path), 20)
     assert [len(list((tmp_path / f"disk{machine}").iterdir())) for machine in (0, 1)] == [2, 2]

@@ -9,6 +9,7 @@ from refusals import refused
 from sessions import make
 
 from mccfr.config.toml_files import config_from
+from mccfr.experiments.definition import merged
 from mccfr.runs.directory.identity import check_same_run, identity_document
 from mccfr.runs.session.start import reopen_run
 from storage import durable
@@ -20,20 +21,22 @@ def config(game=None, **tables):
     return config_from({"game": game or {"name": "leduc"}, **tables}, "test")
 
 
-@pytest.mark.parametrize(
-    ("tables", "key"),
-    [
-        ({"tables": {"regret_dtype": "float64"}}, "tables.regret_dtype"),
-        ({"tables": {"sum_dtype": "float64"}}, "tables.sum_dtype"),
-        ({"tables": {"format": "hdf5"}}, "tables.format"),
-        ({"solver": {"seed": 7}}, "solver.seed"),
-        ({"solver": {"discount": "none"}}, "solver.discount"),
-        ({"game": {"name": "leduc", "ranks": 4}}, "game.ranks"),
-        ({"run": {"strata": 3}}, "run.strata"),
-    ],
-)
-def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, tables, key):
-    run, other = make(tmp_path / "run", {}), config(**tables)
+OTHERS = {
+    "tables.regret_dtype": "float64",
+    "tables.sum_dtype": "float64",
+    "tables.format": "hdf5",
+    "solver.seed": 7,
+    "solver.discount": "none",
+    "game.ranks": 4,
+    "run.strata": 3,
+}
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, key):
+    table, name = key.split(".")
+    run = make(tmp_path / "run", {})
+    other = config_from(merged({"game": {"name": "leduc"}}, {table: {name: OTHERS[key]}}), "test")
     check_same_run(run.directory, run.manifest, config(), tmp_path)
     for refuse in (
         lambda: check_same_run(run.directory, run.manifest, other, tmp_path),

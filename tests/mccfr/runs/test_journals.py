@@ -1,17 +1,27 @@
-"""Journals of a run: damaged lines are set aside and named; reading uses constant memory."""
+"""Journals of a run, and what they note of checkpoints that failed in part.
 
+Damaged lines are set aside and named. A resumed session drops or delays lines. Reading uses constant memory.
+"""
+
+import errno
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 from commands import call
-from sessions import Listener, go, make
+from failing import fails
+from sessions import NO_EVALUATION, Listener, go, make
 
-from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, open_run
+from mccfr.runs.directory import journal_records
+from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, METRICS, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.session import checkpointing
+from mccfr.runs.session.journals import Journals
+from storage import checkpoint_writer, durable
 
 JOURNALS = (METRICS, EVALUATIONS, TRENDS, JOURNAL)
 DAMAGED = {
@@ -72,16 +82,6 @@ def test_a_damaged_line_is_named_set_aside_and_stops_nobody(trained, capsys, nam
     assert problems_of(trained.directory) == []
 
 
-def test_many_damaged_lines_are_counted(trained):
-    path = trained.path(METRICS)
-    path.write_bytes(b"?\n" * 50 + path.read_bytes())
-    listener = Listener()
-    go(trained, listener, nodes=6_000)
-    [told] = [text for text in listener.told if METRICS in text]
-    assert "49 more damaged lines" in told
-    assert trained.path(f"{METRICS}.damaged").read_bytes() == b"?\n" * 50
-
-
 def test_an_incomplete_last_line_is_not_reported_as_damage(trained):
     for name in JOURNALS:
         with trained.path(name).open("ab") as file:
@@ -121,3 +121,118 @@ def test_what_is_read_of_a_long_journal_is_bounded(trained):
     with path.open("rb") as file:
         lines = sum(1 for _ in file)
     assert LARGE_LINES - 1_000 <= lines < LARGE_LINES - 990
+
+
+# --- what a resumed session drops, sets aside or delays ---
+
+
+SPEEDS = {"nodes_per_second": 1.0, "iterations_per_second": 1.0}
+METRIC = {"iterations": 1, "period": 1, **SPEEDS, "training_seconds": 1.0, "unix_seconds": 1.0}
+
+
+def line(nodes):
+    return json.dumps({"nodes_touched": nodes, **METRIC}).encode() + b"\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / METRICS
+
+
+def test_lines_beyond_a_checkpoint_are_dropped_and_that_of_its_own_count_stays(path):
+    path.write_bytes(b"".join(map(line, (10, 20, 30, 40))))
+    assert journal_records.restore(path, 20) == []
+    assert path.read_bytes() == line(10) + line(20)
+    assert not path.with_name(f"{METRICS}.damaged").exists()
+
+
+def test_damaged_lines_are_set_aside_in_their_order_before_they_go(path):
+    path.write_bytes(line(10) + b"one\n" + line(20) + b"two\n" + line(30))
+    with durable.recording() as operations:
+        said = journal_records.restore(path, 20)
+    [told] = said
+    assert told.startswith(f"{METRICS}: not JSON") and ", and 1 more damaged lines: moved" in told
+    assert path.with_name(f"{METRICS}.damaged").read_bytes() == b"one\ntwo\n"
+    assert path.read_bytes() == line(10) + line(20)
+    kinds = [operation.kind for operation in operations]
+    assert kinds.index("append") < kinds.index("rename"), "a power cut between both loses no line"
+
+
+def test_a_session_looks_for_damage_in_a_mebibyte_of_the_end_and_no_more(path, monkeypatch):
+    monkeypatch.setattr(journal_records, "_CHECKED_BYTES", len(line(10)))
+    path.write_bytes(b"far\n" + line(10) + line(20) + b"near\n" + line(30))
+    assert len(journal_records.restore(path)) == 1
+    assert path.read_bytes() == b"far\n" + line(10) + line(20) + line(30)
+
+
+def test_what_a_disk_does_not_take_is_held_back_told_of_once_and_written_once(tmp_path, monkeypatch):
+    run, listener = make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn"), Listener()
+    journals = Journals(run, listener)
+    with monkeypatch.context() as broken:
+        broken.setattr(durable, "append_lines", fails(errno.ENOSPC))
+        for number in (1, 2):
+            journals.append(JOURNAL, {"event": f"{number}"})
+    assert "2 lines of journal.jsonl could not be written" in journals.unwritten_lines()
+    for number in (3, 4):
+        journals.append(JOURNAL, {"event": f"{number}"})
+    found = [json.loads(text)["event"] for text in run.path(JOURNAL).read_text().splitlines()]
+    assert found == ["1", "2", "3", "4"] and journals.unwritten_lines() is None
+    assert len(listener.told) == 2, listener.told
+    assert "15 bytes are needed" in listener.told[0] and "with 2 lines that were held back" in listener.told[1]
+
+
+# --- checkpoints whose last steps fail ---
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of Kuhn poker with a checkpoint, at 10 iterations."""
+    monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", (0.0,))
+    made = make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn", evaluation=NO_EVALUATION)
+    go(made, iterations=10)
+    return made
+
+
+def noted(run):
+    """The numbers of checkpoints in the journal."""
+    lines = map(json.loads, run.path(JOURNAL).read_text().splitlines())
+    return [line["checkpoint"] for line in lines if "manifest" in line]
+
+
+def test_a_checkpoint_of_other_counts_is_not_taken_for_the_one_that_failed(run, monkeypatch):
+    commit = checkpoint_writer.commit
+
+    def fail_once(root, number, specs, arrays, state, *more, **options):
+        if number == 2:
+            state = state | {"nodes_touched": state["nodes_touched"] + 1}
+        path = commit(root, number, specs, arrays, state, *more, **options)
+        if number == 2:
+            raise OSError(5, "Input/output error")
+        return path
+
+    monkeypatch.setattr(checkpoint_writer, "commit", fail_once)
+    listener = Listener()
+    outcome = go(run, listener, iterations=20)
+    assert [text for text in listener.told if text.startswith("no checkpoint at")]
+    found = find_checkpoint(run, None)
+    assert (found.number, found.state["iterations"]) == (3, 20)
+    assert found.state["nodes_touched"] == outcome.totals.nodes
+
+
+@pytest.mark.parametrize("step", ["append_line", "drop_trees"])
+def test_a_checkpoint_whose_journal_or_retention_failed_is_noted_once_and_synced(run, monkeypatch, step):
+    """The session syncs the directory of the checkpoint before it notes the checkpoint."""
+    go(run, iterations=20)
+    synced, fsync_dir = [], durable.fsync_dir
+
+    def fail(*_):
+        synced.clear()
+        monkeypatch.setattr(durable, "fsync_dir", lambda path: (synced.append(path), fsync_dir(path)))
+        raise OSError(5, "Input/output error")
+
+    listener = Listener()
+    with monkeypatch.context() as broken:
+        broken.setattr(durable, step, fail)
+        assert go(run, listener, iterations=30).checkpoint == 3
+    assert [text for text in listener.told if text.startswith("checkpoint 3 is complete")]
+    assert noted(run) == [1, 2, 3] and CHECKPOINTS in {path.name for path in synced}

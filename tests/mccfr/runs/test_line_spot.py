@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from commands import call
 from random_policy import MENU, policy
-from refusals import refusals
+from refusals import refusals, refused
 
 import mccfr
 from abstraction.cards import combo_index, parse_cards
@@ -92,19 +92,19 @@ def test_a_line_of_a_solved_spot_is_a_spot(capsys, tmp_path, monkeypatch):
     assert [one["action"] for one in wide["actions"]] == ["c", "b50"]
 
 
-def half(arguments, capsys):
-    ended = call(capsys, "spot", *arguments)
+def half(line, capsys):
+    ended = call(capsys, *line.split())
     assert ended.status == 2
     raise ValueError(" ".join(ended.err.split()))
 
 
 test_incomplete_options_of_a_spot_are_refused = refusals(
-    ("policy, line and board go together", ("--policy", "p", "--line", "c/")),
-    ("policy, line and board go together", ("QsJh2h", "--policy", "p")),
-    ("pot is given beside policy", ("QsJh2h", "--policy", "p", "--line", "c", "--pot", "3")),
-    ("pot is missing", ("QsJh2h", "--oop", "AA", "--ip", "KK", "--stack", "9")),
-    ("both given", ("QsJh2h", "--board", "QsJh2h")),
-    ("p is neither a run directory nor an exported policy", ("QsJh2h", "--policy", "p", "--line", "c")),
+    ("policy, line and board go together", "spot --policy p --line c/"),
+    ("policy, line and board go together", "spot QsJh2h --policy p"),
+    ("pot is given beside policy", "spot QsJh2h --policy p --line c --pot 3"),
+    ("pot is missing", "spot QsJh2h --oop AA --ip KK --stack 9"),
+    ("both given", "spot QsJh2h --board QsJh2h"),
+    ("p is neither a run directory nor an exported policy", "spot QsJh2h --policy p --line c"),
     call=half,
 )
 
@@ -123,8 +123,7 @@ def test_two_who_are_left_of_three_have_a_spot():
         labels = [source.game.tree.label[child] for child in source.game.tree.children(node)]
         np.testing.assert_allclose(game["ranges"][name], source.rows(node, rows)[0][:, labels.index(action)] * live)
     assert list(bets["flop"]["big_blind"]["first"]) == ["0.5p"] and "small_blind" not in bets["flop"]
-    with pytest.raises(ValueError, match="leaves 3 players: a spot is for two"):
-        spot_behind(source, config, "b350cc/", FLOP)
+    refused("leaves 3 players: a spot is for two", spot_behind, source, config, "b350cc/", FLOP)
     small = policy(menu, seats=3, flop_players=2)
     with pytest.raises(ValueError, match="a call that the tree lacks"):
         spot_behind(small, HoldemGame(menu=menu, seats=3, flop_players=2), "b350cf/", FLOP)

@@ -13,15 +13,14 @@ Shows:
 import json
 import shutil
 import subprocess
-import sys
 from functools import partial
 
 import pytest
 from commands import call
 from machines import on_machines, stratified_run
-from places import ROOT
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, go, in_form, make, wait_for
+from same import files_of
+from sessions import NO_EVALUATION, Listener, go, in_form, make, new_run, resuming, wait_for
 
 from mccfr.policy import Policy
 from mccfr.runs.directory import run as rundir
@@ -29,21 +28,6 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.session.train_and_export import train_and_export
 from storage import open_directory
 from storage.checkpoint import list_checkpoints
-
-CONFIG = """
-[game]
-name = "leduc"
-[solver]
-period_nodes = 50_000
-seed = {seed}
-[run]
-workers = 1
-checkpoint_seconds = 0.3
-keep_checkpoints = 2
-[evaluation]
-every_checkpoint = false
-at_end = false
-"""
 
 
 class Hook(Listener):
@@ -59,18 +43,21 @@ class Hook(Listener):
             do()
 
 
-def solving(folder, seed, *options):
-    """A process that solves in `folder/run`, whose configuration has a seed."""
-    config = folder / f"{seed}.toml"
-    config.write_text(CONFIG.format(seed=seed))
-    command = [sys.executable, "-m", "mccfr", "solve", config, "--run", folder / "run", *options]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen(list(map(str, command)), text=True, cwd=ROOT, **pipes)
+def new_process(folder, seed):
+    """Make a run in `folder/run`; return a process that trains it and has made a checkpoint."""
+    settings = {"workers": 1, "checkpoint_seconds": 0.3, "keep_checkpoints": 2}
+    run = make(folder / "run", {"period_nodes": 50_000, "seed": seed}, evaluation=NO_EVALUATION, **settings)
+    process = resuming(run, stderr=subprocess.PIPE)
+    wait_for_checkpoint(run.directory, process, 1)
+    return process
 
 
-def has_checkpoint(run, process, number=1):
-    assert process.poll() is None, process.communicate()
-    return max(list_checkpoints(run / "checkpoints"), default=0) >= number
+def wait_for_checkpoint(directory, process, number):
+    def is_there():
+        assert process.poll() is None, process.communicate()
+        return max(list_checkpoints(directory / "checkpoints"), default=0) >= number
+
+    wait_for(is_there, 300)
 
 
 def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_path):
@@ -95,16 +82,12 @@ def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_pa
 @pytest.mark.slow
 def test_two_processes_keep_their_runs_apart_when_one_is_moved(tmp_path, capsys):
     run, moved = tmp_path / "run", tmp_path / "moved"
-    first = solving(tmp_path, 1)
-    wait_for(partial(has_checkpoint, run, first), 300)
+    first = new_process(tmp_path, 1)
     run.rename(moved)
-    before = max(list_checkpoints(moved / "checkpoints"))
-    wait_for(partial(has_checkpoint, moved, first, before + 2), 60)
+    wait_for_checkpoint(moved, first, max(list_checkpoints(moved / "checkpoints")) + 2)
     assert not run.exists()
-    second = solving(tmp_path, 2)
-    wait_for(partial(has_checkpoint, run, second), 300)
-    before = max(list_checkpoints(moved / "checkpoints"))
-    wait_for(partial(has_checkpoint, moved, first, before + 2), 60)
+    second = new_process(tmp_path, 2)
+    wait_for_checkpoint(moved, first, max(list_checkpoints(moved / "checkpoints")) + 2)
     assert call(capsys, "stop", moved).status == 0
     assert call(capsys, "stop", run).status == 0
     told = [process.communicate()[1] for process in (first, second)]
@@ -119,7 +102,7 @@ def test_two_processes_keep_their_runs_apart_when_one_is_moved(tmp_path, capsys)
         assert noted == list(range(1, len(noted) + 1)) and noted[-2:] == list_checkpoints(directory / "checkpoints")
         go(opened, workers=0, nodes=10**9, seconds=0.5)
         assert not problems_of(directory)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml", "2.toml", "moved", "run"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["moved", "run"]
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5", "blocks"])
@@ -151,15 +134,13 @@ def test_ranks_follow_the_run_directory(tmp_path):
 
 def test_an_export_is_of_the_moved_run(tmp_path):
     directory, moved = tmp_path / "run", tmp_path / "moved"
-    run = make(directory, evaluation=NO_EVALUATION, iterations=2_000, checkpoint_nodes=20_000)
-    run = rundir.with_settings(run, export=rundir.config_from({**DOCUMENT, "export": {}}, "test").export)
+    limits = {"workers": 0, "iterations": 2_000, "checkpoint_nodes": 20_000}
+    document = {"game": {"name": "leduc"}, "run": limits, "evaluation": NO_EVALUATION, "export": {}}
+    run = new_run(directory, document)
     report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
     outcome, exported = train_and_export(run, run.build_game(), report)
     assert exported == tmp_path / "moved-policy" and outcome.directory == moved and not directory.exists()
     assert Policy.open(exported).meta["provenance"]["checkpoint"] == outcome.checkpoint
-
-
-DOCUMENT = {"game": {"name": "leduc"}, "solver": {}}
 
 
 def test_a_session_whose_directory_was_removed_stops(tmp_path):
@@ -172,17 +153,6 @@ def test_a_session_whose_directory_was_removed_stops(tmp_path):
         assert not directory.exists() and not open_directory._held
 
 
-@pytest.mark.slow
-def test_a_removed_directory_ends_a_process_with_status_1(tmp_path):
-    process = solving(tmp_path, 1)
-    wait_for(partial(has_checkpoint, tmp_path / "run", process), 300)
-    shutil.rmtree(tmp_path / "run", ignore_errors=True)
-    shutil.rmtree(tmp_path / "run", ignore_errors=True)  # a checkpoint may have been written meanwhile
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1 and f"mccfr: {tmp_path / 'run'} was removed, or moved" in said, said
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml"]
-
-
 def test_a_session_whose_lock_was_replaced_stops(tmp_path):
     """As when a backup is put in the place of a running session's files."""
     directory = tmp_path / "run"
@@ -192,19 +162,13 @@ def test_a_session_whose_lock_was_replaced_stops(tmp_path):
     def replaced():
         (directory / "run.lock").unlink()
         (directory / "run.lock").touch()
-        states.append(files(directory))
+        states.append(files_of(directory))
 
     words = rf"^{directory}/run.lock was removed or replaced .* since checkpoint 1 are lost$"
     report = Hook("writing checkpoint 2", replaced)
     refused(words, go, run, report, iterations=2_000, checkpoint_nodes=20_000, error=RuntimeError)
     states[0].pop("live", None)
-    assert files(directory) == states[0]
-
-
-def files(directory):
-    """{name: content} of every file, links by what they lead to."""
-    found = {path: path for path in directory.rglob("*") if path.is_file()}
-    return {str(path.relative_to(directory)): path.read_bytes() for path in found}
+    assert files_of(directory) == states[0]
 
 
 def test_a_run_that_took_the_place_of_the_opened_one_is_not_trained(tmp_path):

@@ -3,26 +3,14 @@
 from pathlib import Path
 
 import pytest
+from sessions import PhaseListener
 
 from abstraction.build import Builder
 from abstraction.kernels import compiling
 from abstraction.recipe import load_recipe
 from mccfr.runs import phases
 from mccfr.runs.phases import naming_stages
-from mccfr.runs.reporter import Silent, compiling_text
-
-
-class Told(Silent):
-    """Records progress messages."""
-
-    def __init__(self):
-        self.texts = []
-
-    def message(self, text):
-        self.texts.append(text)
-
-    def phase(self, text, share=None):
-        self.texts.append(text)
+from mccfr.runs.reporter import compiling_text
 
 
 class Clock:
@@ -45,13 +33,13 @@ def clock(monkeypatch):
 
 def told_of(clock, *steps):
     """Return the last phase of a stage, after steps (seconds of compiling, of work, share)."""
-    told = Told()
-    with naming_stages(told) as tell:
+    listener = PhaseListener()
+    with naming_stages(listener) as tell:
         for compiled, worked, share in steps:
             clock.passes(compiled, compiling=True)
             clock.passes(worked)
             tell("flop, features", share)
-    return told.texts[-1]
+    return listener.told[-1]
 
 
 @pytest.mark.parametrize(
@@ -71,8 +59,8 @@ def test_time_left_excludes_compilation_and_earlier_work(clock, steps, last):
 
 
 def test_time_left_starts_afresh_with_each_part_and_stages_end_with_a_message(clock):
-    told = Told()
-    with naming_stages(told) as tell:
+    listener = PhaseListener()
+    with naming_stages(listener) as tell:
         tell("flop (1 of 2)", 0.0)
         for part in ("features", "clustering"):
             for share in (0.0, 0.1, 0.2):
@@ -84,19 +72,19 @@ def test_time_left_starts_afresh_with_each_part_and_stages_end_with_a_message(cl
         for part in ("features", "clustering")
         for text in ("", ", 20%, about 1 min 20 s left")
     ]
-    assert told.texts == ["building flop (1 of 2)", *parts, "built flop (1 of 2) in 1 min"]
+    assert listener.told == ["building flop (1 of 2)", *parts, "built flop (1 of 2) in 1 min"]
 
 
 def test_compiling_is_named():
-    told = Told()
-    with naming_stages(told) as tell:
+    listener = PhaseListener()
+    with naming_stages(listener) as tell:
         tell("flop, features", 0.0)
         compiling._watch.on_start(None)
         compiling._watch.on_start(None)  # one kernel inside another is one compilation
         compiling._watch.on_end(None)
         assert compiling._watch.depth
         compiling._watch.on_end(None)
-    assert told.texts == ["building flop, features", compiling_text(1), "building flop, features"]
+    assert listener.told == ["building flop, features", compiling_text(1), "building flop, features"]
     assert not compiling._watch.depth
 
 

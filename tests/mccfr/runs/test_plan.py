@@ -9,16 +9,15 @@ Shows:
 """
 
 import shutil
-import tomllib
 
 import numpy as np
 import pytest
 from commands import answer, call, refusal
-from places import ROOT
+from places import ROOT, RUNS
 from refusals import refused
-from sessions import go, in_form, make
+from sessions import in_form, make, trained
 
-from mccfr.config.toml_files import config_from
+from mccfr.config.toml_files import config_from, load_document
 from mccfr.runs.session import plan_trial
 from mccfr.runs.session.run_plan import fixed_memory_bytes, make_plan, planned_layout, space_problem
 from mccfr.solvers.coverage_estimate import assumed_play, forecast
@@ -28,19 +27,16 @@ from mccfr.solvers.sampling.external.external_algorithm import ExternalSampling
 from mccfr.tables.table_layout import private_tables, table_name
 from mccfr.trees.compiled import CHANCE, DECISION
 from storage import free_space, live_tables
-from storage.free_space import bytes_text
+from storage.free_space import bytes_text, tree_bytes
 
 RIVER = {"name": "holdem-subgame", "file": "runs/games/river.txt"}
 LARGE_MENU = {"first": ["0.5p", "1p", "2p", "allin"], "later": ["0.5p", "1p", "allin"], "max_bets": 3}
+
+
 LARGE_RECIPE = """
-[flop]
-features = "lossless"
-[turn]
-features = "histogram"
-buckets = 50_000
-[river]
-features = "ochs"
-buckets = 50_000
+flop.features = "lossless"
+turn = {features = "histogram", buckets = 50_000}
+river = {features = "ochs", buckets = 50_000}
 """
 
 
@@ -70,10 +66,9 @@ def test_the_forecast_is_the_expectation_over_the_tree(game):
     assert forecast(built, walks_all=True).nodes == pytest.approx(expected)
 
 
-def trained(document, nodes, base=ROOT):
+def training(document, nodes):
     """(game, nodes per iteration, iterations, tables) after some training in this process."""
-    config = config_from({**document, "solver": {"discount": "none"}}, "test")
-    game = configured_game(config, base)
+    config, game = configured({**document, "solver": {"discount": "none"}})
     tables = private_tables(planned_layout(config, game))
     solver = algorithm_of(config).solver(game, tables)
     total = iterations = 0
@@ -108,7 +103,7 @@ def visits_of(game, tables):
 
 
 def check_forecast(document, nodes):
-    game, per_iteration, iterations, tables = trained(document, nodes)
+    game, per_iteration, iterations, tables = training(document, nodes)
     plan = planned({**document, "run": {"nodes": nodes}})
     assert 1 / 1.5 < plan["nodes_per_iteration"] / per_iteration < 1.5
     assert 1 / 1.5 < plan["iterations"] / iterations < 1.5
@@ -166,9 +161,8 @@ def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monke
     assert plain["nodes_per_second_assumed"] == pytest.approx(10_000)
     assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.5)
     assert plain["nodes_per_iteration"] == pytest.approx(10 if known else assumed)
-    assert Training.pruning.prune_after_nodes == 0 and Training.pruning.prune_below_bb == pytest.approx(
-        3_000 * 2 * 2_000 / 2_250
-    )
+    assert Training.pruning.prune_after_nodes == 0
+    assert Training.pruning.prune_below_bb == pytest.approx(3_000 * 2 * 2_000 / 2_250)
 
 
 def test_cells_at_zero_fall_by_a_power():
@@ -193,7 +187,8 @@ def test_iterations_of_other_algorithms_are_timed(solver):
     plan = make_plan(config_from(document, "test"), ROOT)
     assert plan["measured"] and plan["iterations"] == pytest.approx(40)
     assert plan["seconds"] == pytest.approx(40 / plan["iterations_per_second"])
-    assert planned(document)["nodes_per_iteration"] is None
+    plan = planned(document)
+    assert plan["nodes_per_iteration"] is None and plan["visits_per_infoset_per_street"] is None
 
 
 def test_a_run_of_no_nodes_is_measured():
@@ -254,25 +249,11 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
 def test_the_bytes_that_checkpoints_keep_are_planned_to_a_twentieth(tmp_path, form):
     """Compressed cells as a trial's are, uncompressed ones of blocks out of core, and hardly any cells."""
     settings = {"nodes": 3_000_000 if form == "zarr" else 50_000, "keep_checkpoints": 1}
-    run = (
-        make(tmp_path / "run", game="kuhn", **settings)
-        if form == "kuhn"
-        else in_form(tmp_path / "run", form, **settings)
-    )
-    go(run)
+    path = tmp_path / "run"
+    run = trained(make(path, game="kuhn", **settings) if form == "kuhn" else in_form(path, form, **settings))
     plan = make_plan(run.config, tmp_path)
-    kept = sum(
-        path.stat().st_size
-        for name in ("checkpoints", "blocks")
-        for path in (run.directory / name).rglob("*")
-        if path.is_file()
-    )
+    kept = sum(tree_bytes(run.path(name)) for name in ("checkpoints", "blocks") if run.path(name).exists())
     assert plan["checkpoints"] == 1 and plan["left_bytes"] == pytest.approx(kept, rel=0.05)
-
-
-def test_full_width_plans_have_no_visits():
-    plan = planned({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}})
-    assert plan["nodes_per_iteration"] is None and plan["visits_per_infoset_per_street"] is None
 
 
 @pytest.fixture
@@ -300,7 +281,7 @@ def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_
 @pytest.fixture
 def leduc(tmp_path):
     path = tmp_path / "leduc.toml"
-    path.write_text('[game]\nname = "leduc"\n[run]\nworkers = 0\niterations = 200\nkeep_checkpoints = 4\n')
+    path.write_text('game.name = "leduc"\nrun = {workers = 0, iterations = 200, keep_checkpoints = 4}\n')
     return path
 
 
@@ -323,39 +304,21 @@ def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc,
     assert call(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000, "--force")[0] == 0
 
 
-def test_force_overrides_memory(capsys, tmp_path, leduc, monkeypatch):
+def test_force_overrides_memory_and_no_abstraction_is_built_for_a_run_that_finds_no_room(
+    capsys, tmp_path, leduc, monkeypatch
+):
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
-    assert call(capsys, "solve", leduc, "--run", tmp_path / "run")[0] == 2
-    assert not (tmp_path / "run").exists()
+    monkeypatch.chdir(tmp_path)
+    assert "1 kB of memory are available" in refusal(capsys, "solve", "hunl-quick")
+    assert list(tmp_path.iterdir()) == [leduc]
     code, _, err = call(capsys, "solve", leduc, "--run", tmp_path / "run", "--force")
     assert code == 0 and "1 kB of memory are available" in err
 
 
-def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, monkeypatch):
-    (tmp_path / "recipe.toml").write_text(LARGE_RECIPE)
-    config = tmp_path / "hunl.toml"
-    config.write_text(
-        '[game]\nname = "holdem"\n[abstraction]\npath = "buckets"\nrecipe = "recipe.toml"\n'
-        '[evaluation]\nmethod = "head-to-head"\n'
-    )
-    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 10**9)
-    before = sorted(tmp_path.rglob("*"))
-    assert "1 GB of memory are available" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def on_twin_recipe(tmp_path, **tables):
-    """The twin on its shipped recipe, which is not built."""
-    document = tomllib.loads((ROOT / "runs" / "twin-20.toml").read_text(encoding="utf-8"))
-    recipe = str(ROOT / "runs" / "abstractions" / "twin.toml")
-    solver = {"algorithm": "external-sampling"}
-    abstraction = {"path": str(tmp_path / "twin"), "recipe": recipe}
-    return {"game": document["game"], "abstraction": abstraction, "solver": solver, **tables}
-
-
 def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
     """The plan has the recipe's bucket counts, at most one for each infoset."""
-    document = on_twin_recipe(tmp_path)
+    document = {"game": load_document(RUNS / "twin-20.toml")["game"]}
+    document["abstraction"] = {"path": str(tmp_path / "twin"), "recipe": str(RUNS / "abstractions/twin.toml")}
     plan = make_plan(config_from(document, "test"), ROOT)
     assert plan["buckets_per_street"] == [[25, 25], [50, 50], [100, 100], [100, 100]]
     assert not (tmp_path / "twin").exists() and plan["measured"]
@@ -363,21 +326,12 @@ def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
     refused("neither a small deck", make_plan, config_from(document, "test"), ROOT)
 
 
-def test_a_plan_refuses_evaluations_that_solve_refuses():
-    document = tomllib.loads((ROOT / "runs" / "hunl-quick.toml").read_text(encoding="utf-8"))
-    document["abstraction"] = {"path": "not built", "recipe": str(ROOT / "runs" / "abstractions" / "quick.toml")}
-    assert planned(document)["game"] == "holdem"
-    document["evaluation"] = {"method": ["exact"], "at_end": True}
-    refused("exact", make_plan, config_from(document, "test"), ROOT)
-
-
 def test_an_unfinished_abstraction_is_planned_by_its_recipe(holdem, slot_abstractions, tmp_path):
     """The river's stage is missing; sizes are the recipe's, and a trial measures the speed on random buckets."""
     shutil.copytree(slot_abstractions[0], tmp_path / "buckets")
     shutil.rmtree(tmp_path / "buckets" / "river")
-    (tmp_path / "recipe.toml").write_text(
-        LARGE_RECIPE.replace("50_000", "70").replace('"lossless"', '"ehs"\nbuckets = 9')
-    )
+    recipe = LARGE_RECIPE.replace("50_000", "70").replace('"lossless"', '"ehs"\nflop.buckets = 9')
+    (tmp_path / "recipe.toml").write_text(recipe)
     document = holdem | {"abstraction": {"path": "buckets", "recipe": "recipe.toml"}, "run": {"nodes": 1e9}}
     plan = make_plan(config_from(document, "test"), tmp_path)
     assert [pair[0] for pair in plan["buckets_per_street"]] == [169, 9, 70, 70]

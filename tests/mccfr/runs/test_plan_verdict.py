@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from commands import answer, call, refusal
+from manifests import flip
 
 from mccfr.config.toml_files import load_config
 from mccfr.runs.session.plan_verdict import FITS, FITS_BUT, verdict
@@ -33,21 +34,22 @@ def written():
     return "leduc.toml"
 
 
-def planned(capsys, *settings, form=()):
+def overrides(settings):
+    return [part for each in settings for part in ("--set", each)]
+
+
+def planned(capsys, *settings, options=()):
     """Exit status and first line of a plan of Leduc with other keys."""
-    overrides = [part for each in settings for part in ("--set", each)]
-    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides, *form)
+    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides(settings), *options)
     return ended.status, ended.out.splitlines()[0]
 
 
-@pytest.mark.parametrize(("nodes", "status"), [("1e8", 0), ("60", 1)])
-def test_json_has_the_status_of_the_text(capsys, nodes, status):
-    assert planned(capsys, f"run.nodes={nodes}")[0] == status
-    assert planned(capsys, f"run.nodes={nodes}", form=["--json"])[0] == status
+def figures(capsys, *settings, options=()):
+    """The plan of Leduc with other keys."""
+    return answer(capsys, "plan", written(), "--speed", 3e7, *overrides(settings), *options)
 
 
-def test_a_run_that_fits_says_so_first(capsys):
-    assert planned(capsys, "run.nodes=1e8") == (0, "fits")
+def test_a_run_without_a_limit_fits_with_a_remark(capsys):
     assert planned(capsys) == (0, "fits, but the run has no limit: it trains until it is stopped")
 
 
@@ -61,7 +63,7 @@ def test_checkpoints_that_take_longer_than_their_interval_are_found(capsys):
 
 
 def test_uncompressed_checkpoints_are_proposed_where_they_are_fast_enough(capsys):
-    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--set", "run.nodes=1e6")
+    plan = figures(capsys, "run.nodes=1e6")
     between = (plan["checkpoint_seconds"] + plan["plain_checkpoint_seconds"]) / 2
     keys = "run.nodes=1e6", f"run.checkpoint_seconds={between}"
     status, first = planned(capsys, *keys)
@@ -79,9 +81,9 @@ def test_too_few_nodes_are_found(capsys):
 
 
 def test_a_deadline_is_planned(capsys):
-    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--set", "run.seconds=30")
+    plan = figures(capsys, "run.seconds=30")
     assert plan["seconds"] == pytest.approx(30) and plan["visits_per_infoset_per_street"] is not None
-    both = answer(capsys, "plan", "leduc.toml", "--speed", 3e7, "--set", "run.seconds=30", "--set", "run.nodes=3e7")
+    both = figures(capsys, "run.seconds=30", "run.nodes=3e7")
     assert both["seconds"] == pytest.approx(1)
     assert both["iterations"] == pytest.approx(plan["iterations"] / 30)
 
@@ -100,22 +102,20 @@ def test_too_little_disk_and_memory_are_told_in_the_words_of_solve(capsys, monke
 
 
 def test_a_copy_that_does_not_fit_is_a_remark(capsys):
-    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--set", "run.nodes=1e8", "--set", "run.workers=1")
+    plan = figures(capsys, "run.nodes=1e8", "run.workers=1")
     config = load_config(Path("leduc.toml"), ("run.nodes=1e8",))
     assert verdict(config, plan, []) == {"verdict": FITS, "reasons": []}
     found = verdict(config, plan | {"memory_available_bytes": plan["memory_bytes"] - 1}, [])
     assert found["verdict"] == FITS_BUT and found["reasons"][0].startswith("checkpoints and evaluations need")
 
 
-@pytest.mark.parametrize("strata", [{}, {"run.strata": 6}], ids=["tables shared", "strata"])
+@pytest.mark.parametrize("strata", [[], ["run.strata=6"]], ids=["tables shared", "strata"])
 def test_a_deadline_that_is_too_short_is_found(capsys, strata):
     """The proposed workers, machines and nodes end in time, and one worker less does not."""
-    keys = ["run.nodes=1e10", "run.checkpoint_seconds=1e4", *(f"{key}={value}" for key, value in strata.items())]
-    given = [part for key in keys for part in ("--set", key)]
+    keys = ["run.nodes=1e10", "run.checkpoint_seconds=1e4", *strata]
 
     def within(*options):
-        ended = call(capsys, "plan", written(), "--speed", 3e7, "--budget", "3min", *given, *options)
-        return ended.status, ended.out.splitlines()[0]
+        return planned(capsys, *keys, options=("--budget", "3min", *options))
 
     status, first = within("--workers", 1)
     assert status == 1 and re.match(r"cannot work: the run takes [567] min", first)
@@ -123,36 +123,25 @@ def test_a_deadline_that_is_too_short_is_found(capsys, strata):
     workers, machines, nodes = re.search(rf"take (\d) workers{of}, or set run.nodes = ([\d.e+]+)$", first).groups()
     assert within("--workers", workers)[0] == 0 and within("--workers", int(workers) - 1)[0] == 1
     assert not strata or within("--workers", 1, "--machines", machines)[0] == 0
-    given[1] = f"run.nodes={nodes}"
+    keys[0] = f"run.nodes={nodes}"
     assert within("--workers", 1)[0] == 0
 
 
 def test_a_deadline_is_the_limit_of_a_run_without_one(capsys):
-    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--budget", "1h")
+    plan = figures(capsys, options=("--budget", "1h"))
     assert plan["seconds"] == pytest.approx(3600, rel=0.01) and plan["verdict"] == FITS
     assert plan["visits_tenth_percentile"] <= plan["visits_median"]
 
 
 RECIPE = """
-[flop]
-features = "histogram"
-buckets = 300
-[turn]
-features = "histogram"
-buckets = 300
-[river]
-features = "ochs"
-buckets = 300
+flop = {features = "histogram", buckets = 300}
+turn = {features = "histogram", buckets = 300}
+river = {features = "ochs", buckets = 300}
 """
 NARROW = """
-[game]
-name = "holdem"
-menu = {first = ['allin'], later = [], max_bets = 1}
-[abstraction]
-path = "buckets"
-recipe = "recipe.toml"
-[solver]
-negative_regret_pruning = false
+game = {name = "holdem", menu = {first = ['allin'], later = [], max_bets = 1}}
+abstraction = {path = "buckets", recipe = "recipe.toml"}
+solver = {negative_regret_pruning = false}
 """
 STRATA = "--set", "run.strata=2"
 ONCE = ("run.nodes=1e8",)
@@ -166,11 +155,16 @@ IMPOSSIBLE = [
     ("leduc", (*ONCE, "run.strata=4", "tables.memory_budget='50kB'"), (), 2, "two of the largest of 4 blocks"),
     ("leduc", (*ONCE, "run.strata=4", "tables.memory_budget='1MB'", "run.cycle_iterations=5"), (), 2, "at least"),
     ("leduc", ("solver.algorithm='cfr'", "run.strata=2"), (), 2, "draws no deals of one stratum"),
+    ("leduc", ("run.strata=3", "solver.discount='dcfr'"), (), 2, "solver.discount = 'dcfr' is not .* 'none', "),
+    ("leduc", ("run.strata=4", "run.blocks=2"), (), 2, "run.blocks = 2 is not .* unless tables.memory_budget is set"),
+    ("leduc", ("tables.memory_budget='1MB'",), (), 2, "memory_budget = '1MB' is not .* unless run.strata shares the"),
+    ("leduc", ("run.strata=1", "tables.memory_budget='1MB'"), (), 2, "run.strata = 1 is not .* at least 2 with"),
     ("leduc", ("export.out='leduc.toml'",), (), 2, "leduc.toml"),
     ("leduc", ("evaluation.hands=200",), (), 2, "evaluation.hands has no effect"),
     ("narrow", ("run.strata=8", "export.quantise='uint8'"), (), 2, "a policy cannot hold strata on the turn"),
     ("leduc", ("run.nodes=1e12", "run.strata=2000"), (), 2, "run.strata = 2000"),
     ("kuhn", ("run.strata=2",), (), 2, "run.strata needs a game of several streets"),
+    ("narrow", ("evaluation.method=['exact']",), (), 2, "exact"),
 ]
 
 
@@ -179,9 +173,9 @@ def test_impossible_runs_are_named(capsys, game, keys, options, status, reason):
     """Status 1 has the figures beside the reason; status 2 is what solve refuses, in its words."""
     Path("recipe.toml").write_text(RECIPE)
     Path("narrow.toml").write_text(NARROW)
-    Path("kuhn.toml").write_text('[game]\nname = "kuhn"\n')
+    Path("kuhn.toml").write_text('game.name = "kuhn"\n')
     written()
-    given = [f"{game}.toml", *(part for key in keys for part in ("--set", key))]
+    given = [f"{game}.toml", *overrides(keys)]
     ended = call(capsys, "plan", *given, "--speed", 3e7, *options)
     assert ended.status == status
     told = ended.err if status == 2 else ended.out.splitlines()[0].removeprefix("cannot work: ")
@@ -198,14 +192,12 @@ def test_buckets_of_another_recipe_and_damaged_ones_are_refused_in_the_words_of_
     Path("recipe.toml").write_text(RECIPE)
     Path("holdem.toml").write_text(written)
     told = refusal(capsys, "solve", "holdem.toml")
-    assert "holds buckets of another recipe" in told
+    assert "holds buckets of another recipe" in told and "mccfr abstraction build RECIPE --out DIR --replace" in told
     assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told
     shutil.copytree(slot_abstractions[0], "damaged")
-    chunk = max(
-        (path for path in Path("damaged/flop").rglob("*") if path.is_file()), key=lambda path: path.stat().st_size
-    )
-    chunk.write_bytes(chunk.read_bytes()[:-1] + b"?")
-    Path("holdem.toml").write_text(NARROW.replace('"buckets"', '"damaged"').replace('recipe = "recipe.toml"\n', ""))
+    chunk = max(Path("damaged/flop").rglob("*"), key=lambda path: path.is_file() and path.stat().st_size)
+    flip(chunk, -1)
+    Path("holdem.toml").write_text(NARROW.replace('"buckets", recipe = "recipe.toml"', '"damaged"'))
     told = refusal(capsys, "solve", "holdem.toml")
     assert "build the abstraction again" in told
     assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told

@@ -9,8 +9,7 @@ import contextlib
 import gc
 import weakref
 
-import sessions
-from sessions import EXTERNAL, NO_EVALUATION, go
+from sessions import NO_EVALUATION, go, make
 
 from mccfr.runs.directory.run import JOURNAL
 from mccfr.runs.directory.run_status import run_status
@@ -18,11 +17,6 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.session import training_session as run_module
 from mccfr.runs.session.pools import open_pool
 from storage import huge_page_counts
-
-
-def make(path, **settings):
-    """A new run directory of Leduc without evaluations."""
-    return sessions.make(path, EXTERNAL, evaluation=NO_EVALUATION, **{"workers": 1, **settings})
 
 
 def test_the_memory_of_a_pool_is_freed_with_its_session(tmp_path):
@@ -35,7 +29,7 @@ def test_the_memory_of_a_pool_is_freed_with_its_session(tmp_path):
             seen.append(weakref.ref(made))
             yield made
 
-    run = make(tmp_path / "run", iterations=100)
+    run = make(tmp_path / "run", evaluation=NO_EVALUATION, workers=1, iterations=100)
     gc.disable()
     try:
         run_module.train(run, run.build_game(), Silent(), pools=opened)
@@ -45,10 +39,10 @@ def test_the_memory_of_a_pool_is_freed_with_its_session(tmp_path):
 
 
 def test_journal_and_status_report_bytes_in_huge_pages(tmp_path, monkeypatch):
-    run, seen = make(tmp_path / "run"), []
+    run, seen = make(tmp_path / "run", evaluation=NO_EVALUATION, workers=1), []
     monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
 
-    class Looking(sessions.Silent):
+    class Looking(Silent):
         def progress(self, progress):
             seen.append(run_status(run))
 

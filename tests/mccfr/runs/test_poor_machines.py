@@ -11,10 +11,12 @@ import os
 import subprocess
 import sys
 
+import pytest
 from sessions import assert_same, go, make
 
 from mccfr.policy import Policy
-from storage import free_space, zarr_format
+from mccfr.runs.session import pools
+from storage import free_space
 
 NO_HOME = "/sys"
 """A directory in which not even root can create files."""
@@ -37,13 +39,14 @@ def test_a_home_that_cannot_be_written_is_not_needed(tmp_path):
     assert list(tmp_path.glob("mccfr-kernels-*/*"))
 
 
-def test_a_run_without_room_in_shared_memory_has_the_same_bits(tmp_path, monkeypatch):
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+def test_a_run_without_room_in_shared_memory_has_the_same_bits(tmp_path, monkeypatch, form):
     """The tables go to anonymous shared memory, which the worker maps."""
-    plain, run = (make(tmp_path / name, nodes=300_000, workers=1) for name in ("plain", "run"))
-    go(plain)
-    placed, real, create = [], free_space.free_bytes, zarr_format.create_live_anonymous
+    plain, run = (make(tmp_path / name, tables={"format": form}, workers=1) for name in ("plain", "run"))
+    go(plain, iterations=3_000)
+    placed, real, create = [], free_space.free_bytes, pools.create_live
     monkeypatch.setattr(free_space, "free_bytes", lambda path: 1000 if "shm" in str(path) else real(path))
-    monkeypatch.setattr(zarr_format, "create_live_anonymous", lambda *given: placed.append(given) or create(*given))
-    go(run)
-    assert len(placed) == 1
+    monkeypatch.setattr(pools, "create_live", lambda *given, **how: placed.append(create(*given, **how)) or placed[0])
+    go(run, iterations=3_000)
+    assert [tables.anonymous for tables in placed] == [True]
     assert_same(run, plain)

@@ -13,24 +13,22 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
+from functools import partial
 
-import h5py
 import numpy as np
 import pytest
 import zarr
 from commands import call
 from manifests import forge
-from places import ROOT
 from refusals import refused
-from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, assert_same, content, go, make, trained
+from same import assert_same_arrays
+from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, assert_same, content, go, make, resuming, trained
 
 from mccfr.api.evaluating import evaluate_target
 from mccfr.config.run_tables import EvaluationConfig, RunSettings
-from mccfr.runs.directory.run import EVALUATIONS, METRICS, open_run
+from mccfr.runs.directory.run import EVALUATIONS, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.events import Events, Totals
@@ -39,34 +37,10 @@ from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import training_session as run_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
-from storage import checkpoint as checkpoints
-from storage import free_space
 
 PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000}
-PRUNED = {
-    **EXTERNAL,
-    "negative_regret_pruning": True,
-    "prune_after_nodes": 65_000,
-    "prune_below_bb": 10.0,
-    "floor_bb": 12.0,
-}
-
-
-def test_checkpoints_at_evaluation_points_stay_where_they_are_to_be_kept(tmp_path):
-    points = {"at_nodes": [20_000, 40_000], "keep": True, "every_checkpoint": False}
-    run = make(tmp_path / "run", evaluation=points, keep_checkpoints=1)
-    for nodes in (10_000, 30_000, 50_000, 60_000, 70_000):
-        go(run, nodes=nodes)
-    numbers = checkpoints.list_checkpoints(run.path("checkpoints"))
-    states = [find_checkpoint(run, number).state for number in numbers]
-    assert [state["kept"] for state in states] == [True, True, False]
-    assert [state["nodes_touched"] // 10_000 for state in states] == [2, 4, 7]
-
-
-def start(run, *arguments):
-    """`mccfr resume` of a run as a process of its own."""
-    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), *map(str, arguments)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=ROOT)
+PRUNING = {"negative_regret_pruning": True, "prune_after_nodes": 65_000, "prune_below_bb": 10.0, "floor_bb": 12.0}
+PRUNED = {**EXTERNAL, **PRUNING}
 
 
 def test_pruning_begins_at_its_node_count_and_saves_nodes(tmp_path):
@@ -132,12 +106,10 @@ class Reader(Silent):
     """Reads the live tables at the last evaluation, when the workers rest and the tables are still there."""
 
     def __init__(self, run):
-        self.directory, self.form, self.live, self.links = run.directory / "live", run.config.tables.format, {}, []
-        self.workers = None
+        self.directory, self.live, self.workers = run.directory / "live", {}, None
 
     def evaluation(self, record):
-        self.links = [str(path.readlink()) for path in self.directory.rglob("*") if path.is_symlink()]
-        self.live = read_plain(self.directory, self.form)
+        self.live = read_plain(self.directory)
         self.workers = json.loads((self.directory / "assignment.json").read_text())["workers"]
 
 
@@ -175,57 +147,39 @@ def test_two_workers_solve_leduc(two_workers):
 
 
 def test_plain_readers_see_what_two_workers_wrote(two_workers):
-    assert_plain(*two_workers)
-
-
-def assert_plain(run, outcome, live):
     """The formats' own libraries read the run's tables from live tables and checkpoint."""
+    run, outcome, live = two_workers
     assert outcome.checkpoint == 1
-    saved = read_plain(run.directory / "checkpoints" / "000001", run.config.tables.format)
     tables = read_tables(find_checkpoint(run, 1))
-    assert live.keys() == saved.keys() == tables.keys()
     assert any(np.any(table) for table in tables.values())
-    for name, table in tables.items():
-        np.testing.assert_array_equal(live[name], table, err_msg=name)
-        np.testing.assert_array_equal(saved[name], table, err_msg=name)
-    assert not (run.directory / "live").is_symlink()
+    for found in (live, read_plain(run.path("checkpoints/000001"))):
+        assert_same_arrays(found, tables)
+    assert not run.path("live").is_symlink()
 
 
-@pytest.mark.parametrize("form", ["zarr", "hdf5"])
-def test_a_small_shared_memory_makes_no_difference(tmp_path, form, monkeypatch):
-    """With tables in anonymous memory, worker and plain readers open them through /proc."""
-    whole = trained(make(tmp_path / "whole", tables={"format": form}), iterations=3_000)
-    monkeypatch.setattr(free_space, "free_bytes", lambda *_: 2 << 20)
-    run = make(tmp_path / "run", workers=1, tables={"format": form}, evaluation={"at_end": True})
-    reader = Reader(run)
-    outcome = go(run, reader, iterations=3_000)
-    assert any("/proc/" in link for link in reader.links)
-    assert_same(whole, run)
-    assert_plain(run, outcome, reader.live)
+def read_plain(directory):
+    group = zarr.open(directory / "tables.zarr", mode="r")
+    return {name: array[...] for name, array in group.members(max_depth=None) if isinstance(array, zarr.Array)}
 
 
-def read_plain(directory, form):
-    if form == "zarr":
-        group = zarr.open(directory / "tables.zarr", mode="r")
-        return {name: array[...] for name, array in group.members(max_depth=None) if isinstance(array, zarr.Array)}
-    found = {}
-    with h5py.File(directory / "tables.h5", "r") as file:
-        file.visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
-    return found
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=["INT", "TERM", "USR1"])
-def test_a_signal_stops_a_run_with_a_checkpoint_and_status_75(tmp_path, monkeypatch, capsys, number):
-    run, event = make(tmp_path / "run", evaluation=NO_EVALUATION), run_module.Session._event
+def when_started(patch, do):
+    """Call a function when a session notes that it has started."""
+    event = run_module.Session._event
 
     def noted(session, name, **facts):
         event(session, name, **facts)
         if name == "started":
-            threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
+            do()
 
-    monkeypatch.setattr(run_module.Session, "_event", noted)
-    code, _, errors = call(capsys, "resume", run.directory, "--nodes", 10**12)
-    monkeypatch.undo()
+    patch.setattr(run_module.Session, "_event", noted)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=["INT", "TERM", "USR1"])
+def test_a_signal_stops_a_run_with_a_checkpoint_and_status_75(tmp_path, monkeypatch, capsys, number):
+    run = make(tmp_path / "run", evaluation=NO_EVALUATION)
+    with monkeypatch.context() as patch:
+        when_started(patch, threading.Timer(0.3, os.kill, (os.getpid(), number)).start)
+        code, _, errors = call(capsys, "resume", run.directory, "--nodes", 10**12)
     status = run_status(run)
     assert code == 75 and "mccfr resume" in errors
     assert status["state"] == "stopped" and status["checkpoint"] and status["live_dir"] is None
@@ -235,16 +189,10 @@ def test_a_signal_stops_a_run_with_a_checkpoint_and_status_75(tmp_path, monkeypa
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_signal_before_training_leaves_no_checkpoint_and_the_run_continues(tmp_path, monkeypatch, capsys, workers):
-    run, event = make(tmp_path / "run", workers=workers, evaluation={"at_end": True}), run_module.Session._event
-
-    def signalled(session, name, **facts):
-        event(session, name, **facts)
-        if name == "started":
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(run_module.Session, "_event", signalled)
-    code, _, errors = call(capsys, "resume", run.directory, "--nodes", 50_000)
-    monkeypatch.undo()
+    run = make(tmp_path / "run", workers=workers, evaluation={"at_end": True})
+    with monkeypatch.context() as patch:
+        when_started(patch, partial(os.kill, os.getpid(), signal.SIGTERM))
+        code, _, errors = call(capsys, "resume", run.directory, "--nodes", 50_000)
     assert code == 75 and "before anything was trained; continue with: mccfr resume" in errors
     status = run_status(run)
     assert (status["state"], status["checkpoint"], status["last_evaluation"]) == ("stopped", None, None)
@@ -261,10 +209,10 @@ def test_killed_at_three_random_moments(tmp_path):
     run = make(tmp_path / "run", workers=1, nodes=target, checkpoint_nodes=1_000_000, evaluation={"at_nodes": [10**6]})
     for _ in range(3):
         saved = run_status(run)["nodes_touched"]
-        process = start(run, "--nodes", target)
+        process = resuming(run, "--nodes", target)
         time.sleep(dice.uniform(0.3, 3.0))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.kill()
+        process.wait()
         status = run_status(run)
         assert status["nodes_touched"] >= saved
         assert status["state"] in ("interrupted", "finished", "stopped")
@@ -273,17 +221,6 @@ def test_killed_at_three_random_moments(tmp_path):
     assert nodes == sorted(set(nodes))
     whole = trained(make(tmp_path / "whole", workers=0), nodes=target)
     assert_same(whole, run)
-
-
-def test_records_of_lost_work_are_dropped(tmp_path):
-    run = make(tmp_path / "run", evaluation={"at_nodes": [20_000, 60_000], "at_end": False, "every_checkpoint": False})
-    go(run, nodes=50_000)
-    run.append(EVALUATIONS, {"nodes_touched": 60_000})
-    run.append(METRICS, {"nodes_touched": 70_000})
-    go(run, nodes=80_000)
-    nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
-    assert len(nodes) == 2 and 20_000 <= nodes[0] < 21_000 and 60_001 <= nodes[1] < 61_000
-    assert all(record["nodes_touched"] != 70_000 for record in run.read(METRICS))
 
 
 def test_events_are_functions_of_counts():

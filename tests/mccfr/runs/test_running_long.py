@@ -10,7 +10,7 @@ import sessions
 from commands import answer, call
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, wait_for
 
-from mccfr.runs.directory.run import EVALUATIONS, METRICS
+from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.run_status import recent_speed, run_status
 from mccfr.runs.directory.trends import TRENDS, never_reached
 from mccfr.runs.directory.verification import problems_of
@@ -68,12 +68,6 @@ def test_counts_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
     table, starts = tables[table_name("strategy_sum", 2)], row_starts(game, 2)
     by_hand = sum(not row[first:stop].any() for row in table for first, stop in pairwise(starts))
     assert never_reached(table, starts) == never_reached(np.asfortranarray(table), starts) == by_hand > 0
-
-
-def test_games_without_cards_have_trends_too(tmp_path):
-    run = trained(make(tmp_path / "run", PLAIN, {"name": "goofspiel", "cards": 3}), iterations=20)
-    line = run.read(TRENDS)[-1]
-    assert all(0 <= share < 1 for share in line["never_reached_per_street"])
 
 
 def test_status_shows_the_trend(tmp_path, capsys):
@@ -171,32 +165,3 @@ def test_an_evaluation_that_does_not_fit_in_memory_is_skipped_with_a_message(tmp
     run = trained(make(tmp_path / "run", evaluation={"at_end": True}), listener, iterations=100)
     assert run.read(EVALUATIONS) == []
     assert any("no evaluation" in text and "1,000 bytes" in text for text in listener.told)
-
-
-# --- many sessions ---
-
-
-def resumed(path, stops, **settings):
-    run = make(path, {"discount": "linear", "period_nodes": 100_000, "seed": 2}, **settings)
-    for stop in stops:
-        go(run, nodes=stop)
-    return run
-
-
-def test_ten_resumes_end_with_the_nodes_and_periods_of_one_session(tmp_path):
-    target = 1_100_000
-    whole, parts = (
-        resumed(tmp_path / "whole", [target]),
-        resumed(tmp_path / "parts", range(100_000, target + 1, 100_000)),
-    )
-    states = [find_checkpoint(run, None).state for run in (whole, parts)]
-    assert find_checkpoint(parts, None).number == 11
-    assert [state["period"] for state in states] == [12, 12]
-    for key in ("nodes_touched", "iterations", "workers"):
-        assert states[0][key] == states[1][key]
-    assert target <= states[1]["nodes_touched"] < target + 200
-    assert_same_tables(whole, parts)
-    assert len(parts.read(TRENDS)) == 11
-    nodes = [record["nodes_touched"] for record in parts.read(METRICS)]
-    assert nodes == sorted(nodes)
-    assert problems_of(parts.directory) == []

@@ -2,42 +2,15 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
-from places import ROOT
+from failing_reads import compiled
 from sessions import assert_same
 
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-
-CONFIG = """
-[game]
-name = "leduc"
-[solver]
-seed = 3
-[tables]
-format = "{format}"
-[run]
-workers = 0
-[evaluation]
-method = "exact"
-[export]
-"""
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The calls, compiled."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    folder = tmp_path_factory.mktemp("preloaded")
-    source = ROOT / "tests/short_writes.c"
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", folder / "calls.so", source, "-ldl"], check=True)
-    return folder / "calls.so"
 
 
 def test_the_library_cuts_a_write_short(tmp_path, library):
@@ -49,9 +22,15 @@ def test_the_library_cuts_a_write_short(tmp_path, library):
     assert done.stdout == b"4\n" and (tmp_path / "file").read_bytes() == b"1234"
 
 
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The calls, compiled."""
+    return compiled("short_writes", tmp_path_factory.mktemp("preloaded"))
+
+
 @pytest.mark.parametrize("tables", ["zarr", "hdf5"])
 def test_short_and_interrupted_calls_change_nothing(tmp_path, library, tables):
-    (tmp_path / "leduc.toml").write_text(CONFIG.format(format=tables))
+    (tmp_path / "leduc.toml").write_text(f'game.name = "leduc"\ntables.format = "{tables}"\nrun.workers = 0\n[export]')
     told = tmp_path / "told.json"
     for name, disturbance in (("quiet", {}), ("run", {"LD_PRELOAD": str(library), "TOLD": str(told)})):
         arguments = [sys.executable, "-m", "mccfr", "solve", "leduc.toml", "--run", name, "--iterations", "2000"]

@@ -34,28 +34,16 @@ from storage.run_lock import noted
 
 MCCFR = (sys.executable, "-m", "mccfr")
 LEDUC = """
-[game]
-name = "leduc"
-[run]
-workers = {workers}
-checkpoint_seconds = 0.3
-nodes = {nodes}
-[evaluation]
-every_checkpoint = true
-at_end = true
-[export]
-out = "{out}"
+game = {{name = "leduc"}}
+run = {{workers = {workers}, checkpoint_seconds = 0.3, nodes = {nodes}}}
+evaluation = {{every_checkpoint = true, at_end = true}}
 """
+EXPORT = 'export.out = "policy"\n'
 STRATA = """
-[game]
-name = "leduc"
-ranks = 12
-merge_suits = true
-[run]
-strata = 4
-workers = 1
-checkpoint_seconds = 0.3
+game = {name = "leduc", ranks = 12, merge_suits = true}
+run = {strata = 4, workers = 1, checkpoint_seconds = 0.3}
 """
+COMPARED = 'compare = {points = 2, last = 1_000_000_000, variant = [{name = "a", set = []}]}\n'
 ENDLESS = 10**12
 STOPS_SECONDS = 60.0
 """Longest time from a signal to the end, on a loaded machine."""
@@ -183,12 +171,6 @@ READING = {
     "view": ["--no-browser", "--port", "0"],
 }
 """Commands that train nothing, and what follows the run."""
-COMPARED = """
-[compare]
-points = 2
-last = 1_000_000_000
-variant = [{name = "a", set = []}]
-"""
 
 
 def command_of(kind, folder, template):
@@ -206,11 +188,11 @@ def command_of(kind, folder, template):
         text = STRATA
     else:
         nodes = 100_000 if kind == "limit" else ENDLESS
-        text = LEDUC.format(workers=int(kind == "worker"), nodes=nodes, out=folder / "policy")
-    if kind == "compare":
-        (folder / "leduc.toml").write_text(text.partition("[export]")[0] + COMPARED)
-        return ["compare", folder / "leduc.toml", folder / "out"], folder / "out/runs/a-0"
+        text = LEDUC.format(workers=int(kind == "worker"), nodes=nodes)
+        text += COMPARED if kind == "compare" else EXPORT
     (folder / "leduc.toml").write_text(text)
+    if kind == "compare":
+        return ["compare", folder / "leduc.toml", folder / "out"], folder / "out/runs/a-0"
     return ["solve", folder / "leduc.toml", "--run", run], run
 
 
@@ -357,7 +339,7 @@ def test_every_signal_at_every_moment(tmp_path, template, twice):
 def running(folder, reached, *, workers=1, **how):
     """A session of Leduc that has come to a moment: (process, run directory)."""
     run = folder / "run"
-    (folder / "leduc.toml").write_text(LEDUC.format(workers=workers, nodes=ENDLESS, out=folder / "policy"))
+    (folder / "leduc.toml").write_text(LEDUC.format(workers=workers, nodes=ENDLESS) + EXPORT)
     command = [*MCCFR, "solve", "leduc.toml", "--run", str(run)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, **how)
     wait_for(lambda: reached(process.pid, run) or process.poll() is not None, 300)
@@ -385,7 +367,7 @@ def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
 
 def test_a_terminal_that_goes_away(tmp_path):
     """Its lines are errors from then on, which end neither the session nor change its exit status."""
-    (tmp_path / "leduc.toml").write_text(LEDUC.format(workers=0, nodes=ENDLESS, out=tmp_path / "policy"))
+    (tmp_path / "leduc.toml").write_text(LEDUC.format(workers=0, nodes=ENDLESS))
     run, (child, terminal) = tmp_path / "run", pty.fork()
     if child == 0:
         os.execv(sys.executable, [*MCCFR, "solve", str(tmp_path / "leduc.toml"), "--run", str(run)])

@@ -63,21 +63,31 @@ def test_nothing_is_printed_of_tasks_that_a_signal_has_left_pending(caplog, monk
         assert messages() == []
 
 
+def signalled_in_evaluations(monkeypatch, wait):
+    """Send this process a signal at the beginning of each evaluation; then wait."""
+    evaluate = Evaluator.evaluate
+
+    def signalled(self, strategy):
+        os.kill(os.getpid(), signal.SIGTERM)
+        wait()
+        return evaluate(self, strategy)
+
+    monkeypatch.setattr(Evaluator, "evaluate", signalled)
+
+
 @pytest.mark.parametrize("tells", [True, False], ids=["in steps", "in one step"])
 def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, monkeypatch, tells):
     """The stop waits neither for one that counts its steps nor for one that is in a long kernel."""
-    run, began, evaluate = make(tmp_path / "run", nodes=50_000, evaluation={"at_end": True}), [], Evaluator.evaluate
+    run, began = make(tmp_path / "run", nodes=50_000, evaluation={"at_end": True}), []
 
-    def slow(self, strategy):
+    def slow():
         began.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGTERM)
         for step in range(600):
             time.sleep(0.1)
             if tells:
                 report_step("board", step, 600)
-        return evaluate(self, strategy)
 
-    monkeypatch.setattr(Evaluator, "evaluate", slow)
+    signalled_in_evaluations(monkeypatch, slow)
     ended = call(capsys, "resume", run.directory)
     took = time.monotonic() - began[0]
     monkeypatch.undo()
@@ -94,19 +104,13 @@ def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, mon
 def test_a_signal_between_the_limit_and_the_export_leaves_the_export(tmp_path, capsys, monkeypatch):
     """The message has the command that exports, and the next session exports."""
     policy, document = tmp_path / "policy", {"game": {"name": "leduc"}, "run": {"workers": 0, "nodes": 50_000}}
-    run, evaluate = new_run(tmp_path / "run", document | {"export": {"out": str(policy)}}), Evaluator.evaluate
-
-    def stopped(self, strategy):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return evaluate(self, strategy)
-
-    monkeypatch.setattr(Evaluator, "evaluate", stopped)
+    run = new_run(tmp_path / "run", document | {"export": {"out": str(policy)}})
+    signalled_in_evaluations(monkeypatch, lambda: None)
     ended = call(capsys, "resume", run.directory)
     monkeypatch.undo()
     assert ended.status == 75 and not policy.exists()
-    assert f"the export was not done: the next session does it, or do it now with: mccfr export {run.directory}" in (
-        ended.err
-    )
+    left = "the export was not done: the next session does it, or do it now with: mccfr export"
+    assert f"{left} {run.directory}" in ended.err
     assert call(capsys, "resume", run.directory).status == 0
     assert Policy.open(policy).query("", hand="Kc")["actions"]
 
@@ -116,15 +120,11 @@ def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkey
     points = {"at_nodes": [20_000], "at_end": False, "every_checkpoint": False}
     run, over, commit = make(tmp_path / "run", evaluation=points), threading.Event(), checkpoint_writer.commit
 
-    def stopped(self, strategy):
-        os.kill(os.getpid(), signal.SIGTERM)
-        over.wait(60)
-
     def slow(*arguments, **options):
         time.sleep(0.5)
         return commit(*arguments, **options)
 
-    monkeypatch.setattr(Evaluator, "evaluate", stopped)
+    signalled_in_evaluations(monkeypatch, lambda: over.wait(60))
     monkeypatch.setattr(checkpoint_writer, "commit", slow)
     monkeypatch.setattr(training_session, "_LEAVE_SECONDS", 0.1)
     outcome = go(run)

@@ -9,6 +9,7 @@ Shows:
   (test_solve_and_compare_of_one_configuration_give_the_same_bits)
 """
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,14 +17,10 @@ import pytest
 from commands import call, refusal
 from places import RUNS
 from refusals import refused
-from sessions import go, make
+from sessions import assert_same_tables, content, go, make
 
-from mccfr.config.toml_files import config_from
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.session.pools import training_problem
-from mccfr.runs.session.run_plan import make_plan
 from storage import free_space
 
 SOLVERS = {
@@ -46,8 +43,8 @@ def configurations(tmp_path, text, iterations=300):
     return solved, compared
 
 
-def tables_of(directory):
-    return read_tables(find_checkpoint(open_run(directory), None))
+def command_lines(solved, compared, out):
+    return {"solve": ("solve", solved, "--run", out), "compare": ("compare", compared, out)}
 
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
@@ -55,12 +52,10 @@ def test_solve_and_compare_of_one_configuration_give_the_same_bits(capsys, tmp_p
     solved, compared = configurations(tmp_path, f'[game]\nname = "leduc"\n[solver]\nseed = 0\n{solver}\n')
     assert call(capsys, "solve", solved, "--run", tmp_path / "run").status == 0
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0
-    one, other = tables_of(tmp_path / "run"), tables_of(tmp_path / "out/runs/run-0")
-    assert one.keys() == other.keys()
-    for name, table in one.items():
-        assert table.any() and table.tobytes() == other[name].tobytes(), name
-    identities = [open_run(path).identity for path in (tmp_path / "run", tmp_path / "out/runs/run-0")]
-    assert identities[0] == identities[1]
+    one, other = (open_run(tmp_path / name) for name in ("run", "out/runs/run-0"))
+    assert_same_tables(one, other)
+    assert all(table.any() for table in content(one)[0].values())
+    assert one.identity == other.identity
 
 
 @pytest.mark.parametrize(("lack", "said_of"), [("available_memory_bytes", "1.23 kB"), ("free_bytes", "1,234 bytes")])
@@ -69,12 +64,10 @@ def test_too_little_memory_or_disk_is_refused_before_anything_is_written(capsys,
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(free_space, lack, lambda *_: 1234)
     said = []
-    for command, option in (("solve", "--run"), ("compare", None)):
-        target = (option, tmp_path / "made") if option else (tmp_path / "made",)
-        code, _, err = call(capsys, command, solved if option else compared, *target)
-        assert code == 2 and said_of in err and "--force" in err and err.count("\n") == 1
+    for arguments in command_lines(solved, compared, tmp_path / "made").values():
+        said.append(refusal(capsys, *arguments))
+        assert said_of in said[-1] and "--force" in said[-1]
         assert sorted(tmp_path.iterdir()) == before
-        said.append(err)
     if lack == "available_memory_bytes":
         assert said[0].removeprefix("mccfr: ") in said[1]
 
@@ -94,10 +87,10 @@ def test_compare_continues_with_force_although_disk_is_short(capsys, tmp_path, m
 def test_solve_and_compare_report_unusual_settings(capsys, tmp_path):
     text = '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "dcfr"\nbeta = 2.0\n'
     solved, compared = configurations(tmp_path, text, iterations=3)
-    for command in (("solve", solved, "--run", tmp_path / "run"), ("compare", compared, tmp_path / "out")):
-        code, _, err = call(capsys, *command)
-        assert code == 0
-        assert "solver.beta = 2.0 is above alpha = 1.5" in err
+    for arguments in command_lines(solved, compared, tmp_path / "out").values():
+        ended = call(capsys, *arguments)
+        assert ended.status == 0 and "solver.beta = 2.0 is above alpha = 1.5" in ended.err
+        shutil.rmtree(tmp_path / "out")
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
@@ -117,18 +110,17 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
             raise ValueError("no further")
 
     monkeypatch.setattr("abstraction.build.Builder", Builder)
-    solved, compared = configurations(tmp_path, RIVER + ABSENT)
-    arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
-    assert "no further" in refusal(capsys, command, *arguments)
+    arguments = command_lines(*configurations(tmp_path, RIVER + ABSENT), tmp_path / "out")[command]
+    assert "no further" in refusal(capsys, *arguments)
     assert asked == [(asked[0][0], tmp_path / "absent", 1, True)]
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_both_say_how_to_build_an_abstraction_without_a_recipe(capsys, tmp_path, command):
-    solved, compared = configurations(tmp_path, RIVER + '[abstraction]\npath = "absent"\n')
-    arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
-    assert "build it with mccfr abstraction build" in refusal(capsys, command, *arguments)
+    files = configurations(tmp_path, RIVER + '[abstraction]\npath = "absent"\n')
+    arguments = command_lines(*files, tmp_path / "out")[command]
+    assert "build it with mccfr abstraction build" in refusal(capsys, *arguments)
     assert not (tmp_path / "out").exists()
 
 
@@ -174,8 +166,7 @@ def test_a_run_that_appears_while_another_is_made_is_named_as_one(tmp_path, monk
         return found
 
     monkeypatch.setattr(rundir, "is_run", look_before_the_run_is_there)
-    with pytest.raises(BlockingIOError, match="run is being created by another process"):
-        make(tmp_path / "run")
+    refused("run is being created by another process", make, tmp_path / "run", error=BlockingIOError)
 
 
 def error_of_creation(place, ready):
@@ -186,34 +177,3 @@ def error_of_creation(place, ready):
     except (OSError, ValueError) as error:
         return error
     return None
-
-
-def test_what_a_process_left_that_died_while_it_made_a_run_is_replaced(tmp_path):
-    left = tmp_path / ".tmp-run"
-    (left / "inputs").mkdir(parents=True)
-    (left / "inputs" / "game.txt").write_text("half a ga")
-    (left / "run.lock").write_text("1\n")
-    run = make(tmp_path / "run")
-    assert not left.exists() and not run.path("inputs").exists()
-
-
-# --- What neither an algorithm nor a pool can train ---
-
-
-RESIDENT = {"memory_budget": "1MB"}
-REFUSED = [
-    ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
-    ("solver.discount = 'dcfr'", "'none', ", {"run": {"strata": 3}, "solver": {"discount": "dcfr"}}),
-    ("run.blocks = 2", "unless tables.memory_budget is set", {"run": {"strata": 4, "blocks": 2}}),
-    ("run.cycle_iterations = 9", "unless tables.memory_budget is set", {"run": {"cycle_iterations": 9}}),
-    ("tables.memory_budget = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),
-    ("run.strata = 1", "at least 2 with tables.memory_budget", {"run": {"strata": 1}, "tables": RESIDENT}),
-]
-
-
-@pytest.mark.parametrize(("given", "allowed", "document"), REFUSED)
-def test_untrainable_configurations_are_refused_in_a_sentence(given, allowed, document, tmp_path):
-    config = config_from({"game": {"name": "leduc"}, **document}, "test")
-    found = training_problem(config)
-    assert found.startswith(f"{given} is not allowed: it must be ") and allowed in found
-    refused("is not allowed", make_plan, config, tmp_path)

@@ -8,9 +8,10 @@ Shows:
 import errno
 import time
 
-from commands import answer, call, command
+from commands import answer, call
+from failing import fails
 from refusals import refused
-from sessions import go, make, trained
+from sessions import go, make, new_run, trained
 from small_games import small_recipe
 
 from abstraction.build import Builder
@@ -23,17 +24,12 @@ def test_status_of_a_failed_session_has_the_reason(tmp_path, monkeypatch, capsys
     """Before anything was trained, and after a session that ended well; the next one ends the failure."""
     run = trained(make(tmp_path / "run"), iterations=100)
     assert run_status(run)["state"] == "finished"
-
-    def full(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device", "/dev/shm/tables")
-
-    monkeypatch.setattr(pools, "create_live", full)
+    monkeypatch.setattr(pools, "create_live", fails(errno.ENOSPC, "/dev/shm/tables"))
     refused("No space left on device", go, run, iterations=200, error=OSError)
     status = run_status(run)
     assert (status["state"], status["failure"]) == ("failed", "/dev/shm/tables: No space left on device")
-    assert (
-        "state        failed: /dev/shm/tables: No space left on device\n" in call(capsys, "status", run.directory).out
-    )
+    told = "state        failed: /dev/shm/tables: No space left on device\n"
+    assert told in call(capsys, "status", run.directory).out
     assert call(capsys, "status", tmp_path).out.splitlines()[-1] == "run: /dev/shm/tables: No space left on device"
     monkeypatch.undo()
     status = run_status(trained(run, iterations=200))
@@ -41,13 +37,9 @@ def test_status_of_a_failed_session_has_the_reason(tmp_path, monkeypatch, capsys
 
 
 def test_status_reports_a_moved_abstraction(tmp_path, capsys):
-    recipe = small_recipe(tmp_path / "cards.toml", ranks=3)
-    Builder(recipe, tmp_path / "cards").build()
-    game = 'name = "poker"\nranks = 3\nsuits = 2\nhole_cards = 1\nboard_cards = [0, 1]\nantes = [1, 1]\nstack = 4\n'
-    others = '[abstraction]\npath = "cards"\n[run]\nworkers = 0\niterations = 100\n'
-    (tmp_path / "small.toml").write_text(f"[game]\n{game}{others}")
-    run = tmp_path / "runs" / "small"
-    assert command("solve", tmp_path / "small.toml", "--run", run) == 0
+    Builder(small_recipe(tmp_path / "cards.toml", ranks=3), tmp_path / "cards").build()
+    document = {"game": {"name": "leduc"}, "abstraction": {"path": str(tmp_path / "cards")}, "run": {"workers": 0}}
+    run = trained(new_run(tmp_path / "runs/small", document), iterations=100).directory
     whole = answer(capsys, "status", run)
     assert whole["abstraction_problem"] is None
     (tmp_path / "cards").rename(tmp_path / "moved")

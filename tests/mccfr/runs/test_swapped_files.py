@@ -5,7 +5,7 @@ import shutil
 import pytest
 from commands import call
 from policies import write_random
-from sessions import NO_EVALUATION, go, make
+from sessions import NO_EVALUATION, go, make, trained
 from small_games import small_recipe
 from swapping import swaps
 
@@ -20,17 +20,18 @@ FREE = {"metrics.jsonl", "evaluations.jsonl", "trends.jsonl"}
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def two_runs(tmp_path_factory):
     """Two runs that differ by their seed, of two checkpoints each."""
     root = tmp_path_factory.mktemp("runs")
-    runs = [
-        make(root / f"{seed}", {"seed": seed, "period_nodes": 10_000}, tables=RAW, evaluation=NO_EVALUATION)
-        for seed in (1, 2)
-    ]
+    runs = [run_of(root / f"{seed}", seed) for seed in (1, 2)]
     for run in runs:
         for nodes in (5_000, 10_000):
             go(run, nodes=nodes)
     return [run.directory for run in runs]
+
+
+def run_of(path, seed):
+    return make(path, {"seed": seed, "period_nodes": 10_000}, tables=RAW, evaluation=NO_EVALUATION)
 
 
 def assert_found(ours, theirs, least, free=()):
@@ -43,14 +44,14 @@ def assert_found(ours, theirs, least, free=()):
     assert found >= least, found
 
 
-def test_of_another_run(trained):
-    assert_found(*trained, least=12, free=FREE)
+def test_of_another_run(two_runs):
+    assert_found(*two_runs, least=12, free=FREE)
 
 
-def test_every_verb_refuses_a_swapped_chunk_or_goes_back(trained, tmp_path, capsys):
+def test_every_verb_refuses_a_swapped_chunk_or_goes_back(two_runs, tmp_path, capsys):
     """A chunk of the oldest checkpoint in the newest one is not evaluated, exported or trained on."""
     run = tmp_path / "run"
-    shutil.copytree(trained[0], run)
+    shutil.copytree(two_runs[0], run)
     chunk = "tables.zarr/strategy_sum/street0/player0/c/0/0"
     shutil.copy(run / "checkpoints/000001" / chunk, run / "checkpoints/000002" / chunk)
     ended = call(capsys, "verify", run)
@@ -64,12 +65,11 @@ def test_every_verb_refuses_a_swapped_chunk_or_goes_back(trained, tmp_path, caps
     assert checkpoint.state["nodes_touched"] >= 12_000
 
 
-def test_a_checkpoint_of_another_trial_of_the_same_run(trained, tmp_path):
+def test_a_checkpoint_of_another_trial_of_the_same_run(two_runs, tmp_path):
     """Whole and sound, of the same identity, and not what the journal notes."""
-    shutil.copytree(trained[0], tmp_path / "run")
-    twin = make(tmp_path / "twin", {"seed": 1, "period_nodes": 10_000}, tables=RAW, evaluation=NO_EVALUATION)
-    go(twin, nodes=6_000)
-    shutil.rmtree(tmp_path / "run/checkpoints/000001", ignore_errors=True)
+    shutil.copytree(two_runs[0], tmp_path / "run")
+    twin = trained(run_of(tmp_path / "twin", 1), nodes=6_000)
+    shutil.rmtree(tmp_path / "run/checkpoints/000001")
     shutil.copytree(twin.path("checkpoints/000001"), tmp_path / "run/checkpoints/000001")
     assert "000001: it is another checkpoint than the one that journal.jsonl notes" in problems_of(tmp_path / "run")
 
@@ -77,12 +77,9 @@ def test_a_checkpoint_of_another_trial_of_the_same_run(trained, tmp_path):
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
 def test_of_blocks_that_lie_on_the_disk(tmp_path, layout):
     game, tables = {"name": "leduc", "ranks": 4}, {"memory_budget": "26kB", "format": layout}
-    runs = []
-    for seed in (1, 2):
-        settings = {"strata": 4, "blocks": 4, "cycle_iterations": 200, "iterations": 400}
-        runs.append(make(tmp_path / f"{seed}", {"seed": seed}, game, tables, NO_EVALUATION, **settings))
-        go(runs[-1])
-    assert_found(*(run.directory for run in runs), least=4, free=FREE)
+    settings = {"strata": 4, "blocks": 4, "cycle_iterations": 200, "iterations": 400}
+    runs = [make(tmp_path / f"{n}", {"seed": n}, game, tables, NO_EVALUATION, **settings) for n in (1, 2)]
+    assert_found(*(trained(run).directory for run in runs), least=4, free=FREE)
 
 
 def test_of_another_policy(tmp_path):

@@ -49,10 +49,13 @@ def events(folder):
         found.append(dict(fields(record)))
         data = rest[4:]
     assert found[0][3] == b"brain.Event:2" and all(event[1] > 1.7e9 for event in found)
-    values = [[dict(fields(value)) for _, value in fields(event[5])] for event in found[1:]]
-    return [
-        (event[2], {value[1].decode(): value[2] for value in row}) for event, row in zip(found[1:], values, strict=True)
-    ]
+    return [(event[2], dict(map(tagged, fields(event[5])))) for event in found[1:]]
+
+
+def tagged(field):
+    """(tag, value) of a field of an event."""
+    value = dict(fields(field[1]))
+    return value[1].decode(), value[2]
 
 
 @pytest.fixture

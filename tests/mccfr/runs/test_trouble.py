@@ -24,6 +24,7 @@ from mccfr.cli.progress_display import PlainReporter
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.session import worker_pool as pool_module
 
 SECOND = {
     "mccfr.runs.session.stalled_workers.SILENT_SECONDS": 1.0,
@@ -104,10 +105,6 @@ def training(run, workers=2):
     return workers_of(run)
 
 
-def gone(pid):
-    return not Path(f"/proc/{pid}").exists()
-
-
 def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
 
@@ -126,45 +123,45 @@ def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resu
         session.stop(signal.SIGINT)
 
     ended = resumed(run, stop_for_a_while)
-    assert "silent       worker 1 for" in ended.out
-    assert ended.status == 75
+    assert ended.status == 75 and "silent       worker 1 for" in ended.out
     assert "worker 1 has given no sign for" in ended.err and "worker 1 makes progress again" in ended.err
     assert run_status(run)["silent_workers"] == []
 
 
-def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path, resumed):
-    """The session ends the stopped worker; the checkpoint holds the published counts of both workers."""
-    run, seen = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5), {}
+def stopped_with_a_stopped_worker(run, resumed, *signals, **constants):
+    """Stop worker 1, then the session by signals; check what is left, and return (messages, checkpoint before)."""
+    worker, live, saved = [], [], []
 
     def stop_one(session):
-        seen["worker"], seen["live"] = training(run)[1], (run.directory / "live").readlink()
-        os.kill(seen["worker"], signal.SIGSTOP)
-        session.stop(signal.SIGTERM)
+        worker.append(training(run)[1])
+        os.kill(worker[0], signal.SIGSTOP)
+        live.append((run.directory / "live").readlink())
+        saved.append(run_status(run)["checkpoint"])
+        session.stop(*signals)
 
-    ended = resumed(run, stop_one)
+    ended = resumed(run, stop_one, **constants)
     assert ended.status == 75 and ended.seconds < 20, ended.err
-    assert "worker 1 did not rest within" in ended.err and gone(seen["worker"])
-    assert not seen["live"].exists() and not (run.directory / "live").is_symlink()
+    assert not Path(f"/proc/{worker[0]}").exists()
+    assert not live[0].exists() and not (run.directory / "live").is_symlink()
+    assert problems_of(run.directory) == []
+    return ended.err, saved[0]
+
+
+def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path, resumed):
+    """The session ends the stopped worker; the checkpoint holds the published counts of both workers."""
+    run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
+    assert "worker 1 did not rest within" in stopped_with_a_stopped_worker(run, resumed, signal.SIGTERM)[0]
     state = find_checkpoint(run, None).state
     assert state["nodes_touched"] == sum(w["nodes"] for w in state["workers"]) and state["workers"][1]["nodes"] > 0
-    assert problems_of(run.directory) == []
     assert go(run, workers=0, nodes=state["nodes_touched"] + 100_000).totals.nodes > state["nodes_touched"]
 
 
 def test_a_second_signal_ends_at_once(tmp_path, resumed):
-    run, seen = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5), {}
-
-    def stop_twice(session):
-        seen["worker"] = training(run)[1]
-        os.kill(seen["worker"], signal.SIGSTOP)
-        seen["live"], seen["saved"] = (run.directory / "live").readlink(), run_status(run)["checkpoint"]
-        session.stop(signal.SIGINT, signal.SIGTERM)
-
-    ended = resumed(run, stop_twice, **{"mccfr.runs.session.training_session.REST_SECONDS": 60.0})
-    assert ended.status == 75 and ended.seconds < 20, ended.err
-    assert "ended at once" in ended.err and "are lost" in ended.err and gone(seen["worker"])
-    assert not seen["live"].exists() and not (run.directory / "live").is_symlink()
-    assert find_checkpoint(run, None).number >= seen["saved"] and problems_of(run.directory) == []
+    run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
+    long = {"mccfr.runs.session.training_session.REST_SECONDS": 60.0}
+    told, saved = stopped_with_a_stopped_worker(run, resumed, signal.SIGINT, signal.SIGTERM, **long)
+    assert "ended at once" in told and "are lost" in told
+    assert find_checkpoint(run, None).number >= saved
 
 
 def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path, resumed):
@@ -244,8 +241,6 @@ def test_a_dead_worker_of_two_leaves_a_checkpoint_of_both(tmp_path, resumed):
 
 @pytest.mark.parametrize(("killed", "available", "words"), [(1, 10**12, "has killed"), (0, 10**6, "1,000,000 bytes")])
 def test_a_kill_by_the_out_of_memory_killer_is_named(tmp_path, monkeypatch, killed, available, words):
-    from mccfr.runs.session import worker_pool as pool_module
-
     counts = iter([0])
     monkeypatch.setattr(pool_module.free_space, "killed_for_memory", lambda: next(counts, killed))
     find = pool_module.ProcessPool._find_dead
@@ -278,12 +273,10 @@ def small_disk(tmp_path):
 
 def fill(disk):
     """Take all the room there is; returns the file that has it."""
-    with (disk / "ballast").open("wb") as file:
-        try:
-            while True:
-                os.write(file.fileno(), bytes(4096))
-        except OSError:
-            return disk / "ballast"
+    with (disk / "ballast").open("wb") as file, suppress(OSError):
+        while True:
+            os.write(file.fileno(), bytes(4096))
+    return disk / "ballast"
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])

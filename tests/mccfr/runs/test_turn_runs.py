@@ -13,7 +13,6 @@ Shows:
 """
 
 import errno
-import json
 import shutil
 import signal
 from functools import partial
@@ -21,8 +20,8 @@ from functools import partial
 import msgspec
 import pytest
 from commands import call
-from manifests import flip
-from refusals import refusals, refused
+from manifests import flip, forge
+from refusals import refused
 from sessions import NO_EVALUATION, Listener, assert_same, content, go, kill_often, make, newest
 from stratified import LEDUC_12
 
@@ -31,15 +30,14 @@ from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session.run_plan import make_plan
 from mccfr.runs.session.strata import block_pools
 from mccfr.runs.session.strata.block_cache import BlockCache
 from mccfr.runs.session.strata.block_slots import live_specs
-from mccfr.solvers.game_from_config import configured_game
 from storage import block_tables, checkpoint_writer, durable
 from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
-from storage.manifest import content_hash, exact_json
 
 SOLVER = {"period_nodes": 10_000, "seed": 5}
 SMALL = "80kB"  # two of four blocks
@@ -105,7 +103,7 @@ def test_a_session_stopped_between_blocks_continues_there(tmp_path, memory, monk
 
     monkeypatch.setattr(BlockIntervals, "_add", stops)
     assert go(run).signal == signal.SIGTERM
-    state = checkpoints.newest_valid(run.path("checkpoints"), run.identity)[0].state
+    state = find_checkpoint(run, None).state
     assert state["turns"]["ended"] == 6 and 0 < state["turns"]["cycle_nodes"] < state["nodes_touched"]
     go(run)
     assert turns == list(range(1, 9))
@@ -114,21 +112,13 @@ def test_a_session_stopped_between_blocks_continues_there(tmp_path, memory, monk
 
 def test_only_versions_that_a_checkpoint_names_are_kept(disk):
     kept = checkpoints.list_checkpoints(disk.path("checkpoints"))
-    named = {
-        name
-        for number in kept
-        for name in checkpoints.open_checkpoint(checkpoints.checkpoint_path(disk.path("checkpoints"), number)).parents
-    }
+    named = {name for number in kept for name in find_checkpoint(disk, number).parents}
     found = {path.relative_to(disk.directory).as_posix() for path in disk.path("blocks").glob("*/*")}
     assert len(kept) == 2 and found == named
 
 
 def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before(copied, memory):
-    root = copied.path("checkpoints")
-    last, before = (
-        set(checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, newest(copied) - back)).parents)
-        for back in (0, 1)
-    )
+    last, before = (set(find_checkpoint(copied, newest(copied) - back).parents) for back in (0, 1))
     cells = next(file for file in sorted((copied.directory / min(last - before)).rglob("c/*/*")))
     flip(cells)
     half = copied.path("blocks") / "0001" / ".tmp-000099-0123abcd"
@@ -143,18 +133,14 @@ def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_
 
 
 def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, monkeypatch):
-    root, read, verify = copied.path("checkpoints"), [], checkpoints.verify
-    last = checkpoints.checkpoint_path(root, newest(copied))
-    again = checkpoints.checkpoint_path(root, newest(copied) + 1)
+    number, read, verify = newest(copied), [], checkpoints.verify
+    last, again = (checkpoints.checkpoint_path(copied.path("checkpoints"), number + one) for one in (0, 1))
     shutil.copytree(last, again)
-    manifest = json.loads((again / "manifest.json").read_bytes())
-    del manifest["content_hash"]
-    manifest["number"] += 1
-    manifest["content_hash"] = content_hash(manifest)
-    (again / "manifest.json").write_bytes(exact_json(manifest, "manifest"))
+    forge(again, lambda manifest: manifest.update(number=number + 1))
+    parents = checkpoints.open_checkpoint(again).parents
     monkeypatch.setattr(checkpoints, "verify", lambda path: read.append(path) or verify(path))
     assert not problems_of(copied.directory)
-    assert len(read) == len(set(read)) and {last, again, *map(copied.path, manifest["parents"])} <= set(read)
+    assert len(read) == len(set(read)) and {last, again, *map(copied.path, parents)} <= set(read)
 
 
 def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch, caplog):
@@ -192,19 +178,8 @@ def test_blocks_that_are_not_written_back_are_detected(tmp_path, memory, monkeyp
 
 def test_blocks_and_cycle_are_part_of_the_identity(tmp_path, memory):
     for settings, words in [({"cycle_iterations": 500}, "cycle_iterations = 400 there"), ({"blocks": 2}, "blocks = 4")]:
-        refused(
-            words,
-            check_same_run,
-            memory.directory,
-            memory.manifest,
-            turned(tmp_path / words[:6], **settings).config,
-            tmp_path,
-        )
-
-
-def configured(resident="1GB", **run):
-    run = {"strata": 4, **run}
-    return config_from({"game": LEDUC_12, "tables": {"memory_budget": resident}, "run": run}, "test")
+        config = turned(tmp_path / words[:6], **settings).config
+        refused(words, check_same_run, memory.directory, memory.manifest, config, tmp_path)
 
 
 @pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoint_writer, "drop_older")])
@@ -237,32 +212,23 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
     assert not problems_of(run.directory)
 
 
-test_refusals = refusals(
-    (
-        "are 50,000 bytes, and two of the largest of 4 blocks .* take [0-9]{2},[0-9]+",
-        lambda tmp_path: make_plan(configured("50kB"), tmp_path),
-    ),
-    (
-        "run.cycle_iterations = 5 .* at least 12, so that every one of 4 strata",
-        lambda tmp_path: make_plan(configured(cycle_iterations=5), tmp_path),
-    ),
-)
-
-
 def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "leduc.toml"
-    run = "[run]\nstrata = 4\niterations = 100_000\ncycle_iterations = 1000\n"
-    path.write_text(f'[game]\nname = "leduc"\nranks = 12\n{run}[tables]\nmemory_budget = "1MB"\n')
+    run = "run = {strata = 4, iterations = 100_000, cycle_iterations = 1000}"
+    path.write_text(f'game = {{name = "leduc", ranks = 12}}\n{run}\ntables.memory_budget = "1MB"\n')
     said = call(capsys, "plan", path, "--speed", 3e7).out
     assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
     err = call(capsys, "solve", path, "--run", tmp_path / "run", "--nodes", 5, "--workers", 0).err
     assert "limits take effect at the end of a cycle of blocks: every 1,000 iterations, about 33,800 nodes" in err
     assert " 1,000 iterations, checkpoint" in err
-    config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
+
+    def planned(**run):
+        document = {"game": LEDUC_12, "tables": {"memory_budget": "70kB"}, "run": {"strata": 4, **run}}
+        return make_plan(config_from(document, "test"), tmp_path, speed=3e7)
+
     monkeypatch.setattr("mccfr.runs.session.plan_time.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
-    plan = make_plan(config, tmp_path, speed=3e7)
-    game = configured_game(config, tmp_path)
+    plan = planned(iterations=10**6, cycle_iterations=1000)
     later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)
     assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later
     proposed = plan["proposed_cycle_iterations"]
@@ -270,11 +236,10 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     assert proposed >= 1.2 * 1000 * plan["cycle_moving_seconds"] / plan["cycle_training_seconds"]
     (waits,) = plan["turn_warnings"]
     assert "training waits for the disk" in waits and f"run.cycle_iterations = {proposed} " in waits
-    assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0 and game.strata.count == 4
-    wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path, speed=3e7)
+    assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0
+    wearing = planned(iterations=10**17, cycle_iterations=100)
     assert "TB will be written" in wearing["turn_warnings"][-1]
-    long = make_plan(configured(iterations=10**10, cycle_iterations=proposed, resident="70kB"), tmp_path, speed=3e7)
-    assert not long["turn_warnings"]
+    assert not planned(iterations=10**10, cycle_iterations=proposed)["turn_warnings"]
 
 
 @pytest.mark.slow

@@ -10,10 +10,12 @@
 
 import errno
 import io
-import os
 
 import pytest
 from commands import call, refusal
+from failing import fails
+from manifests import flip
+from refusals import refused
 from sessions import NO_EVALUATION, Listener, go, make, newest, trained
 
 from mccfr.runs.directory.run import open_run
@@ -37,9 +39,7 @@ def run(tmp_path):
 
 def damage(run, number, name="state.json"):
     path = run.path(f"checkpoints/{number:06d}/{name}")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    flip(path)
     return path
 
 
@@ -97,9 +97,7 @@ def unreadable(monkeypatch):
         paths.add(str(path))
 
     def fail(path, *given, **named):
-        if shown(str(path)) in paths:
-            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-        return opens(path, *given, **named)
+        return fails(errno.EIO)(path) if shown(str(path)) in paths else opens(path, *given, **named)
 
     monkeypatch.setattr(io, "open", fail)
     return choose
@@ -120,13 +118,8 @@ def test_an_unreadable_one_ends_the_session(run, capsys, unreadable, number):
 
 
 def test_a_kept_checkpoint_is_not_forgotten(tmp_path, unreadable):
-    run = make(
-        tmp_path / "run",
-        SOLVER,
-        "kuhn",
-        evaluation={"at_iterations": [10], "keep": True, "at_end": False, "every_checkpoint": False},
-        keep_checkpoints=1,
-    )
+    points = {"at_iterations": [10], "keep": True, **NO_EVALUATION}
+    run = make(tmp_path / "run", SOLVER, "kuhn", evaluation=points, keep_checkpoints=1)
     go(run, iterations=20)
     kept = there(run)[0]
     assert newest(run) > kept
@@ -135,5 +128,4 @@ def test_a_kept_checkpoint_is_not_forgotten(tmp_path, unreadable):
         go(run, iterations=more)
     assert there(run)[0] == kept and there(run)[1:] == [newest(run)]
     unreadable(run.path(f"checkpoints/{newest(run):06d}/manifest.json"))
-    with pytest.raises(UnreadableError, match="--set-aside"):
-        go(run, iterations=50)
+    refused("--set-aside", go, run, iterations=50, error=UnreadableError)

@@ -1,19 +1,14 @@
-"""Runs of full-width CFR and public chance sampling: stop, resume, export, query."""
+"""Runs of full-width CFR and public chance sampling: stopped and resumed, they have the same bits."""
 
 import pytest
-from commands import command
 from places import RUNS
 from sessions import NO_EVALUATION, assert_same, go, make
 
-from mccfr.policy import Policy
-from mccfr.policy.query import query
 from mccfr.runs.directory.verification import problems_of
 
 GAMES = {
-    "kuhn": {"name": "kuhn"},
     "leduc": {"name": "leduc", "merge_suits": True},
     "river": {"name": "holdem-subgame", "file": str(RUNS / "games/river.txt")},
-    "goofspiel": {"name": "goofspiel", "cards": 4},
 }
 CFR, PUBLIC = {"algorithm": "cfr"}, {"algorithm": "public-chance-sampling"}
 SOLVERS = {
@@ -38,15 +33,3 @@ def test_a_stopped_run_continues_with_the_same_bits(tmp_path, game, name, iterat
         go(parts, iterations=last)
     assert_same(whole, parts)
     assert problems_of(parts.directory) == []
-
-
-@pytest.mark.parametrize(("game", "value"), [("kuhn", -1 / 18), ("goofspiel", 0.0)])
-def test_a_full_width_run_solves_its_game_and_is_queried(tmp_path, game, value):
-    run = make(tmp_path / "run", {**CFR, "variant": "cfr+"}, GAMES[game])
-    go(run, iterations=400)
-    record = run.read("evaluations.jsonl")[-1]
-    assert record["exploitability_chips"] < (0.002 if game == "kuhn" else 0.01)
-    assert record["value_chips"] == pytest.approx(value, abs=0.002)
-    assert command("export", run.directory, tmp_path / "policy") == 0
-    found = query(Policy.open(tmp_path / "policy"), "", hand="Q" if game == "kuhn" else None)
-    assert found["reached"] and sum(action["probability"] for action in found["actions"]) == pytest.approx(1)

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 from refusals import refused
 from same import assert_same_arrays
-from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, new_run
+from sessions import NO_EVALUATION, PhaseListener, assert_same, content, go, make, new_run
 from small_games import small_recipe
 
 import mccfr
@@ -51,11 +51,11 @@ def test_cfr_br_begins_with_sampled_nodes(tmp_path):
     assert_same_arrays(content(open_run(run.directory))[0], begun.tables)
 
 
-class Signalled(Listener):
+class Signalled(PhaseListener):
     """Sends a signal when half of the sampling is done."""
 
     def phase(self, text, share=None):
-        self.told.append(text)
+        super().phase(text, share)
         if share is not None and share >= 0.5:
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -73,13 +73,7 @@ def grown(folder, buckets, start, name, **solver):
     """A run on so many buckets of a small poker after the board that goes on from another."""
     recipe = small_recipe(folder / f"{buckets}.toml", ranks=3, buckets=buckets)
     Builder(recipe, folder / f"b{buckets}").build()
-    solver = {
-        "algorithm": "cfr-br",
-        "seed": 3,
-        "period_nodes": 50,
-        **({"warm_start": start} if start else {}),
-        **solver,
-    }
+    solver = {"algorithm": "cfr-br", "seed": 3, "period_nodes": 50, "warm_start": start, **solver}
     run = {"workers": 0, "iterations": 10**6}
     cards = {"abstraction": {"path": f"b{buckets}"}}
     document = {"game": POKER, **cards, "solver": solver, "run": run, "evaluation": NO_EVALUATION}
@@ -138,13 +132,8 @@ def test_an_unsuitable_warm_start_is_refused(tmp_path):
         run = grown(tmp_path, 2, start, f"from-{start}")
         refused(words, go, run, iterations=5)
         refused(words, check_warm_start, run.config, run.directory)
-    refused(
-        "only a run directory can begin with another run",
-        mccfr.solver,
-        mccfr.game(**LEDUC),
-        algorithm="cfr-br",
-        warm_start="run",
-    )
+    named = {"algorithm": "cfr-br", "warm_start": "run"}
+    refused("only a run directory can begin with another run", mccfr.solver, mccfr.game(**LEDUC), **named)
     kuhn = make(tmp_path / "kuhn", {}, {"name": "kuhn"}, evaluation=NO_EVALUATION)
     go(kuhn, iterations=5)
     refused("is a run of another [game], or not by 'cfr-br'", go, grown(tmp_path, 2, "kuhn", "from-kuhn"), iterations=5)

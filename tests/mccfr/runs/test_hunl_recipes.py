@@ -1,10 +1,19 @@
-"""The shipped configuration hunl-quick, trained in full with three seeds: plausible poker strategy."""
+"""The shipped configurations of hold'em.
 
+hunl-quick is trained in full with three seeds, and plays plausible poker. hunl-standard is stopped and resumed ten
+times, and compared with an undisturbed run.
+"""
+
+import faulthandler
+import random
+import signal
+import time
 from itertools import combinations
 
 import numpy as np
 import pytest
 from places import RUNS
+from sessions import resuming, trained
 
 from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index
@@ -15,28 +24,32 @@ from mccfr.evaluation.samples import Effort
 from mccfr.matches.match_series import play_match
 from mccfr.policy.query import query
 from mccfr.policy.strategy_profile import Profile
-from mccfr.runs.directory.run import create_run
-from mccfr.runs.reporter import Silent
+from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
+from mccfr.runs.directory.run_status import run_status
+from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.run_export import export_run
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.runs.session.run_plan import planned_layout
-from mccfr.runs.session.training_session import train
 from mccfr.solvers.game_from_config import configured_game
 
 RAISE = "b300"  # the button's first raise, of the pot
+NODES, FIRST = 6_000_000_000, 60_000_000
+STOPS = 10
 
 pytestmark = pytest.mark.slow
 
 
+def new_run(name, directory, abstraction, *changes):
+    """Create a run of a shipped configuration on built buckets, with changed keys."""
+    config = load_config(RUNS / f"{name}.toml", [f'abstraction.path="{abstraction}"', *changes])
+    return create_run(config, RUNS, directory, planned_layout(config, configured_game(config, RUNS)))
+
+
 @pytest.fixture(scope="module", params=[0, 1, 2], ids=["seed 0", "seed 1", "seed 2"])
 def run(request, tmp_path_factory, built_recipe):
-    """A finished run of the recipe; only the seed and the place of the buckets differ."""
-    changes = [f"solver.seed={request.param}", f'abstraction.path="{built_recipe("quick")}"']
-    config = load_config(RUNS / "hunl-quick.toml", changes)
-    game = configured_game(config, RUNS)
-    made = create_run(config, RUNS, tmp_path_factory.mktemp("run") / "run", planned_layout(config, game))
-    train(made, game, Silent())
-    return made
+    """A finished run of hunl-quick."""
+    directory = tmp_path_factory.mktemp("run") / "run"
+    return trained(new_run("hunl-quick", directory, built_recipe("quick"), f"solver.seed={request.param}"))
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +118,43 @@ def test_sessions_from_exported_files_win_from_every_simple_player(run, tmp_path
         hands = 4_000 if program == "odd-size" else 1_400
         found = play_match((str(policy), program), hands, effort=Effort(2))
         assert found["aivat_ci95_mbb"][0] > 0, (program, found)
+
+
+def resume_until_stopped(run, nodes):
+    """Run `mccfr resume` in a process, stop it after `nodes` nodes, and return its exit status."""
+    began, process = time.time(), resuming(run)
+    while process.poll() is None:
+        records = run.read(METRICS)
+        if records and records[-1]["nodes_touched"] >= nodes and records[-1]["unix_seconds"] > began:
+            process.send_signal(signal.SIGTERM)
+            break
+        time.sleep(0.2)
+    return process.wait()
+
+
+def curve(run):
+    """Values at the recipe's points; a stopped session measures where it stops as well."""
+    records = run.read(EVALUATIONS)
+    return [next(r["value_chips"] for r in records if r["nodes_touched"] >= n) for n in (FIRST, NODES // 10, NODES)]
+
+
+def test_stopped_and_resumed_ten_times(tmp_path, built_recipe):
+    faulthandler.cancel_dump_traceback_later()  # a quarter of an hour is no hang
+    points = f"evaluation.at_nodes=[{FIRST}, {NODES // 10}]"
+    asked = built_recipe("standard"), f"run.nodes={NODES}", "evaluation.boards=300", points
+    whole = trained(new_run("hunl-standard", tmp_path / "whole", *asked))
+    parts = new_run("hunl-standard", tmp_path / "parts", *asked)
+    dice = random.Random(3)
+    for stop in sorted(dice.uniform(0.02, 0.9) for _ in range(STOPS)):
+        assert resume_until_stopped(parts, stop * NODES) == 75
+    assert resume_until_stopped(parts, 2 * NODES) == 0
+    status, undisturbed = run_status(open_run(parts.directory)), run_status(open_run(whole.directory))
+    assert status["state"] == "finished" and NODES <= status["nodes_touched"] < NODES + 1_000_000
+    assert status["period"] == undisturbed["period"] == status["nodes_touched"] // 10_000_000 + 1
+    events = [record["event"] for record in parts.read(JOURNAL) if "event" in record]
+    assert events.count("stopped") == STOPS and events.count("finished") == 1
+    assert problems_of(parts.directory) == []
+    curves = [curve(run) for run in (whole, parts)]
+    assert curves[0][1] > 0 and curves[1] == pytest.approx(curves[0], rel=0.1, abs=5)
+    beside = evaluate_target(parts.directory, "head-to-head", against=Reference(whole.directory), boards=300)
+    assert abs(beside["value_chips"]) < 0.1 * curves[0][2]
