@@ -17,12 +17,12 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from acpc import cut, dealing, plan, player, rules, scripted, session, visit
-from commands import call
+from acpc import cut, dealing, free_port, opened, plan, player, rules, scripted, session, visit
+from commands import answer, call
 from gtowizard_double import Wizard
-from pokerkit import HandHistory
+from pokerkit_table import histories
 from policies import write_random
-from random_policy import MENU, policy
+from random_policy import policy
 from refusals import refused
 from slumbot_double import Double, served
 from small_games import TOY
@@ -34,24 +34,17 @@ from mccfr.matches.acpc import TableError
 from mccfr.matches.acpc_bot import play_acpc
 from mccfr.matches.dealer import Clock
 from mccfr.matches.dealer_connections import listening
-from mccfr.matches.match import Contender
-from mccfr.matches.players import OpenedPlayer
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.player import Program
-from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import uniform_strategy
 
 
 @pytest.fixture
 def holdem(monkeypatch, tmp_path):
     """`holdem` is the name of the random policy, which no test needs on a disk."""
-    source, opened = policy(), bot_sessions.open_player
-    side = Profile(source.game, uniform_strategy(source.game))
-    table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
+    find = bot_sessions.open_player
 
     def named(name, manner, **given):
-        own = OpenedPlayer(Contender(name, manner.spec(source), side), table)
-        return own if name == "holdem" else opened(name, manner, **given)
+        return opened(policy(), name, manner.spec(policy())) if name == "holdem" else find(name, manner, **given)
 
     monkeypatch.setattr(bot_sessions, "open_player", named)
     monkeypatch.chdir(tmp_path)
@@ -122,13 +115,12 @@ def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_pa
     assert status == 0 and (found["a"], found["b"], found["hands"]) == ("Ada", "Bob", 30), err
     again = call(capsys, "dealer", *of, "--port", port, "--json")
     assert again.status == 0 and json.loads(again.out) == found
-    with phhs.open("rb") as file:
-        assert sum(1 for _ in HandHistory.load_all(file)) == 30
+    assert len(histories(phhs)) == 30
     of = plan(hands=30)
     with dealing(of, [scripted(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
-        status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
-    found, (low, high) = json.loads(out), came["score"][0].ci95
-    assert status == 0 and (found["hands"], found["pairs"]) == (30, None), err
+        found = answer(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
+    low, high = came["score"][0].ci95
+    assert (found["hands"], found["pairs"]) == (30, None)
     assert found["ci95_chips"] == pytest.approx([-high, -low])
     assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
 
@@ -189,11 +181,6 @@ def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
     assert json.loads(went_on.out) == json.loads(straight.out)
 
 
-def free_port():
-    with listening("127.0.0.1", 0) as listener:
-        return listener.getsockname()[1]
-
-
 def test_a_player_whose_line_is_cut_comes_back():
     """Shut the connection during a hand, several times; no player loses a hand by it."""
     of, seen = plan(hands=12), []
@@ -206,17 +193,6 @@ def test_a_player_whose_line_is_cut_comes_back():
     assert sum("has disconnected" in text for text in said) >= 3
 
 
-def test_both_players_may_connect(tmp_path):
-    of, wins = plan(hands=10), []
-    with dealing(of, ports=[0], log=tmp_path / "log") as (port, came, _):
-        players = [threading.Thread(target=visit, args=(port, wins.append, name)) for name in ("policy", "always-call")]
-        for each in players:
-            each.start()
-        for each in players:
-            each.join()
-    assert came["score"][0].hands == 10 and len(wins) == 20
-
-
 # --- trouble ---
 
 
@@ -227,8 +203,7 @@ def test_a_silent_dealer_is_given_up():
 
 
 def test_a_bot_says_at_once_that_nobody_answers_and_until_when_it_tries(capsys, holdem):
-    with listening("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     code, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--patience", "1s")
     first, last = err.splitlines()
     assert code == 2 and re.fullmatch(
@@ -343,11 +318,9 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
 def test_the_slumbot_command(capsys, holdem, tmp_path):
     double = Double(player("random", 2), 5)
     with served(double) as url:
-        log = tmp_path / "hands.phhs"
-        status, out, err = call(capsys, "bot", "slumbot", "holdem", "--url", url, "--hands", 4, "--log", log, "--json")
-        assert status == 0 and json.loads(out)["hands"] == 4, err
-    with log.open("rb") as file:
-        assert sum(1 for _ in HandHistory.load_all(file)) == 4
+        asked = ("bot", "slumbot", "holdem", "--url", url, "--hands", 4, "--log", tmp_path / "hands.phhs")
+        assert answer(capsys, *asked)["hands"] == 4
+    assert len(histories(tmp_path / "hands.phhs")) == 4
 
 
 def test_the_gtowizard_command(capsys, holdem, tmp_path):
@@ -403,8 +376,7 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     assert "there is a bet: call with c or fold with f" in out
     assert "r 50%   half the pot" in out and "a raise is to" in out
     assert any("[f]old, [c]all" in prompt and "[r]aise to" in prompt for prompt in prompts)
-    with log.open("rb") as file:
-        assert sum(1 for _ in HandHistory.load_all(file)) == 12
+    assert len(histories(log)) == 12
     log.write_text("letter")
     assert call(capsys, "play", "holdem", "--log", log).status == 2 and log.read_text() == "letter"
     typed(monkeypatch, ["c"])

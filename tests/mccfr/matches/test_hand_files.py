@@ -22,7 +22,7 @@ import pytest
 from acpc import dealer, plan, player, rules
 from places import DATA
 from pokerkit import HandHistory, NoLimitTexasHoldem
-from pokerkit_table import AUTOMATIONS, PokerKitTable
+from pokerkit_table import AUTOMATIONS, PokerKitTable, histories
 from slumbot_double import Double
 
 from mccfr.config.game_tables import HoldemGame
@@ -65,25 +65,11 @@ def text_hand(tmp_path, text):
 
 def slumbots(hand):
     """Return a hand as Slumbot's server sends it to the big blind, with shown cards."""
-    played, text, street = follow_actions(rules(), actions_of(hand.betting)), "", 0
-    for state, action in zip(played.states, played.actions, strict=True):
-        text += "/" * (state.street - street)
-        street = state.street
-        if action[0] == "r":
-            text += f"b{int(float(action[1:]) - state.put_in_before)}"
-        else:
-            text += "k" if action == "c" and not state.facing else action
-    cards = "".join(hand.board)
-    return json.dumps(
-        {
-            "client_pos": 0,
-            "hole_cards": [hand.holes[0][:2], hand.holes[0][2:]],
-            "bot_hole_cards": [hand.holes[1][:2], hand.holes[1][2:]],
-            "board": [cards[place : place + 2] for place in range(0, len(cards), 2)],
-            "action": text,
-            "winnings": hand.chips[0],
-        }
-    )
+    double, cards = Double(None), "".join(hand.board)
+    double.pos, double.holes, double.actions = 0, hand.holes, actions_of(hand.betting)
+    double.board = [cards[place : place + 2] for place in range(0, len(cards), 2)]
+    double.game = follow_actions(rules(), double.actions)
+    return json.dumps(double._answer())
 
 
 def test_hands_come_back_from_every_form(match, tmp_path):
@@ -109,8 +95,7 @@ def test_hands_come_back_from_every_form(match, tmp_path):
             shown += known
         assert text.chips == (100 * hand.chips[0], 100 * hand.chips[1])
     assert HANDS < shown < 2 * HANDS
-    with (tmp_path / "a.phhs").open("rb") as file:
-        assert len(list(HandHistory.load_all(file))) == HANDS
+    assert len(histories(tmp_path / "a.phhs")) == HANDS
     assert [path.name for path in hand_files(tmp_path)] == ["a.json", "a.log", "a.phhs", "a.stars.txt"]
 
 

@@ -27,7 +27,6 @@ from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.targets import Reference, open_networks, open_target
 from mccfr.solvers.deep.network_strategy import Networks, average_tables, network_tables
-from storage import durable
 from storage.manifest import read_manifest, write_manifest
 
 LEDUC = LeducGame(merge_suits=True)
@@ -64,28 +63,6 @@ def test_networks_are_verified_to_the_last_byte(written):
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"1")
         assert len(problems_of(written)) == 1, path.name
         path.write_bytes(content)
-
-
-def is_synced_before_its_name(operations):
-    """Return True if all files, then their folder, are synced before the folder is renamed."""
-    (renamed,) = [place for place, operation in enumerate(operations) if operation.kind == "rename"]
-    before = operations[:renamed]
-    written = {operation.path for operation in before if operation.kind == "write_file"}
-    synced = {operation.path for operation in before if operation.kind == "fsync_file"}
-    return written == synced != set() and before[-1].kind == "fsync_dir" and before[-1].path == operations[renamed].path
-
-
-def test_networks_are_on_the_disk_before_they_have_their_name(tmp_path, monkeypatch):
-    asked = asked_of(trained())
-    documents = to_document(Config(game=LEDUC, solver=asked.config))
-    found = []
-    for name, planted in (("right", False), ("wrong", True)):
-        if planted:
-            monkeypatch.setattr(durable, "fsync_dir", lambda _: None)
-        with durable.recording() as operations:
-            files.write_networks(tmp_path / name, asked, documents, {})
-        found.append(is_synced_before_its_name(operations))
-    assert found == [True, False]
 
 
 def test_no_file_of_other_networks_passes(written, tmp_path):
