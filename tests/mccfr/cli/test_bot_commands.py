@@ -78,7 +78,7 @@ def check_over_a_connection(program, hands, name="policy"):
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
 def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
     """Over a connection; what either side says was won is the same."""
-    assert check_over_a_connection(program, 40).hands == 40
+    assert check_over_a_connection(program, 24).hands == 24
 
 
 @pytest.mark.parametrize("program", [PROGRAMS["odd-size"], PROGRAMS["random"]])
@@ -102,19 +102,29 @@ def test_twenty_thousand_hands_at_our_dealer(program):
     check_over_a_connection(program, 5_000)
 
 
+def dealt(capsys, *arguments, finished=lambda _: None, name="min-raise"):
+    """Run a dealer command while a program is at its port."""
+    port = free_port()
+
+    def come():
+        with suppress(ConnectionError):  # a line that ends in the middle of a hand
+            visit(port, finished, name)
+
+    thread = threading.Thread(target=come)
+    thread.start()
+    ended = call(capsys, "dealer", *arguments, "--port", port, "--json")
+    thread.join()
+    return ended
+
+
 def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
     """Run a dealer with a program in one seat, and a bot, to the end of the match; both print the same interval."""
     log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
     of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
-    port = free_port()
-    thread = threading.Thread(target=visit, args=(port,), kwargs={"name": "random"})
-    thread.start()
-    status, out, err = call(capsys, "dealer", *of, "--port", port, "--phhs", phhs, "--json")
-    thread.join()
-    found = json.loads(out)
-    assert status == 0 and (found["a"], found["b"], found["hands"]) == ("Ada", "Bob", 30), err
-    again = call(capsys, "dealer", *of, "--port", port, "--json")
-    assert again.status == 0 and json.loads(again.out) == found
+    ended = dealt(capsys, *of, "--phhs", phhs, name="random")
+    found = json.loads(ended.out)
+    assert ended.status == 0 and (found["a"], found["b"], found["hands"]) == ("Ada", "Bob", 30), ended.err
+    assert answer(capsys, "dealer", *of, "--port", free_port()) == found
     assert len(histories(phhs)) == 30
     of = plan(hands=30)
     with dealing(of, [scripted(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
@@ -150,7 +160,7 @@ def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
 def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
     """End with status 143 and one sentence; the same command plays the other hands."""
     log = tmp_path / "match.log"
-    of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--json", "--log")
+    of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--log")
     seen = []
 
     def finished(hand):
@@ -158,25 +168,12 @@ def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
         if len(seen) == 10:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def dealt(log, finished):
-        port = free_port()
-
-        def come():
-            with suppress(ConnectionError):  # a line that ends in the middle of a hand
-                visit(port, finished, "min-raise")
-
-        thread = threading.Thread(target=come)
-        thread.start()
-        answer = call(capsys, "dealer", *of, log, "--port", port)
-        thread.join()
-        return answer
-
-    status, _, err = dealt(log, finished)
+    status, _, err = dealt(capsys, *of, log, finished=finished)
     played = sum(line.startswith("STATE:") for line in log.read_text().splitlines())
     assert status == 143
     assert f"stopped by signal 15 after {played} of 30 hands; the same command goes on from {log}" in err
     assert 9 <= played < 30
-    went_on, straight = dealt(log, lambda _: None), dealt(tmp_path / "whole.log", lambda _: None)
+    went_on, straight = (dealt(capsys, *of, path) for path in (log, tmp_path / "whole.log"))
     assert went_on.status == straight.status == 0
     assert json.loads(went_on.out) == json.loads(straight.out)
 

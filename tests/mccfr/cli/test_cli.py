@@ -57,13 +57,6 @@ def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsy
     assert code == 1 and "state.json" in out
 
 
-def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn):
-    run = tmp_path / "run"
-    call(capsys, "solve", kuhn, "--run", run)
-    err = refused(capsys, tmp_path, "solve", kuhn, "--run", run, "--set", "solver.seed=1")
-    assert "solver.seed = 0 there and 1 here" in err
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

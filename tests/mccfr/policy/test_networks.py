@@ -14,6 +14,7 @@ from functools import cache
 import deep
 import numpy as np
 import pytest
+from manifests import forge
 from places import ROOT
 from refusals import refusals, refused
 from swapping import swaps
@@ -27,7 +28,6 @@ from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.targets import Reference, open_networks, open_target
 from mccfr.solvers.deep.network_strategy import Networks, average_tables, network_tables
-from storage.manifest import read_manifest, write_manifest
 
 LEDUC = LeducGame(merge_suits=True)
 
@@ -141,27 +141,18 @@ def test_the_network_of_the_average_strategy_is_asked_as_it_is():
         assert np.abs(found - wanted).max() < 1e-6
 
 
-def spoilt(directory, name, change):
-    """Change an array of a directory, or a field of what it says of itself, and sign it anew."""
-    content = read_manifest(directory / files.MANIFEST, files.FORMAT, files.FORMAT_VERSION)
-    for field in ("format", "format_version", "content_hash"):
-        del content[field]
-    if name is None:
-        change(content)
-    else:
-        array = change(np.load(directory / name))
-        length, crc = files.durable.write_file(directory / name, files.npy_pieces(array))
-        content["files"][name] = {"length_bytes": length, "crc32c": crc}
-    write_manifest(directory / files.MANIFEST, files.FORMAT, files.FORMAT_VERSION, content)
-
-
 def without_number(array):
     array[0, 3] = np.nan
     return array
 
 
 def read_spoilt(name, change, written):
-    spoilt(written, name, change)
+    """Read networks with an array, or a field of their manifest, changed and signed anew."""
+    if name is None:
+        forge(written, change, files.MANIFEST)
+    else:
+        np.save(written / name, change(np.load(written / name)))
+        forge(written, name=files.MANIFEST)
     files.read_networks(written)
 
 

@@ -248,7 +248,7 @@ def test_another_version_is_refused_with_both(leduc, tmp_path):
 # Where it is written --------------------------------------------------------------------------------------------------
 
 
-def test_only_a_policy_is_replaced(leduc, tmp_path):
+def test_a_policy_and_an_empty_folder_are_replaced(leduc, tmp_path):
     game, _ = leduc
     out = write(tmp_path / "made" / "for it" / "policy", leduc)
     write(out, (game, uniform_strategy(game)), provenance={"checkpoint": 4})
@@ -256,15 +256,6 @@ def test_only_a_policy_is_replaced(leduc, tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["policy"]
     (tmp_path / "empty").mkdir()
     assert verify_policy(write(tmp_path / "empty", leduc)) == []
-
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "thesis.txt").write_text("years")
-    (tmp_path / "link").symlink_to(out)
-    for taken in (mine, mine / "thesis.txt", tmp_path / "link"):
-        refused("choose another name", write, taken, leduc, error=FileExistsError)
-    assert (mine / "thesis.txt").read_text() == "years"
-    assert verify_policy(out) == []
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written(leduc, tmp_path):

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 
 import page_parts
 import pytest
@@ -33,26 +32,9 @@ from mccfr.view import Spots, open_spots, server
 EVIL = "<img src=x onerror=alert(1)>"
 
 
-class SlowSpots(Spots):
-    """Its spots may be kept back."""
-
-    _free = threading.Event()
-    _free.set()
-
-    @contextmanager
-    def slowly(self):
-        self._free.clear()
-        yield
-        self._free.set()
-
-    def spot(self, line, board=""):
-        self._free.wait(60)
-        return super().spot(line, board)
-
-
 @pytest.fixture(scope="module")
 def holdem(tmp_path_factory):
-    one, other = SlowSpots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
+    one, other = Spots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
     with serving(one, other, review=page_parts.write_review(tmp_path_factory.mktemp("review") / "kept")) as served:
         served.spots = one
         yield served
@@ -205,10 +187,17 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
             text = json.dumps(fragment)
             wait_for(page, f"document.body.dataset.complete === {text} && location.hash === {text}")
 
-        with holdem.spots.slowly():
+        def go(fragment):
+            page.evaluate(f"location.hash = {json.dumps(fragment)}")
+            at(fragment)
+
+        spot, go_on = holdem.spots.spot, threading.Event()
+        with monkeypatch.context() as patch:
+            patch.setattr(holdem.spots, "spot", lambda *at, **named: go_on.wait(60) and spot(*at, **named))
             page.goto(holdem.url)
             wait_for(page, "document.body && document.getElementById('note')")
             assert page.locator("#note").text_content() == "Reading …"
+        go_on.set()
         wait_for(page, "document.body && document.body.dataset.complete")
         assert page.locator("#title").text_content() == f"my {EVIL}"
         assert page.locator("img").count() == 0
@@ -228,12 +217,10 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         assert page.evaluate(
             "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
         ) in ("Kc,7d", "7d,Kc")
-        for key in "2h":
-            page.keyboard.press(key)
+        page.keyboard.press("2")
+        page.keyboard.press("h")
         at("#line=b200c/&board=Kc7d2h")
-        page.evaluate(
-            "location.hash = '#line=b200c/'"
-        )  # a board that is not set is not shown, though one was chosen before
+        page.evaluate("location.hash = '#line=b200c/'")  # the board that was chosen before is not shown
         wait_for(page, "!!document.getElementById('picker')")
         assert page.locator("#path .cards").first.text_content() == "choose 3"
         assert page.locator("#picker [aria-pressed=true]").count() == 0
@@ -242,35 +229,29 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         at("#line=b200c/&board=Kc7d2s")
         page.goto(holdem.url + "#line=b200")
         at("#line=b200")
-        page.evaluate("location.hash = '#line=b200c/&board=Kc7d2s'")
-        at("#line=b200c/&board=Kc7d2s")
+        go("#line=b200c/&board=Kc7d2s")
         assert page.locator("#who").text_content() == "Big blind to act"
         row = page.evaluate("document.querySelector('#hands tbody tr').innerText")
         assert row.split("\t")[-3].endswith("%"), row  # its equity has come
         state, button = ("document.getElementById('solve-state').textContent", "document.getElementById('change')")
         assert page.evaluate(state).startswith("On later streets hands share")  # and what is none stands before it
         assert page.locator("#change").count() == 1 and page.locator("#lock").count() == 0
-        page.evaluate("location.hash = '#line=b200c/cb400&board=Kc7d2s'")
-        at("#line=b200c/cb400&board=Kc7d2s")
+        go("#line=b200c/cb400&board=Kc7d2s")
         page.evaluate(f"{button}.click()")
         wait_for(page, "location.hash.startsWith('#spot&line=b200c%2F&board=Kc7d2s&')")  # where the street begins
-        page.evaluate("location.hash = '#line=b200'")
-        at("#line=b200")
-        page.evaluate("location.hash = '#line=b200c/&board=Kc7d2s'")
-        at("#line=b200c/&board=Kc7d2s")
+        go("#line=b200")
+        go("#line=b200c/&board=Kc7d2s")
         page.evaluate("history.back()")
         at("#line=b200")
         page.evaluate("history.forward()")
         at("#line=b200c/&board=Kc7d2s")
         said = page.locator("#worth").text_content()
         assert said.startswith("EV is an estimate over") and "95 % intervals" in said, "at once"
-        page.evaluate("location.hash = '#line=b250c/cb450&board=Kc7d2s'")
-        at("#line=b250c/cb450&board=Kc7d2s")
+        go("#line=b250c/cb450&board=Kc7d2s")
         assert "not in the strategy's tree" in page.locator("#note").text_content()
         page.evaluate("location.hash = '#line=x'")
         page.get_by_text("is not an action").wait_for()
-        page.evaluate("location.hash = '#line=b200c/cb400&board=Kc7d2s'")
-        at("#line=b200c/cb400&board=Kc7d2s")
+        go("#line=b200c/cb400&board=Kc7d2s")
         assert page.evaluate("!document.getElementById('problem')")
         page.keyboard.press("Backspace")
         at("#line=b200c/c&board=Kc7d2s")
@@ -289,8 +270,7 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         page.evaluate("document.getElementById('keys').close()")
         page_parts.check_the_cards(page, at, holdem)
         river = "#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
-        page.evaluate(f"location.hash = {json.dumps(river)}")
-        at(river)
+        go(river)
         assert page.locator("#worth").text_content().startswith("EV is exact")
         there, worth = (json.loads(ask(holdem, path + river[1:-9])[2]) for path in ("/api/spot?", "/api/values?"))
         call = [one["kind"] for one in there["actions"]].index("call")
