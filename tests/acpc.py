@@ -63,6 +63,18 @@ def opened(source, name="holdem", spec=None):
     return OpenedPlayer(contender_of(source, name, spec), document(source.config))
 
 
+def solved_again(monkeypatch):
+    """Return a list to which each decision that a seat solves again adds (players left, line)."""
+    seen, right = [], ResolvingSeat.public_state
+
+    def noted(seat):
+        seen.append((len(seat.state.left), seat.line))
+        return right(seat)
+
+    monkeypatch.setattr(ResolvingSeat, "public_state", noted)
+    return seen
+
+
 def session(name, seed=1, finished=lambda _: None):
     return AcpcSession(player(name, seed), rules(), finished)
 

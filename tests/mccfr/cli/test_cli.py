@@ -97,10 +97,8 @@ def test_games_tells_of_one_game(capsys):
     code, out, _ = call(capsys, "games", "leduc")
     assert code == 0 and out.startswith("leduc  ") and "    ranks = (none)\n" in out and "kuhn" not in out
     assert [game["name"] for game in answer(capsys, "games", "leduc")] == ["leduc"]
-    assert [game["required"] for name in ("matrix", "holdem-subgame") for game in answer(capsys, "games", name)] == [
-        ["payoffs"],
-        [],
-    ]
+    required = [game["required"] for name in ("matrix", "holdem-subgame") for game in answer(capsys, "games", name)]
+    assert required == [["payoffs"], []]
     assert "    locks = (none)\n" in call(capsys, "games", "holdem").out
     assert "    payoffs = (required)\n" in call(capsys, "games", "matrix").out
     told = refusal(capsys, "games", "ledcu")

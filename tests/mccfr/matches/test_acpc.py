@@ -87,11 +87,8 @@ def test_our_dealer_says_what_the_real_one_did():
                         hole if position == which or (over and game.actions[-1] == "c") else ""
                         for which, hole in enumerate(hand.holes)
                     )
-                    ours.append(
-                        read_state(said[0])
-                        ._replace(position=position, betting=game.text, holes=holes, board=board)
-                        .text()
-                    )
+                    there = read_state(said[0])._replace(position=position, betting=game.text, holes=holes, board=board)
+                    ours.append(there.text())
             assert sorted(ours) == sorted(said), state
             assert won_chips(rules(), follow_actions(rules(), actions), hand.holes, hand.board) == hand.chips
 

@@ -274,9 +274,8 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
             assert sum(part["cost_mbb"] for part in kinds.values()) == pytest.approx(own["cost_mbb"])
             assert sum(part["decisions"] for part in kinds.values()) == own["decisions"]
     assert whole["players"]["Ada"]["won_mbb"] == -whole["players"]["Bob"]["won_mbb"]
-    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 2 == pytest.approx(
-        whole["players"]["Ada"]["cost_mbb"]
-    )
+    ada = whole["players"]["Ada"]
+    assert ada["cost"]["chips"] / 100 * 1000 / 2 == pytest.approx(ada["cost_mbb"])
     worst = [shown_cost(row) for row in whole["worst"]]
     assert worst == sorted(worst, reverse=True) and worst[0] > 0
     lines = (tmp_path / "kept").read_text().splitlines()

@@ -12,7 +12,7 @@ import json
 
 import numpy as np
 import pytest
-from acpc import contender_of, program
+from acpc import contender_of, program, solved_again
 from commands import answer, call, refusal
 from pokerkit_table import histories
 from policies import write_random
@@ -29,7 +29,6 @@ from mccfr.matches.players import AS_WRITTEN, PlayManner
 from mccfr.matches.seat_match import SeatMatch, match_of_seats
 from mccfr.matches.terminal_player import play_person
 from mccfr.play.policy_seat import PolicySpec
-from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.play.table import play_hand, won_chips
 
@@ -140,25 +139,17 @@ def test_a_policy_of_three_plays_at_the_dealer(folder, capsys, tmp_path):
 
 def test_each_command_resolves_hands_of_three(folder, capsys, monkeypatch):
     """Once two players are left on the river: in a match, at the dealer, against a person, and for a bot in lines."""
-    left, lines, right = [], [], ResolvingSeat.public_state
-
-    def counted(seat):
-        left.append(len(seat.state.left))
-        lines.append(seat.line)
-        return right(seat)
-
-    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
-    name = f"{folder} --resolve river:unsafe:2"
+    seen, name = solved_again(monkeypatch), f"{folder} --resolve river:unsafe:2"
     found = answer(capsys, "match", name, "always-call", "always-fold", "--hands", 300, "--seed", 1)
-    assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0) and len(left) > 20
+    assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0) and len(seen) > 20
     found = answer(capsys, "dealer", "--hands", 30, "--with", name, "--with", "always-call", "--with", "always-fold")
-    assert sum(player["chips"] for player in found["players"]) == 0 and set(left) == {2}
+    assert sum(player["chips"] for player in found["players"]) == 0 and {left for left, _ in seen} == {2}
     monkeypatch.setattr("mccfr.cli.bot_commands._read_line", lambda _: "c")
     status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--resolve", "river:unsafe:2")
     assert status == 0 and "re-solves its hands, once two players are left whose actions its tree has" in out
     request = '{"position": 1, "hand": "AhKd", "line": "b350fc/cc/cc/", "board": "Qs7h2d3c9s"}'
     (found,) = answer_lines(str(folder), PlayManner(resolve=settings_of("river:unsafe:2")), 1, [request])
-    assert found["action"][0] in "cb" and lines[-1] == "r350fc/cc/cc/"
+    assert found["action"][0] in "cb" and seen[-1][1] == "r350fc/cc/cc/"
 
 
 def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from acpc import contender_of, program
+from acpc import contender_of, program, solved_again
 from mutants import mutant
 from random_policy import policy
 from refusals import refused
@@ -179,16 +179,10 @@ def test_a_match_of_three_is_resolved(monkeypatch):
     """Two seats re-solve, and each refuses an illegal action of another."""
     solving = contender_of(THREE, spec=ResolvingSpec(THREE, QUICK))
     players = [solving, solving, program("always-call")]
-    playing, left, right = SeatMatch(players, seed=3), [], ResolvingSeat.public_state
-
-    def counted(seat):
-        left.append(len(seat.state.left))
-        return right(seat)
-
-    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
+    playing, seen = SeatMatch(players, seed=3), solved_again(monkeypatch)
     for sample in range(8):
         assert sum(playing.play(sample)) == pytest.approx(0)
-    assert len(left) > 4 and set(left) == {2}
+    assert len(seen) > 4 and {left for left, _ in seen} == {2}
 
 
 def test_a_seat_of_three_is_prepared(monkeypatch):

@@ -125,9 +125,8 @@ def test_an_answer_is_the_mean_of_what_networks_play(written):
     shares = [[action["probability"] for action in rows[place]["actions"]] for place in sorted(rows)]
     wanted = np.average(shares, axis=0, weights=table)
     assert np.abs(wanted - [action["probability"] for action in answer["actions"]]).max() < 1e-9
-    assert [rows[place]["sampled_iteration"] for place in sorted(rows)] == asked.tables[
-        "networks/player0/iteration"
-    ].tolist()
+    iterations = [rows[place]["sampled_iteration"] for place in sorted(rows)]
+    assert iterations == asked.tables["networks/player0/iteration"].tolist()
 
 
 def test_the_network_of_the_average_strategy_is_asked_as_it_is():
@@ -135,9 +134,8 @@ def test_the_network_of_the_average_strategy_is_asked_as_it_is():
     tables = average_tables([learned.fit_average(player, 6) for player in range(2)], 6)
     asked = Networks(learned.game, learned.config, tables, shares=True)
     for player in range(2):
-        found, wanted = (
-            flat(strategy, learned, player) for strategy in (asked.strategy(), learned.average("network", 6))
-        )
+        both = asked.strategy(), learned.average("network", 6)
+        found, wanted = (flat(strategy, learned, player) for strategy in both)
         assert np.abs(found - wanted).max() < 1e-6
 
 

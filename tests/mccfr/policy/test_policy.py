@@ -235,11 +235,8 @@ def test_another_version_is_refused_with_both(leduc, tmp_path):
     meta = read_manifest(out / "meta.json", "policy", FORMAT_VERSION)
     fields = {name: value for name, value in meta.items() if name not in ("format", "format_version", "content_hash")}
     write_manifest(out / "meta.json", "policy", FORMAT_VERSION - 1, fields)
-    refused(
-        rf"format_version {FORMAT_VERSION - 1} .* format_version {FORMAT_VERSION}: use the version of mccfr",
-        Policy.open,
-        out,
-    )
+    words = rf"format_version {FORMAT_VERSION - 1} .* format_version {FORMAT_VERSION}: use the version of mccfr"
+    refused(words, Policy.open, out)
     del fields["blocks"]
     write_manifest(out / "meta.json", "policy", FORMAT_VERSION, fields)
     refused("not a policy that can be read", Policy.open, out)

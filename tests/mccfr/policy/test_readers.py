@@ -114,10 +114,8 @@ def agrees(policy, vectors):
         assert chips == [action["to_chips"] for action in answer["actions"]][len(answer["actions"]) - len(chips) :]
         assert sum(vector["probabilities"]) == pytest.approx(1)
         assert sum(reading["probability"] for reading in vector["readings"]) == pytest.approx(1)
-        bucket = policy.game.cards.hand_bucket(
-            vector["street"], vector["player"], vector["hand"], vector["board"] or None
-        )
-        assert bucket == vector["bucket"]
+        at = vector["street"], vector["player"], vector["hand"], vector["board"] or None
+        assert policy.game.cards.hand_bucket(*at) == vector["bucket"]
 
 
 def test_vectors_of_whole_holdem_hold_bets_that_are_not_in_the_tree(tmp_path, slot_abstractions, tables_read_once):
@@ -163,9 +161,8 @@ def test_vectors_are_written_as_lines_and_replace_only_vectors(tmp_path, capsys)
         assert command("export", policy, out, "--vectors", count) == 0
         assert [json.loads(text)["street"] in (0, 1) for text in out.read_text().splitlines()] == [True] * count
     capsys.readouterr()
-    assert "--quantise has no effect with --vectors" in refusal(
-        capsys, "export", policy, out, "--vectors", 3, "--quantise", "uint8"
-    )
+    told = refusal(capsys, "export", policy, out, "--vectors", 3, "--quantise", "uint8")
+    assert "--quantise has no effect with --vectors" in told
     out.write_text("notes")
     assert str(out) in refusal(capsys, "export", policy, out, "--vectors", 3)
     assert out.read_text() == "notes"

@@ -126,9 +126,8 @@ def test_values_of_nodes_are_means_of_what_follows(turn):
     cards = below("r:0:c:c")
     assert len(cards) == 48 and sum(map(chance, cards)) == pytest.approx(chance("r:0:c:c"))
     for player in range(2):
-        assert sum(worth(card, player)[0] for card in cards) / 44 == pytest.approx(
-            worth("r:0:c:c", player)[0], rel=1e-5
-        )
+        mean = sum(worth(card, player)[0] for card in cards) / 44
+        assert mean == pytest.approx(worth("r:0:c:c", player)[0], rel=1e-5)
     folded = worth("r:0:b20:f", 0), worth("r:0:b20:f", 1)
     assert [value / met for value, met in folded] == pytest.approx([40, 0], abs=1e-6)
     assert sum(value / met for value, met in (worth("r:0", 0), worth("r:0", 1))) == pytest.approx(40)

@@ -59,9 +59,8 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
         own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
         for state in seen:
             assert (state["position"], state["cards"]) == (position, own)
-            shown = state["result"] is not None and state["result"]["shown"] == [
-                spots.dealing.hand_text(hand) for hand in dealt.hands
-            ]
+            both = [spots.dealing.hand_text(hand) for hand in dealt.hands]
+            shown = state["result"] is not None and state["result"]["shown"] == both
             assert shown or state["result"] is None or state["result"]["shown"] == [None, None]
             assert (f'"{other}"' in json.dumps(state)) == shown
             if state["actions"]:  # the board of the street, and no card more
@@ -145,9 +144,8 @@ def test_hands_that_the_strategy_does_not_hold_have_evs():
     assert found["cost_chips"] is not None and len(found["actions"]) == len(there["actions"])
     equity = spots.equity(line, board)["equity"][there["player"]][away]
     call = next(one for one in found["actions"] if one["action"] == "c")
-    assert call["ev_chips"] == pytest.approx((there["pot_chips"] + 200) * equity - 200, abs=0.1), (
-        "it is called, and shown down"
-    )
+    shown_down = (there["pot_chips"] + 200) * equity - 200
+    assert call["ev_chips"] == pytest.approx(shown_down, abs=0.1)
 
 
 def judged(ev, played, within, place):

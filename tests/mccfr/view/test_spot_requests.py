@@ -116,9 +116,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert "without locks)" in page.evaluate(state)
         link = page.evaluate("location.href")
         look(page)
-        suited, pair = (
-            page.evaluate(f"document.querySelector('#grid [data-class={name}]').title") for name in ("AKs", "JJ")
-        )
+        suited, pair = (page.locator(f"#grid [data-class={name}]").get_attribute("title") for name in ("AKs", "JJ"))
         assert "Check 100.0 %" in suited and "Check 100.0 %" not in pair
         page.evaluate("document.querySelector('[data-action=c]').click()")
         wait_for(
@@ -187,10 +185,8 @@ def look(page):
 def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     """Fill the form with ranges, pot and stack by one button; the EV is that of the strategy's line."""
     monkeypatch.chdir(tmp_path)
-    told, turn = (
-        [],
-        {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"},
-    )
+    turn = {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"}
+    told = []
     solve_spot({**turn, "to": 0.005}, told.append)
     run = next(Path(one["run"]) for one in told if "run" in one)
     with served_shelf(open_strategies(run)) as served, browsing() as page:

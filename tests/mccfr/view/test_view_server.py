@@ -145,9 +145,8 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         status, _, err = call(capsys, "view", target, "--port", other.getsockname()[1], "--no-browser")
     assert status == 2 and "is in use: give another --port" in err and err.count("\n") == 1
-    assert "--against has no effect without POLICY-or-RUN" in refusal(
-        capsys, "view", "--against", target, "--no-browser"
-    )
+    told = refusal(capsys, "view", "--against", target, "--no-browser")
+    assert "--against has no effect without POLICY-or-RUN" in told
     assert "neither a run directory nor an exported policy" in refusal(capsys, "view", tmp_path, "--no-browser")
 
     def interrupted(self):
@@ -162,11 +161,8 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
 def test_signals_end_it_with_one_sentence(tmp_path, number):
     """One that is sent many times, as a terminal does while Ctrl-C is held: no line of Python's."""
     target = write_random(tmp_path / "kuhn", KuhnGame())
-    started = subprocess.Popen(
-        [sys.executable, "-m", "mccfr", "view", target, "--port", "0", "--no-browser"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    program = [sys.executable, "-m", "mccfr", "view", target, "--port", "0", "--no-browser"]
+    started = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
     first = next(line for line in started.stderr if "Ctrl-C" in line)  # on a busy machine others come before
     for _ in range(20):
         started.send_signal(number)
