@@ -156,6 +156,7 @@ def test_a_locked_node_stays_and_the_rest_answers_it(tmp_path):
     assert np.nansum(np.multiply(value, met)) == pytest.approx(0, abs=1e-6)
     client.ask("go 1 steps", "wait_for_solver")
     assert float(client.ask("calc_global_freq r:0:b90:c")) > 0
+    client = spot(RIVER, *LINES)
     client.ask(folds, "lock_node r:0:b90", "set_accuracy 0.2", "go", "wait_for_solver")
     told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
     assert float(told["EV OOP"]) == pytest.approx(180, abs=0.5) and float(told["Exploitable for"]) <= 0.2
