@@ -5,6 +5,7 @@ import threading
 from contextlib import contextmanager
 from functools import cache
 
+from policies import document
 from random_policy import policy
 
 from mccfr.config.game_tables import HoldemGame, Menu
@@ -13,8 +14,10 @@ from mccfr.matches import bot_sessions
 from mccfr.matches.acpc_bot import play_acpc
 from mccfr.matches.acpc_session import AcpcSession
 from mccfr.matches.dealer import LocalSeat, MatchDealer, MatchPlan
-from mccfr.matches.programs import PROGRAMS
-from mccfr.play.policy_seat import Seat
+from mccfr.matches.match import Contender
+from mccfr.matches.players import OpenedPlayer
+from mccfr.matches.programs import PROGRAMS, ProgramSpec
+from mccfr.play.policy_seat import PolicySpec, Seat
 from mccfr.play.resolving import Effort
 from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.play.resolving.resolving_table import Settings
@@ -44,6 +47,32 @@ def player(name, seed=1):
         return ResolvingSeat(policy(), SOLVING[name], seed=seed)
     seat = Seat(policy(), seed=seed)
     return seat if name == "policy" else PROGRAMS[name](seat.betting, seed=seed)
+
+
+def contender_of(source, name="policy", spec=None):
+    """Return a policy as a player of a match."""
+    return Contender(name, spec or PolicySpec(source), source.side())
+
+
+def program(name):
+    return Contender(name, ProgramSpec(PROGRAMS[name]))
+
+
+def opened(source, name="holdem", spec=None):
+    """Return the random policy as commands open a policy."""
+    return OpenedPlayer(contender_of(source, name, spec), document(source.config))
+
+
+def solved_again(monkeypatch):
+    """Return a list to which each decision that a seat solves again adds (players left, line)."""
+    seen, right = [], ResolvingSeat.public_state
+
+    def noted(seat):
+        seen.append((len(seat.state.left), seat.line))
+        return right(seat)
+
+    monkeypatch.setattr(ResolvingSeat, "public_state", noted)
+    return seen
 
 
 def session(name, seed=1, finished=lambda _: None):
@@ -86,6 +115,11 @@ def visit(port, finished=lambda _: None, name="policy", **options):
 def scripted(program, of):
     betting = bot_sessions._betting(of.game)
     return bot_sessions.ServerPlayer("guest", program(betting, seed=2), of.game, rules())
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 def cut(one, port):

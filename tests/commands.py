@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import pytest
 from forked_commands import Forking
 
 from mccfr.cli import main
+from mccfr.cli.group import cli
 
 
 class Ended(NamedTuple):
@@ -52,6 +54,16 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 def refusing(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> None:
     """Run a command that must fail, as the call of rows of `refusals`."""
     raise ValueError(refusal(capsys, *arguments).strip())
+
+
+def options(group: click.Group = cli, names: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Option]]:
+    """Yield (command, option) of each option of all commands."""
+    for name, each in group.commands.items():
+        if isinstance(each, click.Group):
+            yield from options(each, (*names, name))
+        else:
+            found = (one for one in each.get_params(click.Context(each)) if isinstance(one, click.Option))
+            yield from ((" ".join((*names, name)), option) for option in found)
 
 
 @contextmanager

@@ -16,14 +16,8 @@ from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingState
 from mccfr.matches.phh_format import Hand, phh
 
-GAME = {
-    "game_id": 1,
-    "game_name": "HUNL 200BB",
-    "game_format": "heads-up",
-    "starting_stack": 20000.0,
-    "blinds": [100.0, 50.0],
-    "stack_reset_per_hand": True,
-}
+GAME = {"game_id": 1, "game_name": "HUNL 200BB", "game_format": "heads-up", "starting_stack": 20000.0}
+GAME |= {"blinds": [100.0, 50.0], "stack_reset_per_hand": True}
 
 
 class Wizard:
@@ -84,24 +78,22 @@ class Wizard:
         if over and number not in self.won:
             self.won[number] = paid(hand) * (1 - 2 * hand.pos)
         shown = over and (hand.game.actions[-1] != "f" or number % 2)
+        seats = (("me", hand.pos, True), ("GTO Wizard", 1 - hand.pos, shown))
         players = [
-            {"name": "me", "stack": 0.0, "position": ("BB", "SB")[hand.pos], "hole_cards": hand.holes[hand.pos]},
             {
-                "name": "GTO Wizard",
+                "name": name,
                 "stack": 0.0,
-                "position": ("SB", "BB")[hand.pos],
-                "hole_cards": hand.holes[1 - hand.pos] if shown else None,
-            },
+                "position": ("BB", "SB")[pos],
+                "hole_cards": hand.holes[pos] if known else None,
+            }
+            for name, pos, known in seats
         ]
         state = {
-            "street": "flop",
-            "common_pot": 0.0,
-            "total_pot": 0.0,
+            **{"street": "flop", "common_pot": 0.0, "total_pot": 0.0, "raise_range": None},
             "board_cards": "".join(hand.board[: (0, 3, 4, 5)[hand.game.text.count("/")]]),
             "is_hand_over": over,
             "players": players if number % 3 else players[::-1],
             "legal_actions": [] if over else ["f", "c", "b"] if facing else ["k", "b"],
-            "raise_range": None,
             "action_history": moves,
             "has_gto_wizard_folded": False,
             "winnings": self.won.get(number),
@@ -114,7 +106,6 @@ def paid(hand):
     """Return the big blind's profit as PokerKit computes it."""
     assert not isinstance(hand.game.state, BettingState)
     table = phh(Hand(hand.game.text.rstrip("/"), tuple(hand.holes), "".join(hand.board)), HoldemGame())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         *_, last = HandHistory(**table)
     return float(last.stacks[0]) - 20_000

@@ -5,18 +5,14 @@ from dataclasses import replace
 from http import HTTPStatus
 
 import click
+from acpc import opened
 from machines import train_alone
 from random_policy import policy
 
 from mccfr.cli.progress_display import reporter
 from mccfr.cluster import launch
 from mccfr.config.game_tables import Menu
-from mccfr.matches.match import Contender
-from mccfr.matches.players import OpenedPlayer
 from mccfr.matches.review import review_files
-from mccfr.play.policy_seat import PolicySpec
-from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import uniform_strategy
 from mccfr.view.application import Application
 from storage.open_directory import OpenDirectory
 
@@ -57,8 +53,4 @@ def _train_here(run, start, left, arguments, machines, tell):
 
 def _random_player(name, **_):
     """Return a player whose policy is random and in memory."""
-    menu = Menu(first=("1p",), later=("allin",), max_bets=2)
-    source = policy(menu)
-    table = {"name": "holdem", "menu": {"first": list(menu.first), "later": list(menu.later)}}
-    side = Profile(source.game, uniform_strategy(source.game))
-    return OpenedPlayer(Contender(name, PolicySpec(source), side), table)
+    return opened(policy(Menu(first=("1p",), later=("allin",), max_bets=2)), name)

@@ -39,14 +39,14 @@ def rewrite(path, document):
         forge_document(path, lambda content: None)
 
 
-def forge(path, change=lambda content: None):
-    """Rewrite a directory's manifest for its present files, after `change` of its content."""
+def forge(path, change=lambda content: None, name="manifest.json"):
+    """Rewrite a directory's manifest for its present files, with its content changed by `change`."""
 
     def stated(content):
-        for name, entry in content["files"].items():
-            if (path / name).is_file():
+        for file, entry in content["files"].items():
+            if (path / file).is_file():
                 (kind,) = entry.keys() - {"length_bytes"}
-                content["files"][name] = entry_of(path / name, kind)
+                content["files"][file] = entry_of(path / file, kind)
         change(content)
 
-    forge_document(path / "manifest.json", stated)
+    forge_document(path / name, stated)

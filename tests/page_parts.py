@@ -10,8 +10,6 @@ from pages_server import ask
 from random_policy import policy
 
 from mccfr.matches.review.hand_review import NO_COST
-from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import uniform_strategy
 
 
 def write_review(path):
@@ -35,16 +33,12 @@ def write_review(path):
             {**decision("preflop", "b200", "", "8h3c", "fold", "", None), "note": NO_COST},
         ],
     ]
-    head = {"boards": 4, "hands": "", "policies": {"mine": fingerprint()}, "resolve": None}
+    head = {"boards": 4, "hands": "", "policies": {"mine": policy().side().fingerprint()}, "resolve": None}
     told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_bb": None, "aivat_bb": None, "policy": "mine", "ended": ""}
     told |= {"distance": "stack 180 for 200", "currency": "$", "tournament": False}
     lines = [json.dumps([n, {**told, "where": f"log, line {n}", "decisions": rows}]) for n, rows in enumerate(hands)]
     path.write_text("\n".join(["# mccfr review " + json.dumps(head), *lines, '[2, {"where"']))
     return path
-
-
-def fingerprint():
-    return Profile(policy().game, uniform_strategy(policy().game)).fingerprint()
 
 
 def check_the_review(page, at):
@@ -53,9 +47,9 @@ def check_the_review(page, at):
     page.evaluate("document.getElementById('tab-review').click()")
     at("#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&review=0")
     assert page.evaluate(rows) == "0,1,2,3"
-    assert page.evaluate("document.getElementById('hands-title').textContent") == "AA"
-    assert page.evaluate("document.querySelector('#hands tr[aria-current] .hand').textContent") == "A♠A♦"
-    told = page.evaluate("document.getElementById('review-told').textContent")
+    assert page.locator("#hands-title").text_content() == "AA"
+    assert page.locator("#hands tr[aria-current] .hand").first.text_content() == "A♠A♦"
+    told = page.locator("#review-told").text_content()
     assert told.startswith(
         "Ada, BB, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); the best is call 2 BB."
     ), told
@@ -63,12 +57,10 @@ def check_the_review(page, at):
     check_the_layout(page)
     page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
     at("#line=b200&review=1")
-    assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.evaluate(
-        "document.getElementById('review-told').textContent"
-    )
+    assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.locator("#review-told").text_content()
     page.evaluate("document.querySelector('[data-place=\"3\"]').click()")
     at("#line=b200&review=3")
-    told = page.evaluate("document.getElementById('review-told').textContent")
+    told = page.locator("#review-told").text_content()
     assert "(the strategy: 25.0 %) has no cost; fold 25%. By mine" in told and NO_COST in told, told
     page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
     at("#line=b200&review=1")
@@ -107,9 +99,8 @@ def check_the_cards(page, at, served):
     hands, won = spot["hands"], equity["equity"][player]
     aces = [(hands["shares"][player][k], won[k]) for k, cell in enumerate(hands["cells"]) if not cell]
     mean = sum(weight * one for weight, one in aces) / sum(weight for weight, _ in aces)
-    assert float(page.evaluate("document.querySelector('#grid [data-class=AA] .figure').textContent")) == pytest.approx(
-        100 * mean, abs=0.51
-    )
+    shown = page.locator("#grid [data-class=AA] .figure").first.text_content()
+    assert float(shown) == pytest.approx(100 * mean, abs=0.51)
     page.evaluate("document.querySelector('#views button').click()")
 
 
@@ -153,16 +144,15 @@ def check_the_list_of_hands(page, there, worth):
 def check_the_filters(page, hands, player):
     """Filter by existing made hands and draws; the list states their weight."""
     choices = "[...document.querySelectorAll('#only-made option')].map((one) => one.value)"
-    assert set(page.evaluate(choices)) == {"", *hands["made"]} and page.evaluate(
-        "!document.getElementById('only-draws')"
-    )
+    assert set(page.evaluate(choices)) == {"", *hands["made"]}
+    assert not page.locator("#only-draws").count()
     choose = "document.getElementById('only-made').value = '{}', drawn = new Event('change')"
     for kind in ("set", ""):
         page.evaluate(choose.format(kind) + ", document.getElementById('only-made').dispatchEvent(drawn)")
         there = [place for place, made in enumerate(hands["made"]) if kind in ("", made)]
         assert len(page.evaluate(ROWS)) == len(there)
         share = sum(hands["shares"][player][place] for place in there)
-        assert f"{100 * share:.1f} % of the range" in page.evaluate("document.getElementById('listed').textContent")
+        assert f"{100 * share:.1f} % of the range" in page.locator("#listed").text_content()
 
 
 def check_the_ev_of_classes(page, hands, values, player):
@@ -172,9 +162,8 @@ def check_the_ev_of_classes(page, hands, values, player):
     for cell, name in ((0, "AA"), (3, "AJs"), (14, "KK")):
         held = [(hands["shares"][player][k], values[k]) for k, at in enumerate(hands["cells"]) if at == cell]
         mean = sum(share * (value or 0) for share, value in held) / sum(share for share, _ in held) / 100
-        assert float(
-            page.evaluate(f"document.querySelector('#grid [data-class={name}] .figure').textContent")
-        ) == pytest.approx(mean, abs=0.01 if abs(mean) < 10 else 0.1)
+        shown = page.locator(f"#grid [data-class={name}] .figure").first.text_content()
+        assert float(shown) == pytest.approx(mean, abs=0.01 if abs(mean) < 10 else 0.1)
 
 
 def check_the_layout(page):
@@ -206,9 +195,8 @@ def check_the_lists(page, there, worth, equity):
     assert cells("top pair")[2:-4] == [f"{100 * share:.1f} %" for share in mix(places, shares)]
     held = sum(shares[k] for k in places)
     mean = sum(shares[k] * worth["hands"][player][k] for k in places if shares[k]) / held / 100
-    assert cells("top pair")[-4] == f"{100 * held:.1f} %" and float(cells("top pair")[-1]) == pytest.approx(
-        mean, abs=0.006
-    )
+    assert cells("top pair")[-4] == f"{100 * held:.1f} %"
+    assert float(cells("top pair")[-1]) == pytest.approx(mean, abs=0.006)
     check_the_layout(page)
     page.click("#lists >> text=Blockers")
     every = range(len(reach))
@@ -246,7 +234,7 @@ def check_the_trainer(page):
     found, own = judged(page), page.locator("#play-log small", has_text="You").count()
     assert len(found) == own and all("; the strategy: " in one for one in found)
     priced = own - page.locator("#train-told .quiet").count()  # of where the strategy never comes
-    score = page.evaluate("document.getElementById('train-score').textContent")
+    score = page.locator("#train-score").text_content()
     assert score.startswith(f"{priced} decision") if priced else not score
     if priced:
         assert priced == int(re.search(r": (\d+) decision", page.locator("#train-days").text_content())[1])
@@ -264,9 +252,7 @@ def check_the_trainer(page):
     drilled = page.evaluate(f"[...{list_}.options].find((one) => one.textContent.includes('facing a 3-bet')).value")
     page.evaluate(f"{list_}.value = {json.dumps(drilled)}; {list_}.dispatchEvent(new Event('change'))")
     wait_for(page, f"document.getElementById('{session}').textContent.startsWith('Hand 1 · 0 played')")
-    assert page.evaluate("document.querySelectorAll('#play-log .step').length") == drilled.count("b") + drilled.count(
-        "c"
-    )
+    assert page.locator("#play-log .step").count() == drilled.count("b") + drilled.count("c")
     while page.evaluate("!document.getElementById('play-result').textContent"):
         wait_for(page, "!document.getElementById('play').classList.contains('busy')")
         page.keyboard.press("c")

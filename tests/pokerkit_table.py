@@ -1,6 +1,8 @@
 """One hand at PokerKit's table, for tests that compare rules."""
 
-from pokerkit import Automation, NoLimitTexasHoldem
+import warnings
+
+from pokerkit import Automation, HandHistory, NoLimitTexasHoldem
 
 from abstraction.cards import card_text
 
@@ -57,3 +59,9 @@ class PokerKitTable:
             case _:
                 self.state.complete_bet_or_raise_to(int(action - before))
         self.deal()
+
+
+def histories(path):
+    """Return each hand of a PHH file as PokerKit reads it, and the state at its end."""
+    with path.open("rb") as file, warnings.catch_warnings(action="ignore"):
+        return [(hand, [*hand][-1]) for hand in HandHistory.load_all(file)]

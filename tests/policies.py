@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from manifests import forge
 from places import RUNS
 from strategies import partly_reached_strategy
 
@@ -10,10 +11,6 @@ from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.config.toml_files import to_document
 from mccfr.games.registry import build_game
 from mccfr.policy import write_policy
-from mccfr.policy.policy_layout import FORMAT, FORMAT_VERSION
-from storage import durable
-from storage.json_files import read_json
-from storage.manifest import write_manifest
 
 
 def document(config: GameConfig) -> dict[str, object]:
@@ -31,12 +28,4 @@ def write_random(out: Path, config: GameConfig, abstraction: Path | None = None,
 
 def sign(out, **fields):
     """Rewrite meta.json for the present files, with some fields changed."""
-    meta = read_json(out / "meta.json")
-    files = {}
-    for path in sorted(out.iterdir()):
-        if path.name != "meta.json":
-            length, crc = durable.checksum_file(path)
-            files[path.name] = {"length_bytes": length, "crc32c": crc}
-    own = ("format", "format_version", "content_hash")
-    kept = {key: value for key, value in meta.items() if key not in own}
-    write_manifest(out / "meta.json", FORMAT, FORMAT_VERSION, {**kept, "files": files, **fields})
+    forge(out, lambda content: content.update(fields), "meta.json")

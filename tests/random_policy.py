@@ -14,7 +14,7 @@ from mccfr.games.betting_tree import build_tree
 from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import configured_rules
-from mccfr.policy import Behaviour
+from mccfr.policy import Behaviour, Profile
 from mccfr.tables.strategy import uniform_strategy
 
 MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
@@ -35,11 +35,16 @@ class RandomPolicy(Behaviour):
     """As a `Policy`: every row random, some actions never played."""
 
     game: Game
+    config: HoldemGame
     drawn: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def strategy(self):
         """Return the strategy for the policy's fingerprint."""
         return uniform_strategy(self.game)
+
+    def side(self):
+        """Return its game with uniform play, which is as good as any for a heuristic."""
+        return Profile(self.game, self.strategy())
 
     def probabilities(self, node, bucket):
         if (node, bucket) not in self.drawn:
@@ -63,4 +68,4 @@ def policy(menu=MENU, stack=20_000.0, seats=2, **keys):
     config = HoldemGame(stack=stack, menu=menu, seats=seats, **keys)
     deck = Deck((0, 3, 1, 1), np.full((4, seats), 5), list)
     tree = build_tree(configured_rules(config))
-    return RandomPolicy(Game("holdem", tree, deck, big_blind_chips=100, real_rules=real_rules(config)))
+    return RandomPolicy(Game("holdem", tree, deck, big_blind_chips=100, real_rules=real_rules(config)), config)

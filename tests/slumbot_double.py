@@ -121,12 +121,9 @@ class Double:
             found["token"] = self._new_token()
         if over:
             won = won_chips(rules(), self.game, self.holes, ["".join(self.board)])
-            found |= {
-                "winnings": int(won[self.pos]),
-                "won_pot": 0,
-                "session_total": 0,
-                "bot_hole_cards": [self.holes[1 - self.pos][:2], self.holes[1 - self.pos][2:]],
-            }
+            other = self.holes[1 - self.pos]
+            found |= {"winnings": int(won[self.pos]), "won_pot": 0, "session_total": 0}
+            found |= {"bot_hole_cards": [other[:2], other[2:]]}
         return found
 
 

@@ -8,17 +8,9 @@ from places import RUNS
 
 from mccfr.config.toml_files import config_from, load_document
 from mccfr.games.game import Game
+from mccfr.solvers import strata_training
 from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.strata_training import (
-    FIRST_STREET,
-    Barrier,
-    Interval,
-    StratumWorker,
-    first_states,
-    first_street_names,
-    with_copies,
-)
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableSet, private_tables
 
@@ -67,14 +59,14 @@ class Stratified:
         self.game: Game = configured_game(self.config, Path())
         self.algorithm = algorithm_of(self.config)
         layout = self.algorithm.layout(self.game)
-        names = first_street_names(self.game)
-        self.layout = with_copies(layout)
+        names = strata_training.first_street_names(self.game)
+        self.layout = strata_training.with_copies(layout)
         self.tables = private_tables(self.layout)
         self.totals = {name: np.zeros(self.tables[name].shape) for name in names}
-        self.barrier = Barrier(self.game, self.algorithm, self.totals)
+        self.barrier = strata_training.Barrier(self.game, self.algorithm, self.totals)
         self.changes = np.zeros(self.barrier.parts.cells, np.int64)
-        self.worker = StratumWorker(self.game, self.algorithm, self.totals, self.tables, self.changes)
-        self.states = first_states(self.algorithm, strata)
+        self.worker = strata_training.StratumWorker(self.game, self.algorithm, self.totals, self.tables, self.changes)
+        self.states = strata_training.first_states(self.algorithm, strata)
         self.barriers = 0
 
     @property
@@ -85,7 +77,7 @@ class Stratified:
     def iterations(self) -> int:
         return sum(state.iterations for state in self.states)
 
-    def train_strata(self, interval: Interval, quotas: list[int], order: Iterable[int]) -> None:
+    def train_strata(self, interval: strata_training.Interval, quotas: list[int], order: Iterable[int]) -> None:
         """Train strata for their quotas; their changes are added to `changes`."""
         for stratum in order:
             assert self.worker.run(stratum, self.states[stratum], quotas[stratum], interval)
@@ -102,6 +94,6 @@ class Stratified:
             self.interval()
 
     def average(self) -> Strategy:
-        later = {name: table for name, table in self.tables.items() if FIRST_STREET not in name}
+        later = {name: table for name, table in self.tables.items() if strata_training.FIRST_STREET not in name}
         tables = TableSet({**later, **self.totals})
         return self.algorithm.averages.strategy(self.game, tables, self.nodes, self.iterations)

@@ -91,9 +91,8 @@ def test_the_first_commands_of_an_installed_wheel(installed, tmp_path):
     solve = ["solve", "kuhn", "--workers", "0", "--iterations", "100"]
     said = installed(tmp_path, "mccfr", *solve).stderr
     assert "copied the example to runs/kuhn.toml" in said and "done: " in said
-    assert installed(tmp_path, "mccfr", "solve", "hunl-quik", check=False).stderr.endswith(
-        "did you mean 'hunl-quick'?\n"
-    )
+    said = installed(tmp_path, "mccfr", "solve", "hunl-quik", check=False).stderr
+    assert said.endswith("did you mean 'hunl-quick'?\n")
 
 
 @pytest.mark.slow

@@ -7,19 +7,7 @@ import pytest
 from places import ROOT
 
 sys.path.append(str(ROOT / "tools"))
-from house import (
-    budget,
-    code_lines,
-    figures,
-    functions,
-    kernel_arguments,
-    keys,
-    lines_of_packages,
-    lower,
-    parsed,
-    tracked,
-    words,
-)
+import house
 
 from mccfr.config.game_tables import GAMES
 from mccfr.evaluation.methods.registry import _METHODS
@@ -52,7 +40,7 @@ FILE_LINES, PAGE_WORDS = 500, 4_300
 
 def test_packages_and_figures_stay_within_the_budget():
     """A figure that has fallen lowers its entry: `python tools/house.py --lower`; a package has an entry."""
-    found, allowed = {"code lines": lines_of_packages(), "figures": figures()}, budget()
+    found, allowed = {"code lines": house.lines_of_packages(), "figures": house.figures()}, house.budget()
     assert found["code lines"].keys() == allowed["code lines"].keys()
     assert {
         name: (found[table][name], most)
@@ -66,7 +54,7 @@ def test_an_entry_of_the_budget_falls_and_never_rises(tmp_path, monkeypatch):
     file = tmp_path / "budget.toml"
     file.write_text('# why\n[figures]\nkeys = 7  # a reason\n"words of pages" = 3\n')
     monkeypatch.setattr("house.BUDGET", file)
-    lower({"keys": 5, "words of pages": 4})
+    house.lower({"keys": 5, "words of pages": 4})
     assert file.read_text() == '# why\n[figures]\nkeys = 5  # a reason\n"words of pages" = 3\n'
 
 
@@ -76,16 +64,16 @@ def test_code_lines_are_neither_comments_nor_docstrings(tmp_path):
     file.write_text(
         '"""Doc.\n\nMore.\n"""\n\n# why\nX = 1  # one\n"""Of X."""\nTEXT = """a\n\nb"""\ndef f(): return X\n'
     )
-    assert code_lines(file) == 5
+    assert house.code_lines(file) == 5
 
 
 def test_tables_registries_files_and_pages_stay_within_theirs():
     """Keys of each table, entries of each registry, lines of each file, words of each page."""
-    assert {name: count for name, count in keys().items() if count > KEYS.get(name, KEYS_OF_OTHERS)} == {}
+    assert {name: count for name, count in house.keys().items() if count > KEYS.get(name, KEYS_OF_OTHERS)} == {}
     assert [sorted(registry) for registry, most in ENTRIES if len(registry) > most] == []
-    files = tracked("mccfr", "abstraction", "storage", "tools", "tests")
+    files = house.tracked("mccfr", "abstraction", "storage", "tools", "tests")
     assert [path for path in files if path.read_bytes().count(b"\n") > FILE_LINES] == []
-    assert {page: count for page, count in words().items() if count > PAGE_WORDS} == {}
+    assert {page: count for page, count in house.words().items() if count > PAGE_WORDS} == {}
 
 
 def lines(function):
@@ -94,18 +82,18 @@ def lines(function):
 
 @pytest.mark.parametrize("package", ["mccfr", "abstraction", "storage", "tools"])
 def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
-    found = list(functions(tracked(package)))
+    found = list(house.functions(house.tracked(package)))
     assert len(found) > 10
     long = [where for where, f in found if lines(f) > (PACKED_LINES if f.name in PACKED else LINES)]
     assert long == []
-    assert [where for where, f in found if kernel_arguments(f) > ARGUMENTS] == []
+    assert [where for where, f in found if house.kernel_arguments(f) > ARGUMENTS] == []
 
 
 def test_the_bounds_bite():
     """Check that the packed kernel exceeds other kernels, and that arguments of kernels are counted."""
-    every = dict(functions(tracked("mccfr/solvers")))
+    every = dict(house.functions(house.tracked("mccfr/solvers")))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
-    assert max(map(kernel_arguments, every.values())) == ARGUMENTS
+    assert max(map(house.kernel_arguments, every.values())) == ARGUMENTS
 
 
 def is_kernel(node):
@@ -130,13 +118,13 @@ def test_kernels_that_only_kernels_call_are_parts():
     declared = {
         (f.name, ast.unparse(decorator))
         for package in ("mccfr", "abstraction")
-        for _, f in functions(tracked(package))
+        for _, f in house.functions(house.tracked(package))
         for decorator in f.decorator_list
     }
     unused = {f for f, d in declared if d in ("njit", "nogil_njit")}
     for file in (file for part in ("mccfr", "abstraction", "tools", "tests") for file in (ROOT / part).rglob("*.py")):
         if any(name in file.read_text(encoding="utf-8") for name in unused):
-            unused -= set(names_outside_kernels(parsed(file)))
+            unused -= set(names_outside_kernels(house.parsed(file)))
     assert sorted(unused) == []
     parts = {f for f, d in declared if d == "part_njit"}
     assert len(parts) > 50 and "_ascend" in parts

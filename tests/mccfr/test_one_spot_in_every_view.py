@@ -75,6 +75,8 @@ def by_query(capsys):
 def by_upi(_):
     client = Client()
     client.ask(f"load_tree {Path('run').resolve()}")
+    assert client.ask("show_effective_stack") == "20"
+    assert client.ask("go").startswith("ERROR: this tree of a run or policy")
 
     def of(command, node, player):
         each, weight = (

@@ -21,12 +21,7 @@ from mccfr.common import rounding
 from mccfr.common.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.common.rounding import added, lane_bits, rounded
 from mccfr.solvers.dcfr_discount import discount_sum_table
-from mccfr.solvers.public.public_chance.public_chance_sampling import (
-    PublicChanceOptions,
-    PublicChanceSampling,
-    new_tables,
-    table_specs,
-)
+from mccfr.solvers.public.public_chance import public_chance_sampling as public_chance
 from mccfr.solvers.sampling import packed_rows as row_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.tables.linear_discounting import Schedule
@@ -314,11 +309,11 @@ def test_rounding_does_not_depend_on_where_a_run_stops(algorithm, general):
 
 def whole_boards(options, iterations, start):
     """Return a run of public chance sampling on Leduc in float32, whose sums begin at `start`."""
-    tables = new_tables(table_specs(LEDUC))
+    tables = public_chance.new_tables(public_chance.table_specs(LEDUC))
     for name, table in tables.items():
         if name.startswith("strategy_sum/"):
             table[:] = start
-    run = PublicChanceSampling(LEDUC, options, tables, 3)
+    run = public_chance.PublicChanceSampling(LEDUC, options, tables, 3)
     run.run(iterations)
     return run
 
@@ -329,7 +324,7 @@ def joined(tables, kind="strategy_sum"):
 
 def test_large_sums_of_public_chance_sampling_grow_like_small_ones():
     """A board adds less than half a unit in the last place; sums that begin at 0 are the truth."""
-    options, start = PublicChanceOptions(Schedule(), False), 2.0**31
+    options, start = public_chance.PublicChanceOptions(Schedule(), False), 2.0**31
     large, small = (whole_boards(options, 8_000, first) for first in (start, 0.0))
     np.testing.assert_array_equal(joined(large.tables, "regret"), joined(small.tables, "regret"))
     found, expected = joined(large.tables) - start, joined(small.tables)

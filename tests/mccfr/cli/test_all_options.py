@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import click
 import pytest
-from commands import call, command
+from commands import call, command, options
 
 import mccfr.view
 from abstraction import buckets, build
@@ -108,18 +108,7 @@ def told(*given, **named):
     click.echo(f"given {given} {named}", err=True)
 
 
-def walked(group, names=()):
-    """Yield (command, option) of all options but --help."""
-    for name, each in group.commands.items():
-        if isinstance(each, click.Group):
-            yield from walked(each, (*names, name))
-        else:
-            for option in each.get_params(click.Context(each)):
-                if isinstance(option, click.Option):
-                    yield " ".join((*names, name)), option.opts[0]
-
-
-OPTIONS = [option for option in walked(cli) if option[1] != "--help"]
+OPTIONS = [(name, option.opts[0]) for name, option in options() if option.opts[0] != "--help"]
 
 
 def command_of(line):
@@ -128,7 +117,7 @@ def command_of(line):
 
 def tried(line):
     """The options that are tried with a command line: its own, and with a command's first line those of many."""
-    own, name = [options for options in CASES[line].split("|") if options], command_of(line)
+    own, name = [given for given in CASES[line].split("|") if given], command_of(line)
     first = next(other for other in CASES if command_of(other) == name) == line
     return own + [given for given in ("--json", "--code no") if first and (name, given.split()[0]) in OPTIONS]
 
@@ -236,8 +225,8 @@ def at(world, tmp_path, monkeypatch, capsys):
 
 
 def test_no_option_is_left_out():
-    lines = [(line, options) for line in CASES for options in tried(line)]
-    assert {(command_of(line), re.findall("--[a-z-]+", options)[-1]) for line, options in lines} == {*OPTIONS}
+    lines = [(line, given) for line in CASES for given in tried(line)]
+    assert {(command_of(line), re.findall("--[a-z-]+", given)[-1]) for line, given in lines} == {*OPTIONS}
     assert {option.opts[0] for option in cli.params} == {"--version", "--traceback"}  # test_cli, test_user_mistakes
 
 
@@ -247,8 +236,8 @@ def test_an_option_has_an_effect(at, line):
     plain = at(line)
     assert at(line) == plain
     same = []
-    for options in tried(line):
-        room = not options.endswith("--force")
-        if at(f"{line} {options}", room=room) == (plain if room else at(line, room=False)):
-            same.append(options)
+    for given in tried(line):
+        room = not given.endswith("--force")
+        if at(f"{line} {given}", room=room) == (plain if room else at(line, room=False)):
+            same.append(given)
     assert same == []

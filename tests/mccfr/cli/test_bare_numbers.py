@@ -7,9 +7,9 @@
 
 import click
 import pytest
+from commands import options
 from refusals import refused
 
-from mccfr.cli.group import cli
 from mccfr.cli.shared_options import Count, Duration, MemorySizes, Share
 from mccfr.config.toml_files import config_from, load_config
 from mccfr.config.value_limits import share_of
@@ -17,71 +17,31 @@ from mccfr.games.menu import parse_size
 from mccfr.games.registry import build_game
 from mccfr.view.spot_requests import spot_request
 
-SPOT = {
-    "name": "holdem-subgame",
-    "board": "QsJh2h7c3d",
-    "ranges": {"oop": "AA", "ip": "KK"},
-    "pot": 10,
-    "effective_stack": 20,
-}
+SPOT = {"name": "holdem-subgame", "board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 10}
+SPOT |= {"effective_stack": 20}
+SHARES = "--rake --share --to --threshold --against-threshold"
 REFUSED = {
-    **dict.fromkeys(
-        ("--rake", "--share", "--to", "--threshold", "--against-threshold"), (Share, "can mean 0.3% or 30%")
-    ),
+    **dict.fromkeys(SHARES.split(), (Share, "can mean 0.3% or 30%")),
     "--memory": (MemorySizes, "0.3 can mean 0.3B, 0.3MB or 0.3GB"),
 }
-UNITS = {
-    **dict.fromkeys(("--pot", "--stack", "--rake-cap", "--big-blind", "--blinds"), "chips"),
-    "--allin-spr": "pots",
-    **dict.fromkeys(
-        ("--time", "--budget", "--every", "--patience", "--per-hand", "--response", "--silence", "--wait"), "seconds"
-    ),
-}
-COUNTS = {
-    *(
-        "--against-checkpoint",
-        "--boards",
-        "--checkpoint",
-        "--deals",
-        "--flops",
-        "--hands",
-        "--iterations",
-        "--machines",
-        "--nodes",
-    ),
-    *(
-        "--player",
-        "--players",
-        "--port",
-        "--response-nodes",
-        "--run-outs",
-        "--sample",
-        "--seed",
-        "--set-aside",
-        "--speed",
-        "--top",
-        "--values-boards",
-    ),
-    *("--vectors", "--workers"),
-}
+CHIPS, POTS = "--pot --stack --rake-cap --big-blind --blinds", "--allin-spr"
+SECONDS = "--time --budget --every --patience --per-hand --response --silence --wait"
+COUNTS = """
+--against-checkpoint --boards --checkpoint --deals --flops --hands --iterations --machines --nodes --player --players
+--port --response-nodes --run-outs --sample --seed --set-aside --speed --top --values-boards --vectors --workers
+"""
+TAKEN = " ".join([CHIPS, POTS, SECONDS, COUNTS]).split()
+"""Options that take a bare number, which has one unit."""
 
 
 KINDS = (Share, MemorySizes, Duration, Count, click.types.IntParamType, click.types.FloatParamType)
 
 
-def options(group):
-    for each in group.commands.values():
-        if isinstance(each, click.Group):
-            yield from options(each)
-        else:
-            yield from (option for option in each.get_params(click.Context(each)) if isinstance(option, click.Option))
-
-
-NUMBERS = {option.opts[0]: option.type for option in options(cli) if isinstance(option.type, KINDS)}
+NUMBERS = {option.opts[0]: option.type for _, option in options() if isinstance(option.type, KINDS)}
 
 
 def test_every_option_that_takes_a_number_is_listed():
-    assert set(NUMBERS) == {*REFUSED, *UNITS, *COUNTS}
+    assert set(NUMBERS) == {*REFUSED, *TAKEN}
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
@@ -93,7 +53,7 @@ def test_a_bare_share_or_amount_is_refused(name):
     assert words in caught.value.message
 
 
-@pytest.mark.parametrize("name", sorted([*UNITS, *COUNTS]))
+@pytest.mark.parametrize("name", sorted(TAKEN))
 def test_a_bare_number_of_one_unit_is_taken(name):
     number = {"--player": 1, "--players": 2, "--deals": 600}.get(name, 7)
     assert NUMBERS[name].convert(str(number), None, None) == number

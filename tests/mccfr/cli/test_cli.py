@@ -1,16 +1,33 @@
 """The command line: exit status, error messages, JSON output, the steps from solve to query."""
 
 import errno
+import json
+import os
 import resource
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+import h5py
 import pytest
-from commands import answer, call, refusal
+import zarr
+from commands import answer, call, command, refusal, refusing
+from places import RUNS
+from refusals import refusals
 from small_games import small_recipe
 
 from abstraction import build
+from mccfr.cli import progress_display as progress_module
+from mccfr.cli.progress_display import PlainReporter
+from mccfr.cli.shared_options import Duration
+from mccfr.config.toml_files import config_from
+from mccfr.runs.directory.run import LOCK, lock, open_run
+from mccfr.runs.directory.run_status import run_list, run_status
+from mccfr.runs.reporter import EVALUATING, TRAINING
 from storage import free_space
+from storage.run_lock import RunLock
 
 
 @pytest.fixture
@@ -38,13 +55,6 @@ def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsy
     (checkpoint / "state.json").write_text("{}")
     code, out, _ = call(capsys, "verify", checkpoint)
     assert code == 1 and "state.json" in out
-
-
-def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn):
-    run = tmp_path / "run"
-    call(capsys, "solve", kuhn, "--run", run)
-    err = refused(capsys, tmp_path, "solve", kuhn, "--run", run, "--set", "solver.seed=1")
-    assert "solver.seed = 0 there and 1 here" in err
 
 
 @pytest.mark.parametrize(
@@ -87,10 +97,8 @@ def test_games_tells_of_one_game(capsys):
     code, out, _ = call(capsys, "games", "leduc")
     assert code == 0 and out.startswith("leduc  ") and "    ranks = (none)\n" in out and "kuhn" not in out
     assert [game["name"] for game in answer(capsys, "games", "leduc")] == ["leduc"]
-    assert [game["required"] for name in ("matrix", "holdem-subgame") for game in answer(capsys, "games", name)] == [
-        ["payoffs"],
-        [],
-    ]
+    required = [game["required"] for name in ("matrix", "holdem-subgame") for game in answer(capsys, "games", name)]
+    assert required == [["payoffs"], []]
     assert "    locks = (none)\n" in call(capsys, "games", "holdem").out
     assert "    payoffs = (required)\n" in call(capsys, "games", "matrix").out
     told = refusal(capsys, "games", "ledcu")
@@ -192,3 +200,164 @@ def test_a_place_that_cannot_be_examined_is_no_bad_input(tmp_path, capsys, monke
     ended = call(capsys, "cluster", "local", tmp_path)
     told = f"mccfr: {tmp_path}: Permission denied: nothing was changed; run the command again\n"
     assert (ended.status, ended.err) == (1, told)
+
+
+# --- suggestions, hints, next steps, phases, lists of runs, completion ---
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with two short runs, one whose config is damaged, and something else."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, form in (("one", "zarr"), ("two", "hdf5"), ("worse", "zarr")):
+        solve = "solve", RUNS / "kuhn.toml", "--run", folder / name, "--iterations", 300
+        assert command(*solve, "--set", f"tables.format={form}") == 0
+    (folder / "worse" / "config.toml").write_text('[game]\nname = "kuhn"\n[run]\nworkers = -1\n')
+    (folder / "else").mkdir()
+    return folder
+
+
+TIMES = {"90": 90, "0.5s": 0.5, "7d": 604800, "5min": 300, "10m": 600, "1.5h": 5400, "2h30m": 9000, "1 h 30 min": 5400}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_times_as_people_write_them(text):
+    assert Duration().convert(text, None, None) == TIMES[text]
+
+
+test_other_times = refusals(
+    *(
+        ("is not a length of time; write 90, 90s, 5min", Duration().convert, text, None, None)
+        for text in ("", "h", "5x", "-1", "1e3s", "5 min ago", "1:30", "nan")
+    ),
+    error=click.BadParameter,
+)
+
+
+test_misspelt_keys_and_names_are_answered_with_the_nearest = refusals(
+    *(
+        (rf"^x: .*did you mean '{meant}'\?$", config_from, {"game": {"name": "kuhn"}, **document}, "x")
+        for meant, document in (
+            ("game", {"gane": {}}),
+            ("kuhn", {"game": {"name": "kunh"}}),
+            ("ranks", {"game": {"name": "leduc", "rank": 4}}),
+            ("external-sampling", {"solver": {"algorithm": "external_sampling"}}),
+            ("linear", {"solver": {"discount": "linaer"}}),
+            ("simultaneous", {"solver": {"algorithm": "cfr", "updates": "simultanious"}}),
+            ("iterations", {"run": {"iteration": 7}}),
+            ("exact", {"evaluation": {"method": "exakt"}}),
+        )
+    )
+)
+
+
+test_usage_mistakes_are_one_sentence_that_begins_with_the_error = refusals(
+    ("solve", ["sovle"]),
+    ("^mccfr: No such command 'frobnicate'. See: mccfr --help", ["frobnicate"]),
+    ("^mccfr: Missing argument 'CONFIG'. See: mccfr solve --help", ["solve"]),
+    ("^mccfr: Invalid value for '--every': 'soon' is not a length of time; ", ["status", "x", "--every", "soon"]),
+    (
+        "^mccfr: Invalid value for 'PORT': 0 is not in the range 1<=x<=65535. See: mccfr bot ",
+        ["bot", "acpc", "x", "y", "0"],
+    ),
+    ("^mccfr: No such option", ["query", "x", "", "--hnad"]),
+    call=refusing,
+)
+
+
+def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
+    assert command("export", runs / "one", tmp_path / "policy") == 0
+    asked, exported = (
+        answer(capsys, "query", path, "cb", "--hand", "Q") for path in (runs / "one", tmp_path / "policy")
+    )
+    for one, other in zip(asked["actions"], exported["actions"], strict=True):
+        assert one["action"] == other["action"] and abs(one["probability"] - other["probability"]) < 1e-4
+    assert "has no checkpoint 7: give one of 1" in refusal(capsys, "query", runs / "one", "", "--checkpoint", 7)
+    assert "leave --checkpoint out" in refusal(capsys, "query", tmp_path / "policy", "", "--checkpoint", 1)
+
+
+def test_export_says_how_large_it_is_and_what_comes_next(capsys, runs, tmp_path):
+    _, _, err = call(capsys, "export", runs / "one", tmp_path / "policy")
+    size = sum(path.stat().st_size for path in (tmp_path / "policy").iterdir())
+    wrote, states = err.splitlines()
+    assert wrote == f'wrote {tmp_path / "policy"}, {size / 1000:.3g} kB; next: mccfr query {tmp_path / "policy"} ""'
+    assert states.startswith("it states: ") and states.endswith("license of the data: not stated")
+    _, _, err = call(capsys, "export", runs / "one", tmp_path / "rows.csv", "--format", "csv")
+    assert err.startswith(f"wrote {tmp_path / 'rows.csv'}, ") and "next" not in err
+    _, _, err = call(capsys, "export", runs / "one", tmp_path / "t.zarr", "--format", "zarr")
+    assert f'next: zarr.open("{tmp_path / "t.zarr"}")' in err
+
+
+def test_a_folder_of_runs_is_a_table(capsys, runs):
+    code, out, err = call(capsys, "status", runs)
+    lines = out.splitlines()
+    assert code == 1 and err == f"mccfr: {runs}: worse cannot be read: the status above says why\n"
+    assert len(lines) == 4 and lines[0].split()[:3] == ["run", "game", "algorithm"]
+    assert lines[1].startswith("one ") and "finished" in lines[1] and "exploitability" in lines[1]
+    assert lines[3].startswith("worse ") and "unreadable" in lines[3] and "run.workers = -1" in lines[3]
+    code, out, _ = call(capsys, "status", runs, "--json")
+    rows = json.loads(out)
+    assert code == 1 and [row["run"] for row in rows] == ["one", "two", "worse"]
+    assert rows[0]["game"] == "kuhn" and rows[0]["iterations"] == 300 and set(rows[2]) == {"run", "problem"}
+    assert "is not a run directory" in refusal(capsys, "status", runs / "else")
+
+
+def test_status_names_the_phase_while_a_process_works_on_the_run(runs, capsys):
+    run = open_run(runs / "one")
+    assert run_status(run)["phase"] is None
+    with lock(run) as held:
+        held.lock.note("evaluating board 120 of 1,000")
+        assert run_status(run)["phase"] == "evaluating board 120 of 1,000"
+        assert "state        running: evaluating board 120 of 1,000" in call(capsys, "status", runs / "one")[1]
+        assert run_list(runs)[0]["phase"] == "evaluating board 120 of 1,000"
+        assert "evaluating board 120 of 1,000" in call(capsys, "status", runs)[1]
+    assert run_status(run)["phase"] is None
+
+
+def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
+    run = open_run(runs / "one")
+    held, steps = RunLock(run.path(LOCK)), []
+
+    def sleep(seconds):
+        steps.append(seconds)
+        if len(steps) < 3:
+            held.note(f"evaluating board {len(steps)} of 3")
+        else:
+            held.release()
+
+    held.acquire()
+    monkeypatch.setattr("mccfr.cli.status_commands.time.sleep", sleep)
+    code, out, _ = call(capsys, "status", runs / "one", "--watch", "--every", "5s")
+    states = [line.removeprefix("state").strip() for line in out.splitlines() if line.startswith("state")]
+    assert code == 0 and steps == [5, 5, 5]
+    assert states == ["running", "running: evaluating board 1 of 3", "running: evaluating board 2 of 3", "finished"]
+
+
+def test_checkpoints_say_what_their_axes_count(runs):
+    group = zarr.open_group(runs / "one" / "checkpoints" / "000001" / "tables.zarr", mode="r")
+    assert group.attrs["slots"] == {"street0/player0": 4, "street0/player1": 4}
+    assert group.attrs["rows"] == {"street0/player0": 2, "street0/player1": 2}
+    assert "one action of one decision" in group.attrs["slot"]
+    assert group["regret/street0/player0"].metadata.dimension_names == ("bucket", "slot")
+    with h5py.File(runs / "two" / "checkpoints" / "000001" / "tables.h5") as file:
+        assert json.loads(file.attrs["slots"]) == group.attrs["slots"]
+        assert file.attrs["slot"] == group.attrs["slot"]
+
+
+def test_what_counts_on_is_told_every_ten_seconds_and_not_more_often(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    plain = PlainReporter()
+    for board in range(1, 100):
+        plain.phase(f"{EVALUATING} board {board} of 100", board / 100)
+        now[0] += 0.25
+    plain.phase(TRAINING)
+    plain.close()
+    assert capsys.readouterr().err.splitlines() == [f"{EVALUATING} board {n} of 100" for n in (41, 81)]
+
+
+def test_completion_knows_commands():
+    environment = {**os.environ, "_MCCFR_COMPLETE": "bash_complete", "COMP_WORDS": "mccfr sol", "COMP_CWORD": "1"}
+    program = "import sys; sys.argv[0] = 'mccfr'; from mccfr.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=False, capture_output=True, text=True)
+    assert done.stdout == "plain,solve\n"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from refusals import refusals
 import mccfr
 from abstraction.cards import parse_cards
 from abstraction.hand_evaluator import strength
-from mccfr.cli import main
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session import spot_run as session
 from mccfr.runs.session.spot_run import SpotOptions, start_spot
@@ -33,10 +33,9 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def ask(capsys, *arguments, code=0):
-    with pytest.raises(SystemExit) as ended:
-        main(["spot", *arguments])
-    assert ended.value.code == code
-    return capsys.readouterr()
+    ended = call(capsys, "spot", *arguments)
+    assert ended.status == code, ended.err
+    return ended
 
 
 def answer(capsys, *arguments):
@@ -238,8 +237,8 @@ def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
         assert all(shares[0] == 1 for shares in river.values())
 
 
-def asked(arguments, capsys):
-    raise ValueError(" ".join(ask(capsys, *arguments, code=2).err.replace("│", " ").split()))
+def asked(spot, options, capsys):
+    raise ValueError(" ".join(ask(capsys, *spot, *shlex.split(options), code=2).err.replace("│", " ").split()))
 
 
 def test_chosen_sizes_are_printed_and_repeat_the_run_as_lines(capsys):
@@ -268,44 +267,32 @@ def test_overrides_and_the_time_hold_for_the_choice_of_sizes(capsys):
 
 
 test_refusals = refusals(
-    (
-        "have passed before the bet sizes were chosen, 0 decisions are done",
-        (*RIVER, "--bets", "auto:1", "--time", "0.0001s"),
-    ),
-    (
-        "--set game.menu.allin_spr beside bet sizes auto:N is",
-        (*RIVER, "--bets", "auto:1", "--set", "game.menu.allin_spr=1"),
-    ),
-    ("is not a share above 0%", (*RIVER, "--to", "0")),
-    ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
-    ("xp", (*RIVER, "--bets", "xp")),
-    ("--bets: 'auto:0' is not allowed: auto:N stands alone on a street, .* 1 to 10", (*RIVER, "--bets", "auto:0")),
-    ("--bets: 'auto:99' is not allowed", (*RIVER, "--bets", "auto:99")),
-    ("--bets: 'auto:x' is not allowed", (*RIVER, "--bets", "auto:x")),
-    ("--raises: '75%,auto:1' is not allowed: auto:N stands alone", (*RIVER, "--raises", "75%,auto:1")),
-    ("add beside bet sizes auto:N is not allowed", (*RIVER, "--bets", "auto:1", "--add-line", "b40")),
-    ("lock beside bet sizes auto:N is not allowed", (*RIVER, "--bets", "auto:1", "--lock", "c=c 100%")),
-    ("game.rake = '100%' is not allowed: it must be from 0% to less than 100%", (*RIVER, "--rake", "100%")),
-    ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
-    ("lock 'b100' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "b100")),
-    ("'b110' is not possible after ''; legal actions: c, b100", (*POLAR, "--lock", "b110=c 100%")),
-    ("'b' is not an action there: the actions are f, c", (*POLAR, "--lock", "b100=b 100%")),
-    ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "b100=c 60%; f 60%")),
-    ("the shares of a hand sum to 0.9: leave out exactly one action", (*POLAR, "--lock", "b100=c 60%; f 30%")),
-    (
-        "'call' is not allowed: write an action (f, c, b, b300) and its probability or range",
-        (*POLAR, "--lock", "b100=call"),
-    ),
-    ("range item 'AX': it can mean A2+ without the pair of aces, or A2+,AA", (*POLAR, "--lock", "b100=c AX")),
-    (r"r150 can mean .* this street \(b150\) or over the whole hand \(b100\)", (*POLAR, "--lock", "r150=c 1%")),
-    ("22 can mean 22% or the pair: write 22% or 22:1", (*POLAR, "--lock", "b100=f 22")),
-    (r"r150 can mean chips put in on this street \(b150\) or", (*POLAR, "--lock", "=r150 10%")),
-    ("can mean 0.6% or 60%", (*POLAR, "--lock", "b100=c 0.6")),
-    ("the other player acts there", (*POLAR, "--lock", "oop:b100=c 100%")),
-    (
-        "the position 'bb' is not allowed: write oop, ip, big_blind, button, or no position",
-        (*POLAR, "--lock", "bb:b100=c 100%"),
-    ),
-    ("the tree has no decision with these actions there", (*POLAR, "--lock", "*/*=c 100%")),
+    ("have passed before the bet sizes were chosen, 0 decisions are done", RIVER, "--bets auto:1 --time 0.0001s"),
+    ("--set game.menu.allin_spr beside bet sizes auto:N is", RIVER, "--bets auto:1 --set game.menu.allin_spr=1"),
+    ("is not a share above 0%", RIVER, "--to 0"),
+    ("bets = '1p/1p' has 2 streets, where the spot has 1", RIVER, "--bets 1p/1p"),
+    ("xp", RIVER, "--bets xp"),
+    ("--bets: 'auto:0' is not allowed: auto:N stands alone on a street, .* 1 to 10", RIVER, "--bets auto:0"),
+    ("--bets: 'auto:99' is not allowed", RIVER, "--bets auto:99"),
+    ("--bets: 'auto:x' is not allowed", RIVER, "--bets auto:x"),
+    ("--raises: '75%,auto:1' is not allowed: auto:N stands alone", RIVER, "--raises 75%,auto:1"),
+    ("add beside bet sizes auto:N is not allowed", RIVER, "--bets auto:1 --add-line b40"),
+    ("lock beside bet sizes auto:N is not allowed", RIVER, "--bets auto:1 --lock 'c=c 100%'"),
+    ("game.rake = '100%' is not allowed: it must be from 0% to less than 100%", RIVER, "--rake 100%"),
+    ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", RIVER, "--rake-cap 3"),
+    ("lock 'b100' has no =: write a betting line, =, and the actions there", POLAR, "--lock b100"),
+    ("'b110' is not possible after ''; legal actions: c, b100", POLAR, "--lock 'b110=c 100%'"),
+    ("'b' is not an action there: the actions are f, c", POLAR, "--lock 'b100=b 100%'"),
+    ("the shares of a hand sum to 1.2, more than 1", POLAR, "--lock 'b100=c 60%; f 60%'"),
+    ("the shares of a hand sum to 0.9: leave out exactly one action", POLAR, "--lock 'b100=c 60%; f 30%'"),
+    ("'call' is not allowed: write an action (f, c, b, b300) and its probability or range", POLAR, "--lock b100=call"),
+    ("range item 'AX': it can mean A2+ without the pair of aces, or A2+,AA", POLAR, "--lock 'b100=c AX'"),
+    (r"r150 can mean .* this street \(b150\) or over the whole hand \(b100\)", POLAR, "--lock 'r150=c 1%'"),
+    ("22 can mean 22% or the pair: write 22% or 22:1", POLAR, "--lock 'b100=f 22'"),
+    (r"r150 can mean chips put in on this street \(b150\) or", POLAR, "--lock '=r150 10%'"),
+    ("can mean 0.6% or 60%", POLAR, "--lock 'b100=c 0.6'"),
+    ("the other player acts there", POLAR, "--lock 'oop:b100=c 100%'"),
+    ("the position 'bb' is not allowed: write oop, ip, big_blind, button, or no", POLAR, "--lock 'bb:b100=c 100%'"),
+    ("the tree has no decision with these actions there", POLAR, "--lock '*/*=c 100%'"),
     call=asked,
 )

@@ -36,9 +36,8 @@ def imported(*commands, **variables):
     """Return each command's exit status in one process, and the modules of HEAVY imported at its end."""
     given = [json.dumps([[str(part) for part in command] for command in commands]), json.dumps(HEAVY)]
     environment = {**os.environ, **variables}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *given], capture_output=True, text=True, check=True, env=environment
-    )
+    program = [sys.executable, "-c", SCRIPT, *given]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, env=environment)
     return [tuple(found) for found in json.loads(done.stdout.splitlines()[-1])]
 
 
@@ -67,10 +66,8 @@ def test_completion_does_without_numba():
 def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):
     run = tmp_path / "run"
     found = imported(["solve", RUNS / "kuhn.toml", "--run", run, "--iterations", "10"], ["verify", run])
-    assert [(code, "zarr" in modules, "h5py" in modules) for code, modules in found] == [
-        (0, False, False),
-        (0, True, False),
-    ]
+    loaded = [(code, "zarr" in modules, "h5py" in modules) for code, modules in found]
+    assert loaded == [(0, False, False), (0, True, False)]
 
 
 # --- `mccfr stop`: a run is stopped from another terminal, or it is said why not ---

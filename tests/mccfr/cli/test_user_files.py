@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import socket
 from pathlib import Path
 
 import pytest
-from acpc import plan
+from acpc import free_port
 from commands import call, refusal
 from failing import failing
 from places import RUNS
@@ -15,18 +14,10 @@ from sessions import make, trained
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
 from mccfr.experiments.experiment_runs import check_out
-from mccfr.matches.acpc_log import MatchLog
-from mccfr.matches.dealer import replay_of
 from storage.atomic_outputs import begins_with, check_output, output
 
 DEALT = ("dealer", "--with", "always-call", "--with", "odd-size", "--names", "A,B", "--hands", 4)
 NOBODY = ("bot", "acpc", "always-call", "127.0.0.1")
-
-
-def closed_port():
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +31,7 @@ def writers(run, path):
     return {
         "dealer --log": (*DEALT, "--log", path),
         "dealer --phhs": (*DEALT, "--phhs", path),
-        "bot --log": (*NOBODY, closed_port(), "--patience", "0s", "--log", path),
+        "bot --log": (*NOBODY, free_port(), "--patience", "0s", "--log", path),
         "evaluate --keep": ("evaluate", run, "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", path),
         "match --keep": ("match", run, "always-call", "--hands", 200, "--keep", path),
         "review --keep": ("review", run, "--policy", run, "--keep", path),
@@ -145,7 +136,7 @@ def test_a_bot_whom_nobody_answers_leaves_a_letter_alone(capsys, tmp_path):
     for name in ("letter", "letter.phhs"):
         path = tmp_path / name
         path.write_text("letter")
-        told = refusal(capsys, *NOBODY, closed_port(), "--patience", "0s", "--log", path)
+        told = refusal(capsys, *NOBODY, free_port(), "--patience", "0s", "--log", path)
         assert "not an earlier output" in told and path.read_text() == "letter"
 
 
@@ -164,15 +155,7 @@ def test_one_of_ours_is_not_taken_for_another(capsys, tmp_path):
 def test_a_log_and_its_hands_of_one_name_keep_the_log(capsys, tmp_path):
     path = tmp_path / "both"
     assert call(capsys, *DEALT, "--log", path, "--phhs", path).status == 2
-    log = MatchLog(path, *_of(path))
-    assert len(log.hands) == 4
-    log.close()
-
-
-def _of(path):
-    of = plan(hands=4, seed=0)
-    of = type(of)(of.stack, of.blinds, 4, 0, False, ("A", "B"))
-    return of.fields(), replay_of(of)
+    assert path.read_text().count("\nSTATE:") == 4
 
 
 # --- directories ---

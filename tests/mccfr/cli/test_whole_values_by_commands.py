@@ -11,6 +11,7 @@ Shows:
 """
 
 import json
+import shlex
 import shutil
 from random import Random
 
@@ -28,26 +29,20 @@ from mccfr.matches.hand_files.writing import write_hands
 VALUES = (None, [], 5, "x", True)
 BOTH = pytest.mark.parametrize("some", [6, pytest.param(None, marks=pytest.mark.slow)], ids=["sample", "all"])
 POLICY_VERBS = ("verify", "query", "evaluate", "report", "exploit", "play", "match")
-ON_RUNS = [
-    ("verify", "run"),
-    ("status", "run"),
-    ("status", "run", "--json"),
-    ("query", "run", ""),
-    ("evaluate", "run"),
-    ("tensorboard", "run", "out"),
-    ("export", "run", "out"),
-    ("report", "run", "out.html"),
-    ("exploit", "run", "out"),
-    ("play", "run", "--hands", 1, "--seed", 1),
-    ("match", "run", "always-call", "--hands", 200),
-    ("resume", "run", "--iterations", 4),
-    ("solve", "run.toml", "--run", "run", "--iterations", 4),
-]
+ON_RUNS = (
+    """
+verify run|status run|status run --json|query run ''|evaluate run|tensorboard run out|export run out
+report run out.html|exploit run out|play run --hands 1 --seed 1|match run always-call --hands 200
+resume run --iterations 4|solve run.toml --run run --iterations 4
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
 ON_POLICIES = [
-    *(tuple("policy" if word == "run" else word for word in verb) for verb in ON_RUNS if verb[0] in POLICY_VERBS),
-    ("evaluate", "policy", "--method", "head-to-head", "--against", "policy"),
-    ("review", "policy", "--policy", "policy"),
-    ("export", "run", "policy", "--replace"),
+    *(line.replace(" run", " policy") for line in ON_RUNS if line.split()[0] in POLICY_VERBS),
+    "evaluate policy --method head-to-head --against policy",
+    "review policy --policy policy",
+    "export run policy --replace",
 ]
 DOCUMENTS = {
     "run": ("run/manifest.json", ON_RUNS),
@@ -57,9 +52,9 @@ DOCUMENTS = {
 }
 LOG = plan(hands=2)
 KEPT = {
-    "match": ("match", "policy", "always-call", "--hands", 200, "--keep", "file"),
-    "evaluate": ("evaluate", "policy", "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", "file"),
-    "dealer": ("dealer", "--with", "random", "--with", "min-raise", "--hands", 2, "--log", "file"),
+    "match": "match policy always-call --hands 200 --keep file",
+    "evaluate": "evaluate policy --method lbr --hands 100 --workers 1 --keep file",
+    "dealer": "dealer --with random --with min-raise --hands 2 --log file",
 }
 """Commands that write a file of lines and read it when they are called again."""
 
@@ -104,18 +99,18 @@ def chosen(random, places, some):
     return [random.choice(cases) for cases in random.sample(places, min(some, len(places)))]
 
 
-def problem(capsys, arguments):
+def problem(capsys, line):
     """Return the problem with a command's end, or None."""
     capsys.readouterr()
     try:
-        status = command(*arguments)
+        status = command(*shlex.split(line))
     except Exception as error:
-        return f"{arguments}: {error!r}"
+        return f"{line}: {error!r}"
     out, told = capsys.readouterr()
     last = (told.splitlines() or [""])[-1]
-    is_told = last.startswith("mccfr: ") or (arguments[0] == "verify" and status == 1 and out)  # verify lists problems
+    is_told = last.startswith("mccfr: ") or (line.startswith("verify") and status == 1 and out)  # verify lists problems
     fine = status == 0 or (status in (1, 2) and is_told and "Traceback" not in told)
-    return None if fine else f"{arguments}: {status} {told}"
+    return None if fine else f"{line}: {status} {told}"
 
 
 @BOTH

@@ -17,10 +17,9 @@ from random_policy import policy
 from refusals import refusals, refused
 
 from mccfr.matches.acpc import TableError, follow_actions, follow_line, read_state, won_chips
-from mccfr.matches.acpc_log import LoggedHand, MatchLog, read_hand
+from mccfr.matches.acpc_log import LoggedHand, read_hand
 from mccfr.matches.acpc_session import AcpcSession
-from mccfr.matches.dealer import LocalSeat, replay_of, score_text, scores
-from mccfr.matches.programs import PROGRAMS
+from mccfr.matches.dealer import LocalSeat
 from mccfr.play.player import Program
 from mccfr.play.policy_seat import Seat
 
@@ -88,11 +87,8 @@ def test_our_dealer_says_what_the_real_one_did():
                         hole if position == which or (over and game.actions[-1] == "c") else ""
                         for which, hole in enumerate(hand.holes)
                     )
-                    ours.append(
-                        read_state(said[0])
-                        ._replace(position=position, betting=game.text, holes=holes, board=board)
-                        .text()
-                    )
+                    there = read_state(said[0])._replace(position=position, betting=game.text, holes=holes, board=board)
+                    ours.append(there.text())
             assert sorted(ours) == sorted(said), state
             assert won_chips(rules(), follow_actions(rules(), actions), hand.holes, hand.board) == hand.chips
 
@@ -151,41 +147,11 @@ test_refusals = refusals(
 # --- our dealer ---
 
 
-@pytest.mark.parametrize("name", ["always-call", "min-raise", "odd-size", "always-all-in", "random", "policy"])
-def test_hands_against_our_dealer_are_legal(name):
-    """Play a local twin of the long match: all actions are legal, and players see the log's hands."""
-    warned, seen = [], []
-    of = plan(hands=40)
-    at = dealer(of, warned=warned.append)
-    at._seats = [LocalSeat(session("policy", finished=seen.append)), LocalSeat(session(name, 2))]
-    hands = [at.play(number) for number in range(of.hands)]
-    assert not warned and not at.changed
-    assert [(hand.betting, hand.chips) for hand in seen] == [(hand.betting, hand.chips) for hand in hands]
-    assert len({hand.betting for hand in hands}) > 3
-
-
-def test_deals_are_duplicate_where_they_should_be():
-    of = plan(hands=12, duplicate=True)
-    hands = [dealer(of, ("always-call", "always-call")).play(number) for number in range(12)]
-    for number in range(6):
-        one, other = hands[number], hands[number + 6]
-        assert (one.holes, one.board) == (other.holes, other.board) and one.names == other.names[::-1]
-    for found in scores(of, hands):
-        assert found.chips == found.mean == 0 and found.ci95 == (0, 0)
-    assert len({hand.holes for hand in hands}) == 6
-    refused("duplicate deals need an even number", plan, hands=3, duplicate=True)
-
-
-class Rude(Program):
+class RudeSeat(LocalSeat):
     """A player who sends illegal actions."""
 
     said = ("f", "r1", "r123456", "r", "b300", "x", "r-5", "", "r1e3")
 
-    def act(self, random):
-        return random.choice(self.said)
-
-
-class RudeSeat(LocalSeat):
     def __init__(self, rng):
         self.rng = rng
 
@@ -193,7 +159,7 @@ class RudeSeat(LocalSeat):
         pass
 
     def ask(self, line, seconds):
-        return self.rng.choice([f"{line}:{self.rng.choice(Rude.said)}", "nonsense", line.replace(":", ";")])
+        return self.rng.choice([f"{line}:{self.rng.choice(self.said)}", "nonsense", line.replace(":", ";")])
 
 
 def test_illegal_answers_become_the_nearest_legal_ones_and_others_are_passed_over():
@@ -221,35 +187,6 @@ def test_no_more_than_63_actions_fit_on_a_street():
 # --- logs ---
 
 
-def test_a_match_goes_on_from_its_log(tmp_path):
-    """Cut off within a line: the same bytes as in one go."""
-    of, whole, cut = plan(hands=20), tmp_path / "whole.log", tmp_path / "cut.log"
-
-    def go_on(path, most):
-        log = MatchLog(path, of.fields(), replay_of(of))
-        at = dealer(of, ("policy", "odd-size"))
-        for number in range(len(log.hands), min(most, of.hands)):
-            log.add(at.play(number))
-        if len(log.hands) == of.hands:
-            log.close_with(score_text(of, scores(of, log.hands)))
-        log.close()
-        return log.hands
-
-    go_on(whole, 20)
-    go_on(cut, 7)
-    with cut.open("ab") as file:
-        file.write(b"STATE:7:r300")
-    assert len(go_on(cut, 12)) == 12
-    assert go_on(cut, 20) == go_on(whole, 20)
-    assert whole.read_bytes() == cut.read_bytes()
-    assert whole.read_text().splitlines()[-1].startswith("SCORE:")
-    with pytest.raises(ValueError, match="is of another match: hands is 20 there and 22 here"):
-        MatchLog(whole, plan(hands=22).fields(), replay_of(plan(hands=22)))
-    text = whole.read_text().replace("STATE:3:", "STATE:x:")
-    whole.write_text(text)
-    refused(r"whole.log, line 5: 'STATE:x:", MatchLog, whole, of.fields(), replay_of(of), error=TableError)
-
-
 def test_hands_that_were_not_shown_are_written_so():
     hand = LoggedHand(4, "r300f", ("", "AsKd"), (), (-100.0, 100.0), ("Ada", "Bob"))
     assert read_hand(hand.text()) == hand and hand.hand().hole == ("????", "AsKd")
@@ -258,4 +195,3 @@ def test_hands_that_were_not_shown_are_written_so():
     for text in ("STATE:1", hand.text() + "x:", hand.text().replace("AsKd", "AsAs")):
         with pytest.raises(TableError):
             read_hand(text)
-    assert set(PROGRAMS)

@@ -127,15 +127,17 @@ def test_matches_are_legal_and_their_logs_are_read(tmp_path, seats):
     refused("is not STATE", read_hand, text.replace("Ada|", ""), error=TableError)
 
 
-def test_each_deal_is_played_in_every_seat():
-    of = plan(hands=12, duplicate=True)
-    hands, _ = played(of, ("always-call",) * 3)
-    for deal in range(4):
-        parts = [hands[deal + part * 4] for part in range(3)]
+@pytest.mark.parametrize("seats", [2, 3])
+def test_each_deal_is_played_in_every_seat(seats):
+    of, deals = plan(seats, 12, duplicate=True), 12 // seats
+    hands, _ = played(of, ("always-call",) * seats)
+    for deal in range(deals):
+        parts = [hands[deal + part * deals] for part in range(seats)]
         assert len({(hand.holes, hand.board) for hand in parts}) == 1
         assert {hand.names[0] for hand in parts} == set(of.names)
-    assert [score.mean for score in scores(of, hands)] == [0, 0, 0]
-    refused("duplicate deals need a multiple of 3", plan, hands=4, duplicate=True)
+    assert len({hand.holes for hand in hands}) == deals
+    assert [(score.mean, score.ci95) for score in scores(of, hands)] == [(0, (0, 0))] * seats
+    refused("duplicate deals need a", plan, seats, hands=7, duplicate=True)
 
 
 def test_a_rotation_left_out_is_seen(monkeypatch):

@@ -17,15 +17,6 @@ from slumbot_double import served
 
 from mccfr.matches import gtowizard
 from mccfr.matches.acpc import TableError
-from mccfr.matches.gtowizard import (
-    AT_ONCE,
-    UnknownResultError,
-    WizardServer,
-    finish_open,
-    play_wizard_hands,
-    read_key,
-    read_wizard_hand,
-)
 from mccfr.matches.json_http import http_post
 
 SECRET = {"X-API-KEY": "k3y"}
@@ -36,21 +27,21 @@ def programs(number):
 
 
 def wizard_server(url, wait=lambda _: None):
-    return WizardServer(http_post(url, 60, SECRET), wait=wait)
+    return gtowizard.WizardServer(http_post(url, 60, SECRET), wait=wait)
 
 
 def play(hands, faults, seed):
     """Hands over HTTP; all that ended under our eyes have the server's chips, by its own reckoning."""
     double = Wizard(programs, seed, faults)
-    players = [player("policy", 1) for _ in range(AT_ONCE)]
+    players = [player("policy", 1) for _ in range(gtowizard.AT_ONCE)]
     with served(double) as url:
         server = wizard_server(url)
-        found = list(play_wizard_hands(players, rules(), server, hands))
+        found = list(gtowizard.play_wizard_hands(players, rules(), server, hands))
         most = double.busiest
-        left = finish_open(players[0], rules(), server)
-    seen = [one for one in found if not isinstance(one, UnknownResultError)]
+        left = gtowizard.finish_open(players[0], rules(), server)
+    seen = [one for one in found if not isinstance(one, gtowizard.UnknownResultError)]
     assert not double.refused and not double.open() and len(found) == hands
-    assert 1 < most <= AT_ONCE + left
+    assert 1 < most <= gtowizard.AT_ONCE + left
     won = [one.hand.chips[one.hand.position] for one in seen]
     chips, unheard = sum(won), [chips for chips, one in zip(won, seen, strict=True) if chips and chips == one.aivat]
     assert chips - sum(unheard) == pytest.approx(10 * (sum(one.aivat for one in seen) - sum(unheard)))
@@ -82,9 +73,9 @@ def test_an_action_that_was_heard_is_not_said_again():
     double.handle = deaf
     with served(double) as url:
         server = wizard_server(url)
-        found = list(play_wizard_hands([player("min-raise")], rules(), server, 6))
+        found = list(gtowizard.play_wizard_hands([player("min-raise")], rules(), server, 6))
     assert not double.refused and len(hear) > 20
-    unseen = [one for one in found if isinstance(one, UnknownResultError)]
+    unseen = [one for one in found if isinstance(one, gtowizard.UnknownResultError)]
     assert len(found) == 6 and unseen and all(re.match(r"hand \d+ of the server has ended", str(one)) for one in unseen)
     assert all(one.hand.betting.endswith("f") for one in found if one not in unseen)
 
@@ -95,7 +86,7 @@ def test_hands_that_were_open_are_played_to_their_end():
         server = wizard_server(url)
         opened = [server.new_hand() for _ in range(4)]
         assert len(server.open_hands()) == len([one for one in opened if one.seen.won is None])
-        assert finish_open(player("policy"), rules(), server) > 0 and double.open() == []
+        assert gtowizard.finish_open(player("policy"), rules(), server) > 0 and double.open() == []
 
 
 def test_waits_double_up_to_fifteen_seconds_twenty_times():
@@ -126,12 +117,13 @@ def test_one_thinks_at_a_time_and_an_error_ends_the_match(monkeypatch):
             return super().choose(seed)
 
     source = player("policy").policy
-    players = [Fragile(source) for _ in range(AT_ONCE)]
+    players = [Fragile(source) for _ in range(gtowizard.AT_ONCE)]
     with served(Wizard(programs, 7)) as url:
-        list(play_wizard_hands(players, rules(), wizard_server(url), 10))
+        list(gtowizard.play_wizard_hands(players, rules(), wizard_server(url), 10))
         assert max(most) == 1
         monkeypatch.setattr(gtowizard, "read_wizard_hand", lambda _: 1 / 0)
-        refused("division", next, play_wizard_hands(players, rules(), wizard_server(url), 10), error=ZeroDivisionError)
+        hands = gtowizard.play_wizard_hands(players, rules(), wizard_server(url), 10)
+        refused("division", next, hands, error=ZeroDivisionError)
 
 
 def hand(**changed):
@@ -159,20 +151,20 @@ test_what_is_no_hand = refusals(
     ("are not k, c, f, bN and _", hand(action_history=["b300", "x"])),
     ("winnings are missing", hand(is_hand_over=True)),
     ("aivat_score is", hand(is_hand_over=True, winnings=1, aivat_score="x")),
-    call=read_wizard_hand,
+    call=gtowizard.read_wizard_hand,
     error=TableError,
 )
 
 
 def test_keys_are_read_and_kept_from_others(tmp_path):
     key, told = tmp_path / "key", []
-    refused("No such file", read_key, key, told.append)
+    refused("No such file", gtowizard.read_key, key, told.append)
     for wrong in ("", "two words", "x" * 2000, "ß"):
         key.write_text(wrong)
-        refused("holds no key", read_key, key, told.append)
+        refused("holds no key", gtowizard.read_key, key, told.append)
     key.write_text("k3y\n")
     key.chmod(0o600)
-    assert read_key(key, told.append) == "k3y" and not told
+    assert gtowizard.read_key(key, told.append) == "k3y" and not told
     key.chmod(0o640)
-    assert read_key(key, told.append) == "k3y" and "chmod 600" in told[0]
+    assert gtowizard.read_key(key, told.append) == "k3y" and "chmod 600" in told[0]
     refused("the key would be sent unencrypted", http_post, "http://example.org", 1, SECRET)

@@ -22,7 +22,7 @@ import pytest
 from acpc import dealer, plan, player, rules
 from places import DATA
 from pokerkit import HandHistory, NoLimitTexasHoldem
-from pokerkit_table import AUTOMATIONS, PokerKitTable
+from pokerkit_table import AUTOMATIONS, PokerKitTable, histories
 from slumbot_double import Double
 
 from mccfr.config.game_tables import HoldemGame
@@ -65,25 +65,11 @@ def text_hand(tmp_path, text):
 
 def slumbots(hand):
     """Return a hand as Slumbot's server sends it to the big blind, with shown cards."""
-    played, text, street = follow_actions(rules(), actions_of(hand.betting)), "", 0
-    for state, action in zip(played.states, played.actions, strict=True):
-        text += "/" * (state.street - street)
-        street = state.street
-        if action[0] == "r":
-            text += f"b{int(float(action[1:]) - state.put_in_before)}"
-        else:
-            text += "k" if action == "c" and not state.facing else action
-    cards = "".join(hand.board)
-    return json.dumps(
-        {
-            "client_pos": 0,
-            "hole_cards": [hand.holes[0][:2], hand.holes[0][2:]],
-            "bot_hole_cards": [hand.holes[1][:2], hand.holes[1][2:]],
-            "board": [cards[place : place + 2] for place in range(0, len(cards), 2)],
-            "action": text,
-            "winnings": hand.chips[0],
-        }
-    )
+    double, cards = Double(None), "".join(hand.board)
+    double.pos, double.holes, double.actions = 0, hand.holes, actions_of(hand.betting)
+    double.board = [cards[place : place + 2] for place in range(0, len(cards), 2)]
+    double.game = follow_actions(rules(), double.actions)
+    return json.dumps(double._answer())
 
 
 def test_hands_come_back_from_every_form(match, tmp_path):
@@ -109,8 +95,7 @@ def test_hands_come_back_from_every_form(match, tmp_path):
             shown += known
         assert text.chips == (100 * hand.chips[0], 100 * hand.chips[1])
     assert HANDS < shown < 2 * HANDS
-    with (tmp_path / "a.phhs").open("rb") as file:
-        assert len(list(HandHistory.load_all(file))) == HANDS
+    assert len(histories(tmp_path / "a.phhs")) == HANDS
     assert [path.name for path in hand_files(tmp_path)] == ["a.json", "a.log", "a.phhs", "a.stars.txt"]
 
 
@@ -131,10 +116,8 @@ def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
     ((hand, why),) = found(tmp_path / "online.phhs")
     assert not why and (hand.betting, hand.holes) == ("cc/r3000c/r7500c/cr22500c", ("", "4cJc")) and hand.chips is None
     (tmp_path / "log").write_text("STATE:7:cc/cc/cc/cc:7d3d|2hAc/5sKs7s/9s/6h:0|0:A|B\nSTATE:9:f:5c4s|As7d:50|-50:A|B")
-    assert [why for _, why in found(tmp_path / "log")] == [
-        "0 chips were won by BB there, and by cards and betting 100",
-        "",
-    ]
+    reasons = [why for _, why in found(tmp_path / "log")]
+    assert reasons == ["0 chips were won by BB there, and by cards and betting 100", ""]
 
 
 def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
@@ -231,9 +214,8 @@ def test_stakes_are_those_of_the_hand(tmp_path):
     ante = STARS.replace("*** HOLE", "p: 0: posts the ante $0.50\n*** HOLE").replace("$5.50", "$6")
     hand, stakes = text_hand(tmp_path, ante)
     assert stakes.rules.put_in == (75, 50) and stakes.rules.put_in_before == 25 and stakes.depth == 199.5
-    assert (
-        hand.betting == "r150c/cr300r600f" and hand.chips[0] + stakes.offset == 275
-    )  # half of the ante is the other's
+    assert hand.betting == "r150c/cr300r600f"
+    assert hand.chips[0] + stakes.offset == 275  # half of the ante is the other's
     short = STARS[: STARS.index("Dealt")].replace("($100 in", "($0.40 in").replace("blind $0.50\n*", "blind $0.40\n*")
     hand, stakes = text_hand(tmp_path, short + "p1: folds\np: 0 collected $0.65 from pot\n*** SUMMARY ***\n")
     assert hand.betting == "f" and stakes.depth == 0.8 and stakes.rules.put_in == (40, 25)
@@ -243,10 +225,8 @@ def test_stakes_are_those_of_the_hand(tmp_path):
     (tmp_path / "straddle.phhs").write_text(straddle)
     (one,) = read_hands(tmp_path / "straddle.phhs", GAME)
     assert one.hand.stakes.rules.put_in == (1000, 2000) and one.hand.hand.betting.startswith("cc/r4000c")
-    raised = STARS.replace("*** HOLE", "p: 0: posts straddle $1\n*** HOLE")
-    hand, stakes = text_hand(
-        tmp_path, raised.replace("raises $0.75 to $1.25", "raises $1 to $2").replace("$5.50", "$7")
-    )
+    raised = STARS.replace("*** HOLE", "p: 0: posts straddle $1\n*** HOLE").replace("$5.50", "$7")
+    hand, stakes = text_hand(tmp_path, raised.replace("raises $0.75 to $1.25", "raises $1 to $2"))
     assert (stakes.rules.put_in, stakes.depth, hand.betting) == ((100, 25), 100, "r200c/cr350r650f")
     go = SITES["FullTilt"].replace("Table Link (heads up)", "$60 Matrix (1), Table 1").replace("($", "(")
     _, stakes = text_hand(tmp_path, go)
@@ -279,9 +259,8 @@ def test_what_is_not_reviewed_is_refused_with_its_reason(tmp_path):
 
 
 def test_a_pot_that_cannot_be_is_refused_with_both_figures(tmp_path):
-    assert "the pot is 5.60 in the file, and the pot by betting and blinds is 5.5" in text_hand(
-        tmp_path, STARS.replace("Total pot $5.50", "Total pot $5.60")
-    )
+    larger = text_hand(tmp_path, STARS.replace("Total pot $5.50", "Total pot $5.60"))
+    assert "the pot is 5.60 in the file, and the pot by betting and blinds is 5.5" in larger
     assert "4.5 and a rake of 0 were taken" in text_hand(tmp_path, STARS.replace("collected $5.50", "collected $4.50"))
     winner = text_hand(tmp_path, STARS.replace("p: 0 collected", "p1 collected"))
     assert "-275 chips were won by BB there, and by cards and betting 275" in winner

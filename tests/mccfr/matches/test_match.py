@@ -9,16 +9,15 @@ Shows:
   (test_policies_with_other_bets_win_what_exact_translation_says)
 """
 
-import json
-import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
-from commands import answer, call
+from acpc import contender_of, opened, program
+from commands import answer, call, refusal
 from msgspec import structs
 from naive import listed_deals
-from pokerkit import HandHistory
+from pokerkit_table import histories
 from policies import write_random
 from random_policy import MENU, policy
 from refusals import refused
@@ -41,28 +40,17 @@ from mccfr.matches.equity_heuristic import EquityHeuristic
 from mccfr.matches.hand_files.writing import write_hands
 from mccfr.matches.match import LEAST_PAIRS, Contender, Match, match
 from mccfr.matches.phh_format import Hand
-from mccfr.matches.players import OpenedPlayer, open_player
+from mccfr.matches.players import open_player
 from mccfr.matches.programs import PROGRAMS, ProgramSpec, find_program
 from mccfr.matches.round_robin import play_round_robin
 from mccfr.play.hand_beliefs import ObservedRange
 from mccfr.play.player import Program
 from mccfr.play.policy_seat import PolicySpec, Seat
 from mccfr.policy import Profile
-from mccfr.tables.strategy import uniform_strategy
 
 
-def contender(game, strategy, name="policy"):
-    return Contender(name, PolicySpec(Profile(game, strategy)), Profile(game, strategy))
-
-
-def program(name):
-    return Contender(name, ProgramSpec(PROGRAMS[name]))
-
-
-def holdem():
-    """The random policy; what its heuristic is made from is uniform play, as good as any."""
-    source = policy()
-    return Contender("random policy", PolicySpec(source), Profile(source.game, uniform_strategy(source.game)))
+def contender(game, strategy):
+    return Contender("policy", PolicySpec(Profile(game, strategy)), Profile(game, strategy))
 
 
 # --- what is found ---
@@ -131,7 +119,7 @@ def test_intervals_hold_as_often_as_they_say():
 def test_holdem_is_corrected_without_bias():
     """Chips and corrected chips of the same hands differ by chance alone, and the latter vary by far less."""
     for name, share in (("always-all-in", 0.3), ("odd-size", 0.8)):
-        found = match((holdem(), program(name)), 200, seed=4).pairs
+        found = match((contender_of(policy()), program(name)), 200, seed=4).pairs
         difference = found[:, 0] - found[:, 2]
         assert abs(difference.mean()) < 4.5 * difference.std(ddof=1) / len(found) ** 0.5
         assert found[:, 2].std() < share * found[:, 0].std()
@@ -229,7 +217,7 @@ def test_what_a_seat_does_after_odd_bets_is_what_its_range_says(kind):
 
 def session(name, hands, seed=1):
     """Hands of the random policy against a program; an independent referee plays each line again."""
-    table_ = Match((holdem(), program(name)), seed)
+    table_ = Match((contender_of(policy()), program(name)), seed)
     found = []
     for number in range(hands):
         deal, played = table_.hand(number // 2, number % 2)
@@ -252,29 +240,14 @@ def hand_strengths(hand):
     return [strength((*parse_cards(hole), *parse_cards(hand.board))) for hole in hand.hole[::-1]]
 
 
+@pytest.mark.parametrize("hands", [20, pytest.param(4_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_sessions_are_legal_and_keep_step(name, tmp_path):
-    """Play hands, in which `play_hand` checks both players; PokerKit reads them and pays the same."""
-    check_with_pokerkit(session(name, 40), tmp_path)
-
-
-def check_with_pokerkit(hands, folder):
-    write_hands(folder / "hands.phhs", [hand for hand, _ in hands], HoldemGame(menu=MENU))
-    with (folder / "hands.phhs").open("rb") as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for history, (hand, chips) in zip(HandHistory.load_all(file), hands, strict=True):
-            *_, state = iter(history)
-            assert not state.status and [float(stack) for stack in state.stacks] == [20_000 + chips, 20_000 - chips], (
-                hand
-            )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "always-fold"])
-def test_twenty_thousand_hands_are_legal_and_keep_step(name, tmp_path):
-    """Four thousand against each of five."""
-    hands = session(name, 4_000)
-    check_with_pokerkit(hands[::20], tmp_path)
+def test_sessions_are_legal_and_keep_step(name, hands, tmp_path):
+    """Play hands, in which `play_hand` checks both players; PokerKit reads twenty of them and pays the same."""
+    found = session(name, hands)[:: hands // 20]
+    write_hands(tmp_path / "hands.phhs", [hand for hand, _ in found], HoldemGame(menu=MENU))
+    for (_, state), (hand, chips) in zip(histories(tmp_path / "hands.phhs"), found, strict=True):
+        assert not state.status and list(map(float, state.stacks)) == [20_000 + chips, 20_000 - chips], hand
 
 
 class Cheat(Program):
@@ -349,8 +322,7 @@ def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path,
         '    def act(self, random):\n        return "f" if self.may_fold and self.hand < "K" else "c"\n'
     )
     monkeypatch.chdir(tmp_path)
-    status, out, _ = call(capsys, "match", "my_players:Timid", policies["kuhn"], "--hands", 200, "--json")
-    assert status == 0 and json.loads(out)["a"] == "my_players:Timid"
+    assert answer(capsys, "match", "my_players:Timid", policies["kuhn"], "--hands", 200)["a"] == "my_players:Timid"
 
 
 def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
@@ -364,27 +336,21 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
         (("random", "always-call"), "one of the players must be a policy"),
         ((policies["kuhn"], "nothing:Here"), "there is no module 'nothing'"),
     ):
-        status, _, err = call(capsys, "match", *arguments)
-        assert status == 2 and said in err.strip().splitlines()[-1], err
+        assert said in refusal(capsys, "match", *arguments)
     assert not (tmp_path / "x.phhs").exists()
 
 
 def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
     """Compare PokerKit's payments of a log with the mean of the chips, by name, for whole hold'em."""
-    monkeypatch.setattr(
-        match_series,
-        "open_player",
-        lambda name, _: OpenedPlayer(*((holdem(), {"name": "holdem"}) if name == "policy" else (program(name), None))),
-    )
+    named = {"policy": opened(policy(), "policy"), "always-fold": open_player("always-fold")}
+    monkeypatch.setattr(match_series, "open_player", lambda name, _: named[name])
     (tmp_path / "letter").write_text("letter")
     with pytest.raises(FileExistsError, match="not an earlier output"):
         match_series.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "letter")
     found = match_series.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
-    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        hands = list(HandHistory.load_all(file))
-    assert [hand.players for hand in hands[:2]] == [["random policy", "always-fold"], ["always-fold", "random policy"]]
-    won = [float(list(iter(hand))[-1].stacks[hand.players.index("random policy")]) - 20_000 for hand in hands]
+    hands = histories(tmp_path / "hands.phhs")
+    assert [hand.players for hand, _ in hands[:2]] == [["policy", "always-fold"], ["always-fold", "policy"]]
+    won = [float(state.stacks[hand.players.index("policy")]) - 20_000 for hand, state in hands]
     assert len(won) == found["hands"] and np.mean(won) == pytest.approx(found["mean_chips"], abs=1e-9)
     assert found["mean_mbb"] == pytest.approx(found["mean_chips"] * 10)
 
@@ -401,10 +367,10 @@ def names(tmp_path, monkeypatch):
 
 
 def test_everybody_meets_everybody_on_the_same_deals(names, capsys):
-    found = json.loads(call(capsys, "rank", *names, "--hands", 200, "--seed", 3, "--json").out)
+    found = answer(capsys, "rank", *names, "--hands", 200, "--seed", 3)
     assert [(each["a"], each["b"]) for each in found["matches"]] == list(combinations(names, 2))
     for each in found["matches"]:
-        alone = json.loads(call(capsys, "match", each["a"], each["b"], "--hands", 200, "--seed", 3, "--json").out)
+        alone = answer(capsys, "match", each["a"], each["b"], "--hands", 200, "--seed", 3)
         assert {**alone, "seconds": 0} == {**each, "seconds": 0}
     means = [player["mean_chips"] for player in found["players"]]
     assert means == sorted(means, reverse=True) and sum(means) == pytest.approx(0, abs=1e-12)
@@ -446,5 +412,4 @@ def test_it_goes_on_where_it_was_stopped_and_further_names_cost_their_own_matche
         (["random1", "always-call", "random"], "always-call and random are programs, which name no game"),
         (["random1", "nobody"], "nobody is neither a policy"),
     ):
-        refused = call(capsys, "rank", *wrong)
-        assert refused.status == 2 and words in refused.err
+        assert words in refusal(capsys, "rank", *wrong)

@@ -16,11 +16,12 @@ Shows:
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tomli_w
-from acpc import dealer, plan
+from acpc import dealer, opened, plan
 from commands import answer, call
 from random_policy import policy
 
@@ -31,9 +32,7 @@ from mccfr.evaluation.hand_values import Below
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions
 from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
-from mccfr.matches.match import Contender
 from mccfr.matches.phh_format import Hand, phh
-from mccfr.matches.players import OpenedPlayer
 from mccfr.matches.review import action_costs as costs_module
 from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
@@ -41,12 +40,9 @@ from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
 from mccfr.matches.review.hand_review import IGNORED, IN_TREE, MAPPED, NO_COST, SOLVED, Reviewer
 from mccfr.matches.review.review_text import shown_cost
 from mccfr.play.line_ranges import RangesOfLine
-from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving import Effort, solved_street
 from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.two_left import two_left
-from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import find_node
 from mccfr.trees.street_amounts import street_action, street_line, tree_start, whole_line
 
@@ -68,17 +64,12 @@ def quick(monkeypatch):
 
 @pytest.fixture(scope="module")
 def reviewer():
-    return Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8)
+    return Reviewer(SOURCE.side(), SOURCE, 8)
 
 
 def hand(line, holes, board, names=("Ada", "Bob"), game=GAME):
     stakes = stakes_of(game)
     return CheckedHand(finished_hand(stakes.rules, actions_of(line), holes, board, names=names), stakes)
-
-
-def by_three(source=THREE):
-    """Return the reviewer of a policy for three players."""
-    return Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
 
 
 def hand_of_three(line, holes, board):
@@ -218,7 +209,7 @@ def test_a_solved_river_costs_what_enumeration_says():
 @pytest.mark.parametrize(("street", "line"), [("river", "r300c/cc/cc/r900f"), ("turn", "r300c/cc/r900f")])
 def test_every_decision_of_a_street_can_be_solved_again(street, line):
     """The nuts that fold to a bet give away what calling wins; the policy does not matter there."""
-    solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, street)
+    solving = Reviewer(SOURCE.side(), SOURCE, 8, street)
     found = solving.review(hand(line, ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     last = found.decisions[-1].verdict
     assert last.how == SOLVED and last.ci95_chips is None and last.cost_chips > 800
@@ -243,7 +234,7 @@ def test_a_call_of_an_all_in_blind_is_every_raise(reviewer):
 def test_a_limp_that_the_tree_lacks_is_no_raise():
     """The limp and the check after it have no verdict; the flop is solved with whole ranges."""
     source = policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False))
-    by = Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
+    by = Reviewer(source.side(), source, 8)
     found = by.review(hand("cc/cr200f", ("As7s", "KsJs"), "QsTs9s"), 0)
     assert [row.street for row in found.decisions] == [1, 1, 1] and found.unknown == 2
 
@@ -262,10 +253,7 @@ def test_a_fold_first_in_is_no_limped_pot(reviewer):
 @pytest.fixture
 def holdem(monkeypatch, tmp_path):
     """`holdem` is the name of the random policy."""
-    side, table = Profile(SOURCE.game, uniform_strategy(SOURCE.game)), {"name": "holdem"}
-    table["menu"] = {"first": list(MENU.first), "later": list(MENU.later)}
-    opened = OpenedPlayer(Contender("holdem", PolicySpec(SOURCE), side), table)
-    monkeypatch.setattr(results, "open_player", lambda name, **_: opened)
+    monkeypatch.setattr(results, "open_player", lambda name, **_: opened(SOURCE))
     monkeypatch.chdir(tmp_path)
 
 
@@ -286,9 +274,8 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
             assert sum(part["cost_mbb"] for part in kinds.values()) == pytest.approx(own["cost_mbb"])
             assert sum(part["decisions"] for part in kinds.values()) == own["decisions"]
     assert whole["players"]["Ada"]["won_mbb"] == -whole["players"]["Bob"]["won_mbb"]
-    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 2 == pytest.approx(
-        whole["players"]["Ada"]["cost_mbb"]
-    )
+    ada = whole["players"]["Ada"]
+    assert ada["cost"]["chips"] / 100 * 1000 / 2 == pytest.approx(ada["cost_mbb"])
     worst = [shown_cost(row) for row in whole["worst"]]
     assert worst == sorted(worst, reverse=True) and worst[0] > 0
     lines = (tmp_path / "kept").read_text().splitlines()
@@ -305,39 +292,38 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     assert "none of 1 hands can be reviewed" in call(capsys, "review", "six.log", "--policy", "holdem").err
 
 
+def judged_by_many(sources, hands, monkeypatch, capsys, tmp_path):
+    """Review hands of PHH by a folder of policies; return what is printed, and the lines of the kept file."""
+    monkeypatch.chdir(tmp_path)
+    for name in sources:
+        Path("many", name).mkdir(parents=True)
+    monkeypatch.setattr(results, "open_player", lambda name, **_: opened(sources[Path(name).name]))
+    monkeypatch.setattr(results, "is_policy", lambda path: path.name in sources)
+    monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
+    Path("a.phhs").write_text(tomli_w.dumps({str(number): hand for number, hand in enumerate(hands)}))
+    printed = call(capsys, *MANY)
+    return printed, [json.loads(line)[1] for line in Path("kept").read_text().splitlines()[1:]]
+
+
+MANY = ("review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
+
+
 def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, tmp_path):
     """Hands of 75, 120 and 200 big blinds by policies for 100 and 200: the first by one, the second by both."""
-    names = {}
-    for depth in (100, 200):
-        source = policy(MENU, 100.0 * depth)
-        side = Profile(source.game, uniform_strategy(source.game))
-        table = {"name": "holdem", "stack": 100 * depth, "menu": {"first": ["1p"], "later": ["allin"], "max_bets": 2}}
-        names[f"many/hu-{depth}"] = OpenedPlayer(Contender("", PolicySpec(source), side), table)
-        (tmp_path / f"many/hu-{depth}").mkdir(parents=True)
-    monkeypatch.setattr(results, "open_player", lambda name, **_: names[name])
-    monkeypatch.setattr(results, "is_policy", lambda path: path.name.startswith("hu"))
-    monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
-    monkeypatch.chdir(tmp_path)
-    hands = {
-        str(depth): phh(Hand("r300f", ("????", "AsAd")), HoldemGame(stack=100 * depth)) for depth in (75, 120, 200)
-    }
-    (tmp_path / "a.phhs").write_text(tomli_w.dumps(hands))
-    call(capsys, "review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
-    found = [json.loads(line)[1] for line in (tmp_path / "kept").read_text().splitlines()[1:]]
+    sources = {f"hu-{depth}": policy(MENU, 100.0 * depth) for depth in (100, 200)}
+    hands = [phh(Hand("r300f", ("????", "AsAd")), HoldemGame(stack=100 * depth)) for depth in (75, 120, 200)]
+    _, found = judged_by_many(sources, hands, monkeypatch, capsys, tmp_path)
     assert [one["policy"] for one in found] == ["many/hu-100", "many/hu-100", "many/hu-200"]
     assert [one["distance"] for one in found] == ["stack 75 for 100", "stack 120 for 100", ""]
     others = [row["other"] for one in found for row in one["decisions"]]
-    assert [other and (other["policy"], other["distance"]) for other in others] == [
-        None,
-        ("many/hu-200", "stack 120 for 200"),
-        None,
-    ]
+    told = [other and (other["policy"], other["distance"]) for other in others]
+    assert told == [None, ("many/hu-200", "stack 120 for 200"), None]
 
 
 def test_a_table_of_three_has_frequencies_before_two_are_left():
     """The button raises, both call, and one folds on the flop: from there on the street is solved."""
     line, board = "r350cc/cr1400fc/cr3000f", "Qs7h2d3c"
-    found = by_three().review(hand_of_three(line, ("As7s", "KhQd", "QhJh"), board), 0)
+    found = Reviewer(THREE.side(), THREE, 8).review(hand_of_three(line, ("As7s", "KhQd", "QhJh"), board), 0)
     told = [(row.player, row.position, row.street, row.verdict.how, row.verdict.note) for row in found.decisions]
     assert told == [
         ("Ada", 2, 0, IN_TREE, NO_COST),
@@ -363,7 +349,7 @@ def test_a_table_of_three_has_frequencies_before_two_are_left():
 
 
 def test_another_raise_at_a_table_of_three_is_taken_for_the_nearest():
-    found = by_three().review(hand_of_three("r360ff", ("", "", "QhJh"), ""), 0)
+    found = Reviewer(THREE.side(), THREE, 8).review(hand_of_three("r360ff", ("", "", "QhJh"), ""), 0)
     (raised,) = (row.verdict for row in found.decisions)
     assert (raised.how, raised.did, raised.taken_for) == (MAPPED, "raise to 3.6 BB", "b350 after ''")
     assert raised.probability == raised.frequencies["raise to 3.5 BB"] and found.unknown == 2
@@ -403,19 +389,9 @@ def test_a_raise_beyond_the_other_players_stack_is_one_to_it():
 
 def test_a_policy_for_as_many_players_judges(monkeypatch, capsys, tmp_path):
     """A folder with policies for two and three players; a hand of four is refused with the reason."""
-    names = {}
-    for seats in (2, 3):
-        source = policy(MENU, seats=seats)
-        table = {"name": "holdem", "seats": seats, "menu": {"first": ["1p"], "later": ["allin"], "max_bets": 2}}
-        side = Profile(source.game, uniform_strategy(source.game))
-        names[f"many/p-{seats}"] = OpenedPlayer(Contender("", PolicySpec(source), side), table)
-        (tmp_path / f"many/p-{seats}").mkdir(parents=True)
-    monkeypatch.setattr(results, "open_player", lambda name, **_: names[name])
-    monkeypatch.setattr(results, "is_policy", lambda path: path.name.startswith("p-"))
-    monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
-    monkeypatch.chdir(tmp_path)
-    hands = {
-        str(seats): {
+    sources = {f"p-{seats}": policy(MENU, seats=seats) for seats in (2, 3)}
+    hands = [
+        {
             "variant": "NT",
             "antes": [0] * seats,
             "blinds_or_straddles": [50, 100] + [0] * (seats - 2),
@@ -424,14 +400,12 @@ def test_a_policy_for_as_many_players_judges(monkeypatch, capsys, tmp_path):
             "actions": [f"d dh p{seats} QhJh", f"p{3 if seats > 2 else 2} cbr 350", *folds],
         }
         for seats, folds in ((2, ["p1 f"]), (3, ["p1 f", "p2 f"]), (4, ["p4 f", "p1 f", "p2 f"]))
-    }
-    (tmp_path / "a.phhs").write_text(tomli_w.dumps(hands))
-    printed = call(capsys, "review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
+    ]
+    printed, found = judged_by_many(sources, hands, monkeypatch, capsys, tmp_path)
     assert "hand of 4 players: no policy that is given has as many" in printed.err
     assert "R, BTN QhJh - -: raise to 3.5 BB" in printed.out and "1 decisions have frequencies only" in printed.out
-    found = [json.loads(line)[1] for line in (tmp_path / "kept").read_text().splitlines()[1:]]
     assert [one["policy"] for one in found] == ["many/p-2", "many/p-3"]
     assert [row["position"] for one in found for row in one["decisions"]] == ["BTN", "BTN"]
     assert found[1]["won_bb"] == [-0.5, -1, 1.5] and found[1]["decisions"][0]["cost_bb"] is None
-    again = answer(capsys, "review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
+    again = answer(capsys, *MANY)
     assert again["players"]["R"]["without_cost"] == 1 and again["players"]["R"]["decisions"] == 0

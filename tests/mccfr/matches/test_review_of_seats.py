@@ -21,8 +21,6 @@ from mccfr.matches.review import hand_review
 from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED
 from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving import Effort, solved_street
-from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.street_amounts import whole_line
 
 SOURCE = policy(Menu(first=("1p",), later=("1p",), max_bets=3), seats=3, flop_players=2)
@@ -40,7 +38,7 @@ def quick(monkeypatch):
 
 def review(line, module=hand_review):
     """Return the review of a hand of SB, BB and BTN."""
-    by = module.Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8)
+    by = module.Reviewer(SOURCE.side(), SOURCE, 8)
     actions = actions_of(line)
     state = follow_actions(STAKES.rules, actions).states[-1]
     board = BOARD if state.street == 3 else BOARD[: (0, 6, 8)[state.street]]
@@ -159,7 +157,7 @@ def straddled(seats, moves):
     posted = Posted([Decimal(20_000)] * seats, (Decimal(50), Decimal(100)), none, [*none[1:], Decimal(200)])
     actions = [(player, kind, Decimal(0)) for player, kind in moves]
     record = HandRecord(NAMES + ("Eve",) * (seats - 3), posted, actions, (*HOLES, *[""] * (seats - 3)), BOARD)
-    by = hand_review.Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
+    by = hand_review.Reviewer(source.side(), source, 8)
     return by.review(checked_hand(record), 0)
 
 

@@ -12,8 +12,9 @@ import json
 
 import numpy as np
 import pytest
+from acpc import contender_of, program, solved_again
 from commands import answer, call, refusal
-from pokerkit import HandHistory
+from pokerkit_table import histories
 from policies import write_random
 from random_policy import policy
 from refusals import refused
@@ -23,29 +24,20 @@ from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import Effort
 from mccfr.games.translation import real_betting
 from mccfr.matches.json_lines import answer_lines
-from mccfr.matches.match import Contender, Match
+from mccfr.matches.match import Match
 from mccfr.matches.players import AS_WRITTEN, PlayManner
-from mccfr.matches.programs import PROGRAMS, ProgramSpec
 from mccfr.matches.seat_match import SeatMatch, match_of_seats
 from mccfr.matches.terminal_player import play_person
 from mccfr.play.policy_seat import PolicySpec
-from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.play.table import play_hand, won_chips
-from mccfr.policy import Profile
-from mccfr.tables.strategy import uniform_strategy
 
 MENU = Menu(first=("1p",), later=("allin",), max_bets=2, limp=False)
 
 
 def contender(purify=False, **keys):
     source = policy(MENU, 2_000.0, 3, flop_players=2, **keys)
-    side = Profile(source.game, uniform_strategy(source.game))
-    return Contender("policy", PolicySpec(source, purify), side)
-
-
-def program(name):
-    return Contender(name, ProgramSpec(PROGRAMS[name]))
+    return contender_of(source, spec=PolicySpec(source, purify))
 
 
 def test_equal_players_win_the_same_on_every_deal():
@@ -127,11 +119,9 @@ def test_the_hands_of_three_are_read_by_pokerkit(folder, capsys, tmp_path):
     log = tmp_path / "hands.phhs"
     found = answer(capsys, "match", folder, "random", "odd-size", "--hands", 300, "--seed", 1, "--log", log)
     won = dict.fromkeys(("policy", "random", "odd-size"), 0.0)
-    with log.open("rb") as file:
-        for hand in HandHistory.load_all(file):
-            *_, state = hand
-            for name, before, after in zip(hand.players, hand.starting_stacks, state.stacks, strict=True):
-                won[name] += float(after) - float(before)
+    for hand, state in histories(log):
+        for name, before, after in zip(hand.players, hand.starting_stacks, state.stacks, strict=True):
+            won[name] += float(after) - float(before)
     assert [mean / 300 for mean in won.values()] == pytest.approx([one["mean_chips"] for one in found["players"]])
 
 
@@ -143,32 +133,23 @@ def test_a_policy_of_three_plays_at_the_dealer(folder, capsys, tmp_path):
     assert (tmp_path / "log").read_text().splitlines()[-1].startswith("SCORE:")
     assert "of two players only" in refusal(capsys, *of, "--phhs", tmp_path / "x.stars.txt")
     assert call(capsys, *of, "--phhs", tmp_path / "x.phhs").status == 0
-    with (tmp_path / "x.phhs").open("rb") as file:
-        assert sum(len(hand.players) for hand in HandHistory.load_all(file)) == 90
+    assert sum(len(hand.players) for hand, _ in histories(tmp_path / "x.phhs")) == 90
     assert "is for 3 players" in refusal(capsys, "dealer", "--players", 4, "--with", folder)
 
 
 def test_each_command_resolves_hands_of_three(folder, capsys, monkeypatch):
     """Once two players are left on the river: in a match, at the dealer, against a person, and for a bot in lines."""
-    left, lines, right = [], [], ResolvingSeat.public_state
-
-    def counted(seat):
-        left.append(len(seat.state.left))
-        lines.append(seat.line)
-        return right(seat)
-
-    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
-    name = f"{folder} --resolve river:unsafe:2"
+    seen, name = solved_again(monkeypatch), f"{folder} --resolve river:unsafe:2"
     found = answer(capsys, "match", name, "always-call", "always-fold", "--hands", 300, "--seed", 1)
-    assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0) and len(left) > 20
+    assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0) and len(seen) > 20
     found = answer(capsys, "dealer", "--hands", 30, "--with", name, "--with", "always-call", "--with", "always-fold")
-    assert sum(player["chips"] for player in found["players"]) == 0 and set(left) == {2}
+    assert sum(player["chips"] for player in found["players"]) == 0 and {left for left, _ in seen} == {2}
     monkeypatch.setattr("mccfr.cli.bot_commands._read_line", lambda _: "c")
     status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--resolve", "river:unsafe:2")
     assert status == 0 and "re-solves its hands, once two players are left whose actions its tree has" in out
     request = '{"position": 1, "hand": "AhKd", "line": "b350fc/cc/cc/", "board": "Qs7h2d3c9s"}'
     (found,) = answer_lines(str(folder), PlayManner(resolve=settings_of("river:unsafe:2")), 1, [request])
-    assert found["action"][0] in "cb" and lines[-1] == "r350fc/cc/cc/"
+    assert found["action"][0] in "cb" and seen[-1][1] == "r350fc/cc/cc/"
 
 
 def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_path):
@@ -183,8 +164,7 @@ def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_pat
     assert "The policy" not in text
     monkeypatch.setattr("mccfr.cli.bot_commands._read_line", lambda _: "f")
     status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--log", tmp_path / "x.phhs")
-    with (tmp_path / "x.phhs").open("rb") as file:
-        assert [hand.players.index("you") for hand in HandHistory.load_all(file)] == [0, 2, 1]
+    assert [hand.players.index("you") for hand, _ in histories(tmp_path / "x.phhs")] == [0, 2, 1]
     assert out.count("You neither win nor lose chips.") == 1  # a fold on the button
     assert status == 0 and "You played" in out and " against SB " in out
 

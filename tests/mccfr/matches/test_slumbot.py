@@ -29,7 +29,7 @@ def play(name, hands, post=None, seed=3):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_hands_are_legal_and_in_step(name):
-    found, double = play(name, 30)
+    found, double = play(name, 20)
     assert len({hand.betting for hand in found}) > 3 and double.tokens > 5
     assert {hand.position for hand in found} == {0, 1}
 

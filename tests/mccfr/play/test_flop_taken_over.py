@@ -50,19 +50,10 @@ BOT = """
 import sys
 from mccfr.cli import main
 from mccfr.matches import bot_sessions
-from mccfr.matches.match import Contender
-from mccfr.matches.players import OpenedPlayer
-from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import uniform_strategy
-from random_policy import MENU, policy
+from acpc import opened
+from random_policy import policy
 
-def opened(name, manner, **_):
-    source = policy()
-    table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
-    side = Profile(source.game, uniform_strategy(source.game))
-    return OpenedPlayer(Contender(name, manner.spec(source), side), table)
-
-bot_sessions.open_player = opened
+bot_sessions.open_player = lambda name, manner, **_: opened(policy(), name, manner.spec(policy()))
 main(sys.argv[1:])
 """
 

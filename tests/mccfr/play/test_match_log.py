@@ -147,6 +147,10 @@ def test_the_sentence_says_what_is_wrong_and_where(whole, tmp_path, old, new, sa
     refused(rf"wrong\.log, line {line}: .*{re.escape(said)}", opened, path, error=TableError)
 
 
+def test_a_log_of_another_match_is_refused(whole):
+    refused("is of another match: hands is 40 there and 42 here", opened, whole, plan(hands=42, duplicate=True))
+
+
 def head_of(log):
     """Return the content of a log that was begun and closed."""
     head = log.path.read_bytes()

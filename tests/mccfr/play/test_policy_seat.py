@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from policies import write_random
 from random_policy import policy
-from refusals import refusals, refused
+from refusals import refused
 from small_games import TOY
 
 from abstraction.cards import combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
-from mccfr.config.game_tables import FlopHoldemGame, GoofspielGame, HoldemGame, KuhnGame, LeducGame, Menu
+from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, KuhnGame, LeducGame, Menu
 from mccfr.games.line_lookup import NOWHERE
 from mccfr.games.translation import pseudo_harmonic
 from mccfr.matches.phh_format import Hand, phh
@@ -179,13 +179,6 @@ def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
         assert seat.line == other.line and find_node(seat.policy.game.tree, seat.line)
         lines.add(seat.line)
     assert len(lines) >= 2
-
-
-def bids(tmp_path):
-    Seat(Policy.open(write_random(tmp_path / "bids", GoofspielGame(cards=3))))
-
-
-test_games_without_cards = refusals(("goofspiel deals no cards outside of its tree", bids))
 
 
 def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from acpc import contender_of, program, solved_again
 from mutants import mutant
 from random_policy import policy
 from refusals import refused
@@ -17,8 +18,6 @@ from refusals import refused
 from mccfr.config.game_tables import HoldemGame, HoldemSubgame, Menu
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.subgame import nodes_below
-from mccfr.matches.match import Contender
-from mccfr.matches.programs import PROGRAMS, ProgramSpec
 from mccfr.matches.seat_match import SeatMatch
 from mccfr.play import two_left as two_left_module
 from mccfr.play.policy_seat import Seat
@@ -30,9 +29,7 @@ from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.resolving_table import EFFORT, VARIANT, Settings
 from mccfr.play.resolving.solve import resolve
 from mccfr.play.two_left import two_left
-from mccfr.policy import Profile
 from mccfr.runs.results.line_spot import spot_behind
-from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 MENU, CARDS = Menu(first=("1p",), later=("1p",), max_bets=3), "Kc7d2s9hTd"
@@ -178,24 +175,14 @@ def test_odd_chips_of_others_are_halved():
         assert float(action[1:] or 0).is_integer() and here.own_action(action) == label
 
 
-def contender():
-    side = Profile(THREE.game, uniform_strategy(THREE.game))
-    return Contender("policy", ResolvingSpec(THREE, QUICK), side)
-
-
 def test_a_match_of_three_is_resolved(monkeypatch):
     """Two seats re-solve, and each refuses an illegal action of another."""
-    players = [contender(), contender(), Contender("always-call", ProgramSpec(PROGRAMS["always-call"]))]
-    playing, left, right = SeatMatch(players, seed=3), [], ResolvingSeat.public_state
-
-    def counted(seat):
-        left.append(len(seat.state.left))
-        return right(seat)
-
-    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
+    solving = contender_of(THREE, spec=ResolvingSpec(THREE, QUICK))
+    players = [solving, solving, program("always-call")]
+    playing, seen = SeatMatch(players, seed=3), solved_again(monkeypatch)
     for sample in range(8):
         assert sum(playing.play(sample)) == pytest.approx(0)
-    assert len(left) > 4 and set(left) == {2}
+    assert len(seen) > 4 and {left for left, _ in seen} == {2}
 
 
 def test_a_seat_of_three_is_prepared(monkeypatch):

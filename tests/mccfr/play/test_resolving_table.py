@@ -327,13 +327,9 @@ def test_hands_that_a_board_hits_are_caught(monkeypatch):
 
 def test_what_is_taken_off_as_luck_is_nothing_on_average():
     """The chances on the turn are the mean of those on its rivers, whatever both may hold."""
-    table, cards, rng = (
-        DeckTable(small_side().game.cards.at_table(), 0, set()),
-        parse_cards(CARDS),
-        np.random.default_rng(0),
-    )
+    table, cards = DeckTable(small_side().game.cards.at_table(), 0, set()), parse_cards(CARDS)
     turn = resolved_policy.OpponentRanges(DeckBoard(table, cards, None), 2, 0)
-    own, weight = rng.random((2, 1326)) * turn.live
+    own, weight = np.random.default_rng(0).random((2, 1326)) * turn.live
     found = []
     for card in set(range(52)) - set(cards[:4]):
         river = resolved_policy.OpponentRanges(DeckBoard(table, [*cards[:4], card], None), 3, 0)

@@ -20,7 +20,9 @@ import numpy as np
 import pyspiel
 import pytest
 import zarr
+from commands import call, command
 from manifests import flip
+from msgspec.structs import replace
 from places import ROOT, RUNS
 from policies import document
 from pyarrow import parquet
@@ -29,26 +31,20 @@ from sessions import OUTCOME, make, trained
 from small_games import BLINDS
 from strategies import random_strategy
 
-from mccfr.config.game_tables import (
-    AkqGame,
-    FlopHoldemGame,
-    GoofspielGame,
-    HoldemSubgame,
-    KuhnGame,
-    LeducGame,
-    MatrixGame,
-    OpenSpielGame,
-    PokerGame,
-)
+from mccfr import __version__
+from mccfr.config import game_tables as games
 from mccfr.config.run_tables import AbstractionConfig
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.registry import build_game
-from mccfr.policy import Profile
+from mccfr.policy import Policy, Profile
 from mccfr.policy.export import export
 from mccfr.policy.export.export_formats import write_tables
+from mccfr.policy.origin import origin_facts, unfinished_text
 from mccfr.policy.query import query
+from mccfr.runs.directory import run as rundir
 from mccfr.runs.reporter import Silent
+from mccfr.runs.results import run_export
 from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.run_export import ExportOptions, export_run
@@ -58,8 +54,9 @@ from mccfr.tables import strategy as module
 from mccfr.tables.strategy import average_strategy, uniform_strategy
 from mccfr.tables.table_layout import TableSet, make_layout, private_tables
 
-TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
-LIMIT = PokerGame(antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
+TWO_CARDS = games.PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
+ANTES = games.PokerGame(antes=(1, 1), stack=4)
+LIMIT = games.PokerGame(antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
 
 
 def write(out, config, strategy=None, kind="openspiel", tables=None, seed=0):
@@ -83,15 +80,15 @@ def openspiel_score(path):
 @pytest.mark.parametrize(
     "config",
     [
-        KuhnGame(),
-        LeducGame(),
-        LeducGame(merge_suits=True),
-        PokerGame(antes=(1, 1), stack=4),
+        games.KuhnGame(),
+        games.LeducGame(),
+        games.LeducGame(merge_suits=True),
+        ANTES,
         BLINDS,
         TWO_CARDS,
         LIMIT,
-        GoofspielGame(cards=4, reveal="result"),
-        OpenSpielGame(game="liars_dice(dice_sides=2)"),
+        games.GoofspielGame(cards=4, reveal="result"),
+        games.OpenSpielGame(game="liars_dice(dice_sides=2)"),
     ],
     ids=str,
 )
@@ -104,11 +101,11 @@ def test_openspiel_scores_an_exported_policy_as_we_do(tmp_path, config):
 @pytest.mark.parametrize(
     ("played", "claimed", "text"),
     [
-        (PokerGame(antes=(1, 1), stack=4), PokerGame(antes=(1, 1), stack=5), "after '', OpenSpiel's has the actions"),
-        (LIMIT, LeducGame(), "actions"),
-        (PokerGame(antes=(1, 1), stack=4), PokerGame(antes=(1, 1), stack=4, first_player=(2, 2)), "player 1 acts in"),
-        (KuhnGame(), OpenSpielGame(game="leduc_poker"), "is not this game|invalid literal"),
-        (LIMIT, PokerGame(antes=(1, 1), stack=100, raise_sizes=(1, 4), max_raises=(2, 1)), "player 0 gets"),
+        (ANTES, replace(ANTES, stack=5), "after '', OpenSpiel's has the actions"),
+        (LIMIT, games.LeducGame(), "actions"),
+        (ANTES, replace(ANTES, first_player=(2, 2)), "player 1 acts in"),
+        (games.KuhnGame(), games.OpenSpielGame(game="leduc_poker"), "is not this game|invalid literal"),
+        (LIMIT, games.PokerGame(antes=(1, 1), stack=100, raise_sizes=(1, 4), max_raises=(2, 1)), "player 0 gets"),
     ],
 )
 def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, text):
@@ -126,23 +123,23 @@ test_refusals = refusals(
     *(
         ("OpenSpiel has no game like", written, config)
         for config in (
-            LeducGame(raises=1),
-            LeducGame(bets=((1,), (2,))),
-            AkqGame(),
-            MatrixGame(payoffs=((1, -1), (-1, 1))),
-            HoldemSubgame(file="games/river.txt"),
+            games.LeducGame(raises=1),
+            games.LeducGame(bets=((1,), (2,))),
+            games.AkqGame(),
+            games.MatrixGame(payoffs=((1, -1), (-1, 1))),
+            games.HoldemSubgame(file="games/river.txt"),
         )
     ),
-    ("whole chips only", written, PokerGame(antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
+    ("whole chips only", written, games.PokerGame(antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
     (
         "'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet",
-        lambda tmp_path: write(tmp_path / "p", KuhnGame(), kind="xlsx"),
+        lambda tmp_path: write(tmp_path / "p", games.KuhnGame(), kind="xlsx"),
     ),
 )
 
 
 def test_openspiel_forgets_bids_and_cannot_hold_what_depends_on_them(tmp_path):
-    config = GoofspielGame(cards=4)
+    config = games.GoofspielGame(cards=4)
     refused("needs reveal = 'result' or at most 3 cards", write, tmp_path / "p", config)
     write(tmp_path / "p", config, uniform_strategy(build_game(config, ROOT)))  # nothing depends on them here
     assert (tmp_path / "p").is_file()
@@ -152,7 +149,7 @@ def test_openspiel_forgets_bids_and_cannot_hold_what_depends_on_them(tmp_path):
 
 
 def test_csv_has_a_row_for_each_infoset_and_action(tmp_path):
-    game, strategy = write(tmp_path / "leduc.csv", LeducGame(), kind="csv")
+    game, strategy = write(tmp_path / "leduc.csv", games.LeducGame(), kind="csv")
     rows = list(csv.DictReader((tmp_path / "leduc.csv").read_text().splitlines()))
     assert len(rows) == int((game.tree.row_slots * game.buckets).sum())
     sums = {}
@@ -170,7 +167,7 @@ def test_csv_has_a_row_for_each_infoset_and_action(tmp_path):
 
 
 def test_csv_names_the_infosets_of_hidden_moves_once(tmp_path):
-    game, _ = write(tmp_path / "g.csv", GoofspielGame(cards=3), kind="csv")
+    game, _ = write(tmp_path / "g.csv", games.GoofspielGame(cards=3), kind="csv")
     rows = list(csv.DictReader((tmp_path / "g.csv").read_text().splitlines()))
     assert len(rows) == int(game.tree.row_slots.sum())
     assert {(r["player"], r["infoset"]) for r in rows} == {
@@ -179,7 +176,7 @@ def test_csv_names_the_infosets_of_hidden_moves_once(tmp_path):
 
 
 def test_csv_leaves_out_hands_that_no_one_has(tmp_path):
-    config = HoldemSubgame(file="games/river.txt")
+    config = games.HoldemSubgame(file="games/river.txt")
     game = build_game(config, RUNS)
     write(tmp_path / "river.csv", config, uniform_strategy(game), kind="csv")
     with (tmp_path / "river.csv").open() as file:
@@ -189,16 +186,18 @@ def test_csv_leaves_out_hands_that_no_one_has(tmp_path):
 
 def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(r"needs pyarrow: run tools/bootstrap parquet", write, tmp_path / "p", KuhnGame(), kind="parquet")
+    refused(r"needs pyarrow: run tools/bootstrap parquet", write, tmp_path / "p", games.KuhnGame(), kind="parquet")
 
 
-def test_parquet_holds_the_rows_of_the_csv(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet (pyarrow)")
-    write(tmp_path / "k.parquet", KuhnGame(), kind="parquet")
-    write(tmp_path / "k.csv", KuhnGame(), kind="csv")
-    table = parquet.read_table(tmp_path / "k.parquet").to_pylist()
+def test_parquet_holds_the_rows_of_the_csv_and_explains_its_columns(tmp_path):
+    write(tmp_path / "k.parquet", games.KuhnGame(), kind="parquet")
+    write(tmp_path / "k.csv", games.KuhnGame(), kind="csv")
+    table = parquet.read_table(tmp_path / "k.parquet")
     rows = list(csv.DictReader((tmp_path / "k.csv").read_text().splitlines()))
-    assert [{name: str(value) for name, value in row.items()} for row in table] == rows
+    assert [{name: str(value) for name, value in row.items()} for row in table.to_pylist()] == rows
+    description = json.loads(table.schema.metadata[b"mccfr"])
+    assert set(description["columns"]) == set(table.column_names) and "chips" in description["units"]
+    assert description["game"]["name"] == "kuhn" and description["provenance"] == {"checkpoint": 3}
 
 
 # Raw tables -----------------------------------------------------------------------------------------------------------
@@ -214,17 +213,14 @@ def filled_tables(game):
 
 @pytest.mark.parametrize("kind", ["zarr", "hdf5"])
 def test_raw_tables_are_read_by_the_plain_libraries(tmp_path, kind):
-    game = build_game(LeducGame(), ROOT)
+    game = build_game(games.LeducGame(), ROOT)
     tables = filled_tables(game)
     out = tmp_path / "tables"
     for _ in range(2):  # the second replaces the first
-        write(out, LeducGame(), uniform_strategy(game), kind, tables)
+        write(out, games.LeducGame(), uniform_strategy(game), kind, tables)
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
     opened = nullcontext(zarr.open_group(out, mode="r")) if kind == "zarr" else h5py.File(out)
     with opened as group:
-        for name, table in tables.items():
-            assert np.array_equal(group[name][:], table)
-            assert group[name].dtype == table.dtype
         labels = [bytes(row).rstrip(b"\0").decode() for row in group["tree/label"][:]]
         assert labels == list(game.tree.label)
         for field in ("kind", "player", "block", "count", "first", "slot", "row"):
@@ -309,9 +305,9 @@ def asked_for(game, tables, line, hand, board):
 
 def test_a_hand_is_looked_up_with_h5py_alone(tmp_path):
     """Listed cards: hand and board are found by card number."""
-    game = build_game(LeducGame(), ROOT)
+    game = build_game(games.LeducGame(), ROOT)
     tables = filled_tables(game)
-    write(tmp_path / "leduc.h5", LeducGame(), uniform_strategy(game), "hdf5", tables)
+    write(tmp_path / "leduc.h5", games.LeducGame(), uniform_strategy(game), "hdf5", tables)
     description, actions, table, arrays = explained(tmp_path / "leduc.h5", 1, ["c", "c", "r5"], 1)
     numbers = {name: number for number, name in enumerate(description["card_numbering"]["card_names"])}
     hand = description["hand_names"].index("Kd")
@@ -323,7 +319,7 @@ def test_a_hand_is_looked_up_with_h5py_alone(tmp_path):
 
 
 def test_a_hand_of_whole_holdem_is_looked_up_with_h5py_and_zlib_alone(tmp_path, slot_abstractions):
-    config = FlopHoldemGame(max_raises=1)
+    config = games.FlopHoldemGame(max_raises=1)
     game = build_game(config, ROOT, AbstractionConfig(str(slot_abstractions[0])))
     tables = filled_tables(game)
     write_tables(tmp_path / "flop.h5", game, document(config), tables, "hdf5", {}, lambda path: False)
@@ -339,19 +335,10 @@ def test_a_hand_of_whole_holdem_is_looked_up_with_h5py_and_zlib_alone(tmp_path, 
     assert list(average(table, bucket, actions).values()) == pytest.approx(list(expected.values()))
 
 
-def test_parquet_explains_its_columns(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet (pyarrow)")
-    write(tmp_path / "k.parquet", KuhnGame(), kind="parquet")
-    schema = parquet.read_schema(tmp_path / "k.parquet")
-    description = json.loads(schema.metadata[b"mccfr"])
-    assert set(description["columns"]) == set(schema.names) and "chips" in description["units"]
-    assert description["game"]["name"] == "kuhn" and description["provenance"] == {"checkpoint": 3}
-
-
 def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
-    game = build_game(LeducGame(), ROOT)
+    game = build_game(games.LeducGame(), ROOT)
     tables = filled_tables(game)
-    write(tmp_path / "t", LeducGame(), uniform_strategy(game), "zarr", tables)
+    write(tmp_path / "t", games.LeducGame(), uniform_strategy(game), "zarr", tables)
     name = "strategy_sum/street1/player0"
     chunk = tmp_path / "t" / name / "c" / "0" / "0"
     flip(chunk)
@@ -380,3 +367,62 @@ def test_exports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver)
     assert one.equals(other)
     one, other = (json.loads((tmp_path / f"{name}.openspiel").read_text()) for name in ("rows", "dense"))
     assert one["policy"] == other["policy"]
+
+
+# --- what an export states about its origin ---
+
+
+def stopped_early(run):
+    """Train 400 iterations of a run, with the length that it had before."""
+    before = run.path(rundir.CONFIG).read_text()
+    trained(run, iterations=400)
+    run.path(rundir.CONFIG).write_text(before)
+    return run.directory
+
+
+@pytest.fixture(scope="module")
+def early(tmp_path_factory):
+    """A run of Leduc at a thousandth of its length, evaluated at its end."""
+    return stopped_early(make(tmp_path_factory.mktemp("early") / "run", iterations=400_000))
+
+
+def test_an_export_tells_that_its_run_is_not_finished(early, tmp_path, capsys):
+    exported = call(capsys, "export", early, tmp_path / "policy", "--license", "CC-BY-4.0")
+    assert exported.status == 0
+    assert "it states: unfinished: 0.1 % of its run; " in exported.err
+    assert "license of the data: CC-BY-4.0" in exported.err
+    asked = call(capsys, "query", tmp_path / "policy", "", "--hand", "Kc")
+    assert asked.err == f"{tmp_path / 'policy'} is unfinished: 0.1 % of its run\n" and "weight" in asked.out
+    origin = Policy.open(tmp_path / "policy").meta["provenance"]
+    assert (origin["program"], origin["license"]) == (f"mccfr {__version__}", "CC-BY-4.0")
+    assert origin["share_of_run"] == 400 / 400_000 and origin["running"] is False
+    assert origin["recipe"]["run"] == {"iterations": 400_000} and origin["recipe"]["solver"]["seed"] == 5
+    assert origin["training_seconds"] > 0
+    (evaluation,) = origin["evaluations"]
+    assert (evaluation["method"], evaluation["bound"]) == ("exact", "exact") and evaluation["exploitability_chips"] > 0
+
+
+def test_an_export_tells_that_its_run_was_still_going(early, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_export, "is_locked", lambda run: True)
+    run = rundir.open_run(early)
+    policy = Policy.open(run_export.export_run(run, run.build_game(), tmp_path / "policy"))
+    assert unfinished_text(policy.meta["provenance"]) == "unfinished: 0.1 % of its run, which was still going"
+    assert "license of the data: not stated" in origin_facts(policy.meta["provenance"])
+
+
+def test_a_finished_run_and_one_without_length_are_not_called_unfinished(tmp_path, capsys):
+    for name, settings, share in (("whole", {"iterations": 400}, 1.0), ("endless", {}, None)):
+        directory = stopped_early(make(tmp_path / name, **settings))
+        assert command("export", directory, tmp_path / f"{name}-policy") == 0
+        assert "unfinished" not in capsys.readouterr().err
+        assert Policy.open(tmp_path / f"{name}-policy").meta["provenance"]["share_of_run"] == share
+    assert call(capsys, "query", tmp_path / "whole-policy", "", "--hand", "Kc").err == ""
+
+
+def test_evaluations_that_meet_another_strategy_are_told():
+    record = {"method": "head-to-head", "bound": "estimate", "value_chips": 12.5, "against": "uniform"}
+    (told,) = origin_facts({"evaluations": [record]})
+    assert told == "head-to-head: wins 12.5 chips a game against uniform (estimate)"
+    record = {"method": "trained-response", "bound": "lower", "value_chips": -3.0, "gains_chips": [0.5, 2.25, -1.0]}
+    (told,) = origin_facts({"evaluations": [record]})
+    assert told == "trained-response: responses of one player gain up to 2.25 chips a game (lower bound)"

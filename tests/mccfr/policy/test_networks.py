@@ -14,6 +14,7 @@ from functools import cache
 import deep
 import numpy as np
 import pytest
+from manifests import forge
 from places import ROOT
 from refusals import refusals, refused
 from swapping import swaps
@@ -27,8 +28,6 @@ from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.targets import Reference, open_networks, open_target
 from mccfr.solvers.deep.network_strategy import Networks, average_tables, network_tables
-from storage import durable
-from storage.manifest import read_manifest, write_manifest
 
 LEDUC = LeducGame(merge_suits=True)
 
@@ -64,28 +63,6 @@ def test_networks_are_verified_to_the_last_byte(written):
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"1")
         assert len(problems_of(written)) == 1, path.name
         path.write_bytes(content)
-
-
-def is_synced_before_its_name(operations):
-    """Return True if all files, then their folder, are synced before the folder is renamed."""
-    (renamed,) = [place for place, operation in enumerate(operations) if operation.kind == "rename"]
-    before = operations[:renamed]
-    written = {operation.path for operation in before if operation.kind == "write_file"}
-    synced = {operation.path for operation in before if operation.kind == "fsync_file"}
-    return written == synced != set() and before[-1].kind == "fsync_dir" and before[-1].path == operations[renamed].path
-
-
-def test_networks_are_on_the_disk_before_they_have_their_name(tmp_path, monkeypatch):
-    asked = asked_of(trained())
-    documents = to_document(Config(game=LEDUC, solver=asked.config))
-    found = []
-    for name, planted in (("right", False), ("wrong", True)):
-        if planted:
-            monkeypatch.setattr(durable, "fsync_dir", lambda _: None)
-        with durable.recording() as operations:
-            files.write_networks(tmp_path / name, asked, documents, {})
-        found.append(is_synced_before_its_name(operations))
-    assert found == [True, False]
 
 
 def test_no_file_of_other_networks_passes(written, tmp_path):
@@ -148,9 +125,8 @@ def test_an_answer_is_the_mean_of_what_networks_play(written):
     shares = [[action["probability"] for action in rows[place]["actions"]] for place in sorted(rows)]
     wanted = np.average(shares, axis=0, weights=table)
     assert np.abs(wanted - [action["probability"] for action in answer["actions"]]).max() < 1e-9
-    assert [rows[place]["sampled_iteration"] for place in sorted(rows)] == asked.tables[
-        "networks/player0/iteration"
-    ].tolist()
+    iterations = [rows[place]["sampled_iteration"] for place in sorted(rows)]
+    assert iterations == asked.tables["networks/player0/iteration"].tolist()
 
 
 def test_the_network_of_the_average_strategy_is_asked_as_it_is():
@@ -158,24 +134,9 @@ def test_the_network_of_the_average_strategy_is_asked_as_it_is():
     tables = average_tables([learned.fit_average(player, 6) for player in range(2)], 6)
     asked = Networks(learned.game, learned.config, tables, shares=True)
     for player in range(2):
-        found, wanted = (
-            flat(strategy, learned, player) for strategy in (asked.strategy(), learned.average("network", 6))
-        )
+        both = asked.strategy(), learned.average("network", 6)
+        found, wanted = (flat(strategy, learned, player) for strategy in both)
         assert np.abs(found - wanted).max() < 1e-6
-
-
-def spoilt(directory, name, change):
-    """Change an array of a directory, or a field of what it says of itself, and sign it anew."""
-    content = read_manifest(directory / files.MANIFEST, files.FORMAT, files.FORMAT_VERSION)
-    for field in ("format", "format_version", "content_hash"):
-        del content[field]
-    if name is None:
-        change(content)
-    else:
-        array = change(np.load(directory / name))
-        length, crc = files.durable.write_file(directory / name, files.npy_pieces(array))
-        content["files"][name] = {"length_bytes": length, "crc32c": crc}
-    write_manifest(directory / files.MANIFEST, files.FORMAT, files.FORMAT_VERSION, content)
 
 
 def without_number(array):
@@ -184,7 +145,12 @@ def without_number(array):
 
 
 def read_spoilt(name, change, written):
-    spoilt(written, name, change)
+    """Read networks with an array, or a field of their manifest, changed and signed anew."""
+    if name is None:
+        forge(written, change, files.MANIFEST)
+    else:
+        np.save(written / name, change(np.load(written / name)))
+        forge(written, name=files.MANIFEST)
     files.read_networks(written)
 
 

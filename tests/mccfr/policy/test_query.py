@@ -4,24 +4,22 @@ import numpy as np
 import pytest
 from places import ROOT, RUNS
 from policies import document
+from random_policy import policy
 from refusals import refusals, refused
 from strategies import tabulate
 
-from mccfr.config.game_tables import (
-    ClairvoyanceGame,
-    GoofspielGame,
-    HoldemSubgame,
-    KuhnGame,
-    LeducGame,
-    OpenSpielGame,
-    PokerGame,
-)
+from mccfr.config import game_tables as games
+from mccfr.games.line_text import converted_line, line_start
 from mccfr.games.registry import build_game
+from mccfr.games.translation import NOWHERE, Translation
+from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
 from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_action, street_line
 
-TURN = HoldemSubgame(file="games/turn.txt")  # board Qd9c6c3h, pot 1,800
+TURN = games.HoldemSubgame(file="games/turn.txt")  # board Qd9c6c3h, pot 1,800
 
 
 def source(config, seed=0):
@@ -38,7 +36,7 @@ def source(config, seed=0):
 
 @pytest.fixture(scope="module")
 def leduc():
-    return source(LeducGame())
+    return source(games.LeducGame())
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +46,12 @@ def turn():
 
 
 def test_kuhn_answer_has_the_fields_of_the_interface(tmp_path):
-    game = build_game(KuhnGame(), ROOT)
+    game = build_game(games.KuhnGame(), ROOT)
     after_bet = {0: [1, 0], 1: [0.75, 0.25], 2: [0, 1]}  # J folds, Q calls sometimes, K calls
     strategy = tabulate(game, lambda node, bucket: after_bet[bucket])
     weight = tuple(12.5 * w for w in strategy.weight)
     strategy = Strategy(strategy.probability, weight)
-    write_policy(tmp_path / "p", game, document(KuhnGame()), strategy, provenance={})
+    write_policy(tmp_path / "p", game, document(games.KuhnGame()), strategy, provenance={})
     policy = Policy.open(tmp_path / "p")
     found = query(policy, "cb", hand="Q")
     assert [action.pop("probability") for action in found["actions"]] == pytest.approx([0.75, 0.25], abs=1 / 65535)
@@ -93,7 +91,7 @@ def test_leduc_hand_and_board_find_their_infoset(leduc):
 
 
 def test_a_rank_alone_is_taken_where_suits_make_no_difference(leduc):
-    merged = source(LeducGame(merge_suits=True))
+    merged = source(games.LeducGame(merge_suits=True))
     assert query(merged, "", hand="K")["actions"] == query(merged, "", hand="Kd")["actions"]
     assert query(merged, "cc", hand="K", board="K") == query(merged, "cc", hand="Kc", board="Kd")
     assert query(leduc, "cc", hand="K", board="Kd") == query(leduc, "cc", hand="Kc", board="Kd")  # only one is left
@@ -127,9 +125,7 @@ def test_turn_subgame_takes_the_whole_board_or_the_river(turn):
     assert first == query(turn, "", board="Qd9c6c3h")
     assert set(first["hands"]) == set(first["unreached"])
     live = turn.game.cards.reach[0] > 0
-    assert list(first["hands"]) == [
-        name for name, in_range in zip(turn.game.cards.hand_names, live, strict=True) if in_range
-    ]
+    assert list(first["hands"]) == np.array(turn.game.cards.hand_names)[live].tolist()
     assert not any("2h" in hand for hand in query(turn, "cc", board="2h")["hands"])
 
 
@@ -163,7 +159,7 @@ def test_a_range_may_leave_out_hands_that_have_a_bucket(leduc):
 
 def test_a_flop_may_be_written_in_any_order():
     game = build_game(
-        PokerGame(ranks=4, suits=2, board_cards=(0, 2, 1), antes=(1, 1), stack=2, max_raises=(0, 0, 0)), ROOT
+        games.PokerGame(ranks=4, suits=2, board_cards=(0, 2, 1), antes=(1, 1), stack=2, max_raises=(0, 0, 0)), ROOT
     )
     cards = game.cards
     known = {cards.hand_bucket(2, 0, "Jd", board) for board in ("AcKdQc", "KdAcQc")}
@@ -173,21 +169,89 @@ def test_a_flop_may_be_written_in_any_order():
 
 
 def test_hands_without_cards():
-    found = query(source(ClairvoyanceGame()), "", hand="air")
+    found = query(source(games.ClairvoyanceGame()), "", hand="air")
     assert [action["action"] for action in found["actions"]] == ["c", "b1"]
     assert (found["pot_chips"], found["actions"][1]["to_chips"]) == (1, 1.5)
-    refused("expected one of nuts, bluffcatcher, air", query, source(ClairvoyanceGame()), "", hand="K")
-    refused("not in the range of player 0", query, source(ClairvoyanceGame()), "", hand="bluffcatcher")
+    refused("expected one of nuts, bluffcatcher, air", query, source(games.ClairvoyanceGame()), "", hand="K")
+    refused("not in the range of player 0", query, source(games.ClairvoyanceGame()), "", hand="bluffcatcher")
 
 
 def test_games_without_hands_answer_by_line():
-    goofspiel = source(GoofspielGame(cards=3))
+    goofspiel = source(games.GoofspielGame(cards=3))
     found = query(goofspiel, "3")
     assert (found["player"], found["pot_chips"], found["street"]) == (1, None, 0)
     assert [action["action"] for action in found["actions"]] == ["1", "2", "3"]
     assert found["actions"] == query(goofspiel, "1")["actions"]  # player 1 has not seen the bid
     assert found["actions"][0]["to_chips"] is None
     refused("has no cards: leave hand and board out", query, goofspiel, "3", hand="K")
-    imported = source(OpenSpielGame(game="kuhn_poker"))
+    imported = source(games.OpenSpielGame(game="kuhn_poker"))
     assert query(imported, "2 0 1")["actions"] == query(imported, "1 0 1")["actions"]
     assert query(imported, "2 0")["actions"] != query(imported, "1 0")["actions"]
+
+
+# --- lines outside of the tree: means over the translations, in real actions ---
+
+
+def test_lines_of_the_tree_are_answered_as_ever():
+    found = query(policy(), "b200c/", hand="AsKd", board="Qs7h2d")
+    assert "readings" not in found
+    assert [action["action"] for action in found["actions"]] == ["c", "b200", "b400", "b19800"]
+
+
+@pytest.mark.parametrize("line", ["b250", "b250c/b150", "b200c/cb100", "b777c/cb4223b9222"])
+def test_other_lines_are_the_mean_over_their_readings(line):
+    source, board = policy(), "Qs7h2d" if "/" in line else None
+    found = query(source, line, hand="AsKd", board=board)
+    translation = Translation(source.game.tree, source.game.real_rules)
+    whole = converted_line(source.game, line)
+    state, readings = translation.read(whole)
+    assert [reading["probability"] for reading in found["readings"]] == [reading.probability for reading in readings]
+    closed = [reading["after_call"] for reading in found["readings"]]
+    assert [line is None for line in closed] == [reading.closed == NOWHERE for reading in readings]
+    expected = {}
+    for reading in readings:
+        bucket = source.game.cards.hand_bucket(state.street, state.player, "AsKd", board)
+        decides = source.game.tree.arrays.kind[reading.node] == DECISION
+        shares = source.probabilities(reading.node, bucket).tolist() if decides else [1.0]
+        for action, share in zip(translation.real_actions(reading, state), shares, strict=True):
+            typed = street_action(whole, action, line_start(source.game))
+            expected[typed] = expected.get(typed, 0) + reading.probability * share
+    played = {action["action"]: action["probability"] for action in found["actions"]}
+    assert played == pytest.approx(expected) and sum(played.values()) == pytest.approx(1)
+    assert found["pot_chips"] == sum(state.put_in) and found["player"] == state.player
+    chips = [action["to_chips"] for action in found["actions"] if action["action"][0] == "b"]
+    assert chips == sorted(chips) and all(state.lowest_raise <= amount <= 20_000 for amount in chips)
+    if board:  # before the flop hands are listed by class, and this deck has buckets by suit
+        every = query(source, line, board=board)
+        assert every["hands"]["AsKd"] == pytest.approx([played[action["action"]] for action in every["actions"]])
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("B200C/CB200", "b200c/cb200"),
+        (" 2bb c / c 50% ", "b200c/cb200"),
+        ("2.5bb c/300chips 2x", "b250c/b300b600"),
+        ("b250c/b1p allin", "b250c/b500b19750"),
+        ("0.5p 3x c/", "b200b600c/"),
+    ],
+)
+def test_lines_as_people_write_them(said, line):
+    board = "Qs7h2d" if "/" in line else None
+    source = policy()
+    assert query(source, said, hand="AsKd", board=board) == query(source, line, hand="AsKd", board=board)
+    assert street_line(RangesOfLine(source).follow(said, board or "").line, line_start(source.game)) == line
+
+
+def test_a_size_is_of_no_use_where_nobody_may_raise():
+    for line, text in (
+        ("f 3bb", "'3' is not an action"),
+        ("allin 3bb", "no raise is possible"),
+        ("3b", "'3' is not an action"),
+        (
+            "r200c/r400",
+            r"r200 can mean chips put in on this street \(b200c/b400\) or over the whole hand \(b200c/b200\)",
+        ),
+        ("b150", "a bet must put in 200 to 20000 chips on this street"),
+    ):
+        refused(text, query, policy(), line, hand="AsKd")

@@ -15,7 +15,6 @@ import pytest
 from commands import call
 from upi_client import Client, spot
 
-import mccfr
 from abstraction.range_notation import parse_range
 from mccfr.config.spot_table import spot_menu
 from mccfr.upi.background_solver import SpotProblem
@@ -127,9 +126,8 @@ def test_values_of_nodes_are_means_of_what_follows(turn):
     cards = below("r:0:c:c")
     assert len(cards) == 48 and sum(map(chance, cards)) == pytest.approx(chance("r:0:c:c"))
     for player in range(2):
-        assert sum(worth(card, player)[0] for card in cards) / 44 == pytest.approx(
-            worth("r:0:c:c", player)[0], rel=1e-5
-        )
+        mean = sum(worth(card, player)[0] for card in cards) / 44
+        assert mean == pytest.approx(worth("r:0:c:c", player)[0], rel=1e-5)
     folded = worth("r:0:b20:f", 0), worth("r:0:b20:f", 1)
     assert [value / met for value, met in folded] == pytest.approx([40, 0], abs=1e-6)
     assert sum(value / met for value, met in (worth("r:0", 0), worth("r:0", 1))) == pytest.approx(40)
@@ -148,26 +146,18 @@ def test_ranges_are_what_is_played(turn):
     assert turn.numbers("show_range IP")[0] == pytest.approx(parse_range("QQ,AJs,T9s:0.5"))
 
 
-def test_another_strategy_counts_until_the_next_solve():
-    """Fold always to a bet, which gives EV 0 there, until the next solve."""
+def test_a_locked_node_stays_and_the_rest_answers_it(tmp_path):
+    """Another strategy counts until the next solve. Against one that always folds nearly every hand bets."""
     client = spot(RIVER, *LINES)
-    client.ask(*SOLVE)
-    before = client.ask("show_strategy r:0:b90")
-    folds = " ".join(["1"] * 1326 + ["0"] * 2652)
-    assert client.ask(f"set_strategy r:0:b90 {folds}") == "set_strategy ok!"
+    folds = "set_strategy r:0:b90 " + " ".join(["1"] * 1326 + ["0"] * 2652)
+    assert client.ask(*SOLVE, folds).endswith("set_strategy ok!")
     assert client.ask("calc_global_freq r:0:b90:c") == "0"
     value, met = client.numbers("calc_ev IP r:0:b90")
     assert np.nansum(np.multiply(value, met)) == pytest.approx(0, abs=1e-6)
     client.ask("go 1 steps", "wait_for_solver")
-    assert client.ask("show_strategy r:0:b90") != before
     assert float(client.ask("calc_global_freq r:0:b90:c")) > 0
-
-
-def test_a_locked_node_stays_and_the_rest_answers_it(tmp_path):
-    """Against who always folds to a bet nearly every hand bets, and wins the pot."""
     client = spot(RIVER, *LINES)
-    folds = " ".join(["1"] * 1326 + ["0"] * 2652)
-    client.ask(f"set_strategy r:0:b90 {folds}", "lock_node r:0:b90", "set_accuracy 0.2", "go", "wait_for_solver")
+    client.ask(folds, "lock_node r:0:b90", "set_accuracy 0.2", "go", "wait_for_solver")
     told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
     assert float(told["EV OOP"]) == pytest.approx(180, abs=0.5) and float(told["Exploitable for"]) <= 0.2
     assert client.ask("calc_global_freq r:0:b90:c") == "0" and float(client.ask("calc_global_freq r:0:b90")) > 0.8
@@ -203,17 +193,6 @@ def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
     for damaged in (whole[:-40], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :], b"x"):
         path.write_bytes(damaged)
         assert re.match("ERROR: .*tree.cfr is damaged, or no tree", other.ask(f"load_tree {path}"))
-
-
-def test_the_run_of_a_spot_is_a_tree_to_look_at(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": "2%"}
-    found, client = mccfr.spot(**asked, workers=0, run="there", bets="50%"), Client()
-    assert client.ask("load_tree there") == "load_tree ok!"
-    told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
-    assert float(told["EV OOP"]) == pytest.approx(found["ev_chips"][0], abs=1e-3)
-    assert client.ask("show_effective_stack") == "910" and "b90" in client.ask("show_children r:0")
-    assert client.ask("go").startswith("ERROR: this tree of a run or policy")
 
 
 def test_rake_is_taken_of_what_is_won():

@@ -63,11 +63,8 @@ def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
     over = played(table, first, lambda now: "c")[-1]
     second = played(table, table.deal(0), lambda now: "c")[-1]
     again = table.again(0)
-    assert again["again"] and (again["hand"], again["cards"], again["position"]) == (
-        0,
-        first["cards"],
-        first["position"],
-    )
+    dealt = again["hand"], again["cards"], again["position"]
+    assert again["again"] and dealt == (0, first["cards"], first["position"])
     refused("once one is over", table.again, 0)
     ended = played(table, again, lambda now: "c")[-1]
     assert (ended["played"], ended["won_chips"]) == (2, second["won_chips"])

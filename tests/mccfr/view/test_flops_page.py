@@ -45,12 +45,12 @@ def test_the_page_sorts_filters_and_plots(tmp_path):
         first = tables["flops"][[row["flop"] for row in tables["flops"]].index(listed[0])]
         told = f"{first['ev_oop'] / 100:.2f} ± {first['ev_oop_within'] / 100:.2f}"
         assert told in page.evaluate(ROWS)[0], "in big blinds"
-        assert page.evaluate("document.querySelectorAll('#plot polygon').length") == len(found.actions)
+        assert page.locator("#plot polygon").count() == len(found.actions)
         page.evaluate("choice = document.querySelector('[aria-label=suits]'), choice.value = 'rainbow'")
         page.evaluate("choice.dispatchEvent(new Event('change'))")
         rainbow = next(row for row in tables["textures"] if row["texture"] == "rainbow")
         assert len(page.evaluate(ROWS)) == sum(row["suits"] == "rainbow" for row in tables["flops"])
-        told = page.evaluate("document.getElementById('mean').textContent")
+        told = page.locator("#mean").text_content()
         assert (
             f"{100 * rainbow['share']:.1f} % of deals" in told and f"check or call {100 * rainbow['c']:.1f} %" in told
         )

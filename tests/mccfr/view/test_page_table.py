@@ -10,11 +10,10 @@ Shows:
 """
 
 import json
-from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from naive import paid
 from policies import write_random
 from random_policy import policy
 from refusals import refused
@@ -26,8 +25,6 @@ from mccfr.config.toml_files import config_from
 from mccfr.evaluation.decision_values import DecisionValues
 from mccfr.games.registry import build_game
 from mccfr.play.preflop_equity import preflop_equities
-from mccfr.solvers.public import best_response
-from mccfr.tables.strategy import Strategy
 from mccfr.trees.betting_lines import find_node
 from mccfr.trees.street_amounts import whole_line
 from mccfr.view import Spots, StrategyList, open_spots
@@ -62,9 +59,8 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
         own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
         for state in seen:
             assert (state["position"], state["cards"]) == (position, own)
-            shown = state["result"] is not None and state["result"]["shown"] == [
-                spots.dealing.hand_text(hand) for hand in dealt.hands
-            ]
+            both = [spots.dealing.hand_text(hand) for hand in dealt.hands]
+            shown = state["result"] is not None and state["result"]["shown"] == both
             assert shown or state["result"] is None or state["result"]["shown"] == [None, None]
             assert (f'"{other}"' in json.dumps(state)) == shown
             if state["actions"]:  # the board of the street, and no card more
@@ -148,9 +144,8 @@ def test_hands_that_the_strategy_does_not_hold_have_evs():
     assert found["cost_chips"] is not None and len(found["actions"]) == len(there["actions"])
     equity = spots.equity(line, board)["equity"][there["player"]][away]
     call = next(one for one in found["actions"] if one["action"] == "c")
-    assert call["ev_chips"] == pytest.approx((there["pot_chips"] + 200) * equity - 200, abs=0.1), (
-        "it is called, and shown down"
-    )
+    shown_down = (there["pot_chips"] + 200) * equity - 200
+    assert call["ev_chips"] == pytest.approx(shown_down, abs=0.1)
 
 
 def judged(ev, played, within, place):
@@ -178,42 +173,30 @@ def test_no_call_costs_nothing_where_the_strategy_folds():
     assert wrong["verdict"] == "costly" and "own play loses 8.91 BB" in " ".join(wrong["sentences"])
 
 
-RAKED = {
-    "name": "holdem-subgame",
-    "board": "QsJh2h7c3d",
-    "ranges": {"oop": "AhAd,QhQd,5s4s", "ip": "AcAs,KcKd"},
-    "pot": 60,
-    "effective_stack": 90,
-    "rake": "5%",
-    "rake_cap": 4,
-    "menu": {"first": ["1p"], "later": ["allin"]},
-}
+RANGES = {"oop": "AhAd,QhQd,5s4s", "ip": "AcAs,KcKd"}
+RAKED = {"name": "holdem-subgame", "board": "QsJh2h7c3d", "ranges": RANGES, "pot": 60, "effective_stack": 90}
+RAKED |= {"rake": "5%", "rake_cap": 4, "menu": {"first": ["1p"], "later": ["allin"]}}
 
 
 def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
     """Line by line and hand by hand: a won, a lost and a shared showdown, and folds."""
     game = build_game(config_from({"game": RAKED}, "test").game, None)
     write_random(tmp_path / "raked", config_from({"game": RAKED}, "test").game)
-    table, paid = PageTable(open_spots(tmp_path / "raked")), set()
+    table, seen = PageTable(open_spots(tmp_path / "raked")), set()
     for seed in range(60):
         end = played(table, table.sit(seed=seed), lambda now: now["actions"][seed % len(now["actions"])]["action"])[-1]  # noqa: B023
         hands = table._spots.dealing.deal(seed, 0).hands
         node = find_node(game.tree, whole_line(end["line"], table._spots.start))
-        expected = paid_at(game, node, hands)[end["position"]]
+        expected = paid_at(game, node, hands, end["position"])
         assert end["result"]["won_chips"] == pytest.approx(expected, abs=1e-9)
         assert end["won_chips"] == end["result"]["won_chips"]
-        paid.add(round(expected, 3))
-    assert {27.0, -30.0, -1.5} <= paid and len(paid) > 6
+        seen.add(round(expected, 3))
+    assert {27.0, -30.0, -1.5} <= seen and len(seen) > 6
 
 
-def paid_at(game, node, hands):
-    """Return each player's chips at a terminal with two hands, by the solver's walk."""
-    reach = np.zeros_like(game.cards.reach)
-    reach[[0, 1], list(hands)] = 1
-    cards = replace(game.cards.listed(), reach=reach)
-    tables = [np.zeros(shape) for shape in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)]
-    for above, below in pairwise(game.tree.path(node)):
-        block, slot = int(game.tree.arrays.block[above]), int(game.tree.arrays.slot[above])
-        tables[block][:, slot + below - int(game.tree.arrays.first[above])] = 1
-    strategy = Strategy(tables, [np.ones((len(table), 1)) for table in tables])
-    return best_response.values(replace(game, cards=cards), strategy)[:, best_response.FOLLOW]
+def paid_at(game, node, hands, player):
+    """Return a player's chips at a terminal with two hands, naively."""
+    arrays = game.tree.arrays
+    fixed, showdown = arrays.fixed[node] * (1 - 2 * player), arrays.showdown[node]
+    own, other = game.cards.listed().strength[0][[hands[player], hands[1 - player]]].tolist()
+    return float(paid(game, showdown or abs(fixed), np.sign(own - other if showdown else fixed)))

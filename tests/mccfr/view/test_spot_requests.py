@@ -92,12 +92,12 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         state = "document.getElementById('spot-state').textContent"
         page.evaluate("document.getElementById('spot-solve').click()")
         wait_for(page, f"{state}.includes('of the pot after')")
-        assert "of memory; about" in page.evaluate("document.getElementById('spot-plan').textContent")
+        assert "of memory; about" in page.locator("#spot-plan").text_content()
         page.evaluate("document.getElementById('spot-stop').click()")
         wait_for(page, f"{state}.includes('Stopped after')")
         look(page)
         answer = served.application.shelf.desk.state()["answer"]
-        assert f"EV {answer['ev_chips'][0]:.2f}" in page.evaluate("document.getElementById('ranges').textContent")
+        assert f"EV {answer['ev_chips'][0]:.2f}" in page.locator("#ranges").text_content()
         page.evaluate("document.getElementById('lock').click()")
         wait_for(page, "document.getElementById('lock-who').textContent === 'Out of position:'")
         page.select_option("#lock-action", "c")
@@ -116,9 +116,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert "without locks)" in page.evaluate(state)
         link = page.evaluate("location.href")
         look(page)
-        suited, pair = (
-            page.evaluate(f"document.querySelector('#grid [data-class={name}]').title") for name in ("AKs", "JJ")
-        )
+        suited, pair = (page.locator(f"#grid [data-class={name}]").get_attribute("title") for name in ("AKs", "JJ"))
         assert "Check 100.0 %" in suited and "Check 100.0 %" not in pair
         page.evaluate("document.querySelector('[data-action=c]').click()")
         wait_for(
@@ -187,10 +185,8 @@ def look(page):
 def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     """Fill the form with ranges, pot and stack by one button; the EV is that of the strategy's line."""
     monkeypatch.chdir(tmp_path)
-    told, turn = (
-        [],
-        {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"},
-    )
+    turn = {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"}
+    told = []
     solve_spot({**turn, "to": 0.005}, told.append)
     run = next(Path(one["run"]) for one in told if "run" in one)
     with served_shelf(open_strategies(run)) as served, browsing() as page:
@@ -202,7 +198,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         filled = {"oop": strategy.spots.spot("cc/", "QsJh2h7c3d")["ranges"][0]["text"], "pot": "180", "stack": "180"}
         for name, text in {**filled, "board": "QsJh2h7c3d"}.items():
             assert page.evaluate(f"document.getElementById('spot-{name}').value") == text
-        assert f"After cc/ of {run.name}" in page.evaluate("document.getElementById('spot-from').textContent")
+        assert f"After cc/ of {run.name}" in page.locator("#spot-from").text_content()
         page.evaluate("document.getElementById('spot-solve').click()")
         wait_for(page, "document.getElementById('spot-state').textContent.includes('Solved in')")
         worth = np.array(strategy.values.values("cc/", "QsJh2h7c3d")["mean"])
@@ -210,5 +206,5 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         look(page)
         page.evaluate("document.querySelector('[data-action=c]').click()")
         wait_for(page, "(document.body.dataset.complete || '').startsWith('#line=c&')")
-        assert page.evaluate("document.querySelectorAll('#hands tbody tr').length") > 20
+        assert page.locator("#hands tbody tr").count() > 20
         assert page.locator("#way-back").get_attribute("href") == "#line=cc/&board=QsJh2h7c3d"

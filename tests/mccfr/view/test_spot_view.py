@@ -59,9 +59,8 @@ def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
     found, asked = holdem.spot(line, board), query(policy(), line, board=board)
     assert (found["line"], found["player"], found["pot_chips"]) == (line, asked["player"], asked["pot_chips"])
     assert asked["line"] == line
-    assert [(one["action"], one["to_chips"]) for one in found["actions"]] == [
-        (one["action"], one["to_chips"]) for one in asked["actions"]
-    ]
+    mine, theirs = ([(one["action"], one["to_chips"]) for one in each["actions"]] for each in (found, asked))
+    assert mine == theirs
     mine = played(found)
     assert set(mine) == set(asked["hands"])
     for hand in list(mine)[::37]:
@@ -85,10 +84,8 @@ def test_hands_of_leduc_do_what_queries_say(leduc, line, board):
 def test_ranges_are_what_both_have_played_by_bayes(leduc):
     """Against products of queries, deal by deal: reach of a hand, and its share where cards are removed."""
     spots, source = leduc
-    found, steps = (
-        spots.spot("cb2c/cb4", "Kc"),
-        [("", "c"), ("c", "b2"), ("cb2", "c"), ("cb2c/", "c"), ("cb2c/c", "b4")],
-    )
+    found = spots.spot("cb2c/cb4", "Kc")
+    steps = [("", "c"), ("c", "b2"), ("cb2", "c"), ("cb2c/", "c"), ("cb2c/c", "b4")]
     reach = [{}, {}]
     for hand in found["hands"]["names"]:
         for player in range(2):
@@ -102,9 +99,8 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
     deals = {(a, b): reach[0][a] * reach[1][b] for a, b in product(reach[0], reach[1]) if a != b}
     for player in range(2):
         shares = [sum(w for pair, w in deals.items() if pair[player] == hand) for hand in reach[player]]
-        assert found["hands"]["shares"][player] == pytest.approx(
-            [one / sum(deals.values()) for one in shares], abs=1e-5
-        )
+        expected = [one / sum(deals.values()) for one in shares]
+        assert found["hands"]["shares"][player] == pytest.approx(expected, abs=1e-5)
     own = dict(zip(found["hands"]["names"], found["hands"]["shares"][found["player"]], strict=True))
     rows = played(found)
     mean = [sum(own[hand] * rows[hand][one["action"]] for hand in own) for one in found["actions"]]
@@ -120,9 +116,8 @@ def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_take
     before, rows = holdem.spot("b200c/c", FLOP), played(holdem.spot("b200c/c", FLOP))
     for place, hand in list(enumerate(found["hands"]["names"]))[::97]:
         expected = sum(share * rows[hand][action] for action, share in chance.items())
-        assert found["hands"]["reach"][1][place] == pytest.approx(
-            before["hands"]["reach"][1][place] * expected, abs=2e-6
-        )
+        expected *= before["hands"]["reach"][1][place]
+        assert found["hands"]["reach"][1][place] == pytest.approx(expected, abs=2e-6)
 
 
 def test_equities_are_those_of_all_showdowns(holdem):

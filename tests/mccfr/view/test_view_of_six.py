@@ -16,6 +16,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from acpc import solved_again
 from browser import browsing, needs_browser, wait_for
 from page_parts import check_the_layout, fix_the_deals, judged
 from pages_server import ask, serving
@@ -29,7 +30,6 @@ from abstraction.hand_evaluator import board_strengths
 from mccfr.config.game_tables import KuhnGame, Menu
 from mccfr.games.betting import after_call, after_fold, payoffs
 from mccfr.games.translation import actions_of
-from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.trees.street_amounts import whole_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.drills import deal_hand, drills
@@ -132,9 +132,8 @@ def test_charts_have_each_position(six):
 
 
 def test_small_games_have_no_charts(tmp_path):
-    refused(
-        "charts by position are for hold'em", position_chart, open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
-    )
+    kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
+    refused("charts by position are for hold'em", position_chart, kuhn)
 
 
 def test_decisions_are_judged_by_frequencies(six):
@@ -205,22 +204,13 @@ def test_the_button_moves_round_the_table(six):
 
 def test_the_strategy_solves_again_once_two_are_left(three, monkeypatch):
     """The user calls to the end; rivers with one opponent are solved."""
-    left, right = [], ResolvingSeat.public_state
-
-    def counted(seat):
-        left.append(len(seat.state.left))
-        return right(seat)
-
-    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
-    table = PageTable(three)
+    solved, table = solved_again(monkeypatch), PageTable(three)
     state = table.sit("river:unsafe:2", seed=1)
     for number in range(12):
-        end = played(table, state, lambda now: next(one for one in now["actions"] if one["kind"] != "fold")["action"])[
-            -1
-        ]
-        assert sum(end["result"]["won_by_position"]) == pytest.approx(0)
+        seen = played(table, state, lambda now: next(one["action"] for one in now["actions"] if one["kind"] != "fold"))
+        assert sum(seen[-1]["result"]["won_by_position"]) == pytest.approx(0)
         state = table.deal(number)
-    assert len(left) > 2 and set(left) == {2}
+    assert len(solved) > 2 and {left for left, _ in solved} == {2}
 
 
 def test_drills_begin_first_in_or_facing_a_raise(six, three):

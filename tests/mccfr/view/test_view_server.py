@@ -16,23 +16,11 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 
+import page_parts
 import pytest
 from browser import browsing, check_accessible, needs_browser, wait_for
 from commands import call, refusal
-from page_parts import (
-    check_the_cards,
-    check_the_ev_of_classes,
-    check_the_layout,
-    check_the_list_of_hands,
-    check_the_lists,
-    check_the_review,
-    check_the_trainer,
-    fix_the_deals,
-    judged,
-    write_review,
-)
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
@@ -44,27 +32,10 @@ from mccfr.view import Spots, open_spots, server
 EVIL = "<img src=x onerror=alert(1)>"
 
 
-class SlowSpots(Spots):
-    """Its spots may be kept back."""
-
-    _free = threading.Event()
-    _free.set()
-
-    @contextmanager
-    def slowly(self):
-        self._free.clear()
-        yield
-        self._free.set()
-
-    def spot(self, line, board=""):
-        self._free.wait(60)
-        return super().spot(line, board)
-
-
 @pytest.fixture(scope="module")
 def holdem(tmp_path_factory):
-    one, other = SlowSpots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
-    with serving(one, other, review=write_review(tmp_path_factory.mktemp("review") / "kept")) as served:
+    one, other = Spots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
+    with serving(one, other, review=page_parts.write_review(tmp_path_factory.mktemp("review") / "kept")) as served:
         served.spots = one
         yield served
 
@@ -174,9 +145,8 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         status, _, err = call(capsys, "view", target, "--port", other.getsockname()[1], "--no-browser")
     assert status == 2 and "is in use: give another --port" in err and err.count("\n") == 1
-    assert "--against has no effect without POLICY-or-RUN" in refusal(
-        capsys, "view", "--against", target, "--no-browser"
-    )
+    told = refusal(capsys, "view", "--against", target, "--no-browser")
+    assert "--against has no effect without POLICY-or-RUN" in told
     assert "neither a run directory nor an exported policy" in refusal(capsys, "view", tmp_path, "--no-browser")
 
     def interrupted(self):
@@ -191,11 +161,8 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
 def test_signals_end_it_with_one_sentence(tmp_path, number):
     """One that is sent many times, as a terminal does while Ctrl-C is held: no line of Python's."""
     target = write_random(tmp_path / "kuhn", KuhnGame())
-    started = subprocess.Popen(
-        [sys.executable, "-m", "mccfr", "view", target, "--port", "0", "--no-browser"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    program = [sys.executable, "-m", "mccfr", "view", target, "--port", "0", "--no-browser"]
+    started = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
     first = next(line for line in started.stderr if "Ctrl-C" in line)  # on a busy machine others come before
     for _ in range(20):
         started.send_signal(number)
@@ -207,7 +174,7 @@ def test_signals_end_it_with_one_sentence(tmp_path, number):
 @needs_browser
 def test_the_page_in_a_browser(holdem, monkeypatch):
     """Use grid, line, links, history, boards, keys, review and themes, without external requests."""
-    fix_the_deals(monkeypatch)
+    page_parts.fix_the_deals(monkeypatch)
     for name in ("_WORK", "_LEAST_BOARDS"):  # rough EVs, which are compared with the server's
         monkeypatch.setattr(decision_values, name, 1)
     with browsing() as page:
@@ -216,22 +183,29 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
             text = json.dumps(fragment)
             wait_for(page, f"document.body.dataset.complete === {text} && location.hash === {text}")
 
-        with holdem.spots.slowly():
+        def go(fragment):
+            page.evaluate(f"location.hash = {json.dumps(fragment)}")
+            at(fragment)
+
+        spot, go_on = holdem.spots.spot, threading.Event()
+        with monkeypatch.context() as patch:
+            patch.setattr(holdem.spots, "spot", lambda *at, **named: go_on.wait(60) and spot(*at, **named))
             page.goto(holdem.url)
             wait_for(page, "document.body && document.getElementById('note')")
-            assert page.evaluate("document.getElementById('note').textContent") == "Reading …"
+            assert page.locator("#note").text_content() == "Reading …"
+        go_on.set()
         wait_for(page, "document.body && document.body.dataset.complete")
-        assert page.evaluate("document.getElementById('title').textContent") == f"my {EVIL}"
-        assert page.evaluate("document.querySelectorAll('img').length") == 0
-        assert page.evaluate("document.querySelectorAll('#grid .cell').length") == 169
-        assert page.evaluate("document.querySelectorAll('#grid .cell .fill').length") == 169
-        assert "from the flop on" in page.evaluate("document.getElementById('solve-state').textContent")
+        assert page.locator("#title").text_content() == f"my {EVIL}"
+        assert page.locator("img").count() == 0
+        assert page.locator("#grid .cell").count() == 169
+        assert page.locator("#grid .cell .fill").count() == 169
+        assert "from the flop on" in page.locator("#solve-state").text_content()
         wait_for(page, "document.querySelectorAll('#hands tbody tr').length === 169")  # before the flop: classes
         page.evaluate("document.querySelector('[data-action=b200]').click()")
         at("#line=b200")
         page.keyboard.press("c")  # the call: three cards are to be chosen
         wait_for(page, "!!document.getElementById('picker')")
-        assert page.evaluate("document.querySelectorAll('#picker-cards button').length") == 52
+        assert page.locator("#picker-cards button").count() == 52
         page.evaluate("document.querySelector('[data-card=\"Kc\"]').click()")
         for key in "c7d":  # a c that is no card's does nothing, nor checks
             page.keyboard.press(key)
@@ -239,49 +213,41 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         assert page.evaluate(
             "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
         ) in ("Kc,7d", "7d,Kc")
-        for key in "2h":
-            page.keyboard.press(key)
+        page.keyboard.press("2")
+        page.keyboard.press("h")
         at("#line=b200c/&board=Kc7d2h")
-        page.evaluate(
-            "location.hash = '#line=b200c/'"
-        )  # a board that is not set is not shown, though one was chosen before
+        page.evaluate("location.hash = '#line=b200c/'")  # the board that was chosen before is not shown
         wait_for(page, "!!document.getElementById('picker')")
-        assert page.evaluate("document.querySelector('#path .cards').textContent") == "choose 3"
-        assert page.evaluate("document.querySelectorAll('#picker [aria-pressed=true]').length") == 0
+        assert page.locator("#path .cards").first.text_content() == "choose 3"
+        assert page.locator("#picker [aria-pressed=true]").count() == 0
         for key in "kc7D2s":
             page.keyboard.press(key)
         at("#line=b200c/&board=Kc7d2s")
         page.goto(holdem.url + "#line=b200")
         at("#line=b200")
-        page.evaluate("location.hash = '#line=b200c/&board=Kc7d2s'")
-        at("#line=b200c/&board=Kc7d2s")
-        assert page.evaluate("document.getElementById('who').textContent") == "Big blind to act"
+        go("#line=b200c/&board=Kc7d2s")
+        assert page.locator("#who").text_content() == "Big blind to act"
         row = page.evaluate("document.querySelector('#hands tbody tr').innerText")
         assert row.split("\t")[-3].endswith("%"), row  # its equity has come
         state, button = ("document.getElementById('solve-state').textContent", "document.getElementById('change')")
         assert page.evaluate(state).startswith("On later streets hands share")  # and what is none stands before it
         assert page.locator("#change").count() == 1 and page.locator("#lock").count() == 0
-        page.evaluate("location.hash = '#line=b200c/cb400&board=Kc7d2s'")
-        at("#line=b200c/cb400&board=Kc7d2s")
+        go("#line=b200c/cb400&board=Kc7d2s")
         page.evaluate(f"{button}.click()")
         wait_for(page, "location.hash.startsWith('#spot&line=b200c%2F&board=Kc7d2s&')")  # where the street begins
-        page.evaluate("location.hash = '#line=b200'")
-        at("#line=b200")
-        page.evaluate("location.hash = '#line=b200c/&board=Kc7d2s'")
-        at("#line=b200c/&board=Kc7d2s")
+        go("#line=b200")
+        go("#line=b200c/&board=Kc7d2s")
         page.evaluate("history.back()")
         at("#line=b200")
         page.evaluate("history.forward()")
         at("#line=b200c/&board=Kc7d2s")
-        said = page.evaluate("document.getElementById('worth').textContent")
+        said = page.locator("#worth").text_content()
         assert said.startswith("EV is an estimate over") and "95 % intervals" in said, "at once"
-        page.evaluate("location.hash = '#line=b250c/cb450&board=Kc7d2s'")
-        at("#line=b250c/cb450&board=Kc7d2s")
-        assert "not in the strategy's tree" in page.evaluate("document.getElementById('note').textContent")
+        go("#line=b250c/cb450&board=Kc7d2s")
+        assert "not in the strategy's tree" in page.locator("#note").text_content()
         page.evaluate("location.hash = '#line=x'")
         page.get_by_text("is not an action").wait_for()
-        page.evaluate("location.hash = '#line=b200c/cb400&board=Kc7d2s'")
-        at("#line=b200c/cb400&board=Kc7d2s")
+        go("#line=b200c/cb400&board=Kc7d2s")
         assert page.evaluate("!document.getElementById('problem')")
         page.keyboard.press("Backspace")
         at("#line=b200c/c&board=Kc7d2s")
@@ -293,60 +259,55 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         at("#line=b200c/c&board=Kc7d2s")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
-        assert page.evaluate("document.getElementById('hands-title').textContent") == "AKs"
+        assert page.locator("#hands-title").text_content() == "AKs"
         page.keyboard.press("?")
         wait_for(page, "document.getElementById('keys').open")
-        check_the_layout(page)
+        page_parts.check_the_layout(page)
         page.evaluate("document.getElementById('keys').close()")
-        check_the_cards(page, at, holdem)
+        page_parts.check_the_cards(page, at, holdem)
         river = "#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
-        page.evaluate(f"location.hash = {json.dumps(river)}")
-        at(river)
-        assert page.evaluate("document.getElementById('worth').textContent").startswith("EV is exact")
+        go(river)
+        assert page.locator("#worth").text_content().startswith("EV is exact")
         there, worth = (json.loads(ask(holdem, path + river[1:-9])[2]) for path in ("/api/spot?", "/api/values?"))
         call = [one["kind"] for one in there["actions"]].index("call")
         taken = f"EV of the hands that take it {worth['taken'][call] / 100:.2f}"
         assert taken in page.evaluate("document.querySelector('[data-action=c]').innerText")
-        assert page.evaluate("document.getElementById('name-grid-beside').textContent") == f"beside {EVIL}"
-        check_the_list_of_hands(page, there, worth)
-        check_the_lists(page, there, worth, json.loads(ask(holdem, "/api/equity?" + river[1:-9])[2]))
-        assert page.evaluate("document.querySelectorAll('#grid-beside .cell').length") == 169
-        check_the_ev_of_classes(page, there["hands"], worth["hands"][there["player"]], there["player"])
+        assert page.locator("#name-grid-beside").text_content() == f"beside {EVIL}"
+        page_parts.check_the_list_of_hands(page, there, worth)
+        page_parts.check_the_lists(page, there, worth, json.loads(ask(holdem, "/api/equity?" + river[1:-9])[2]))
+        assert page.locator("#grid-beside .cell").count() == 169
+        page_parts.check_the_ev_of_classes(page, there["hands"], worth["hands"][there["player"]], there["player"])
         page.evaluate("[...document.querySelectorAll('#views button')][1].click()")
-        assert "half the sum of differences of probabilities" in page.evaluate(
-            "document.getElementById('legend').textContent"
-        )
+        assert "half the sum of differences of probabilities" in page.locator("#legend").text_content()
         page.evaluate("document.getElementById('solve').click()")
         wait_for(page, "document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        assert "200 of 200 iterations, can be beaten by" in page.evaluate(
-            "document.getElementById('solve-state').textContent"
-        )
+        assert "200 of 200 iterations, can be beaten by" in page.locator("#solve-state").text_content()
         assert page.evaluate("document.getElementById('beside').value") == "solved"
         heads = "[...document.querySelectorAll('#hands th')].map((one) => one.textContent).join()"
         assert page.evaluate(heads) == "hand,blueprint,solved,apart,Fold,Call,10 BB,share,equity,EV,EV solved"
         assert "· solved " in page.evaluate("document.querySelector('[data-action=c]').innerText")
-        check_the_layout(page)
+        page_parts.check_the_layout(page)
         page.locator("#beside").focus()  # keys work there, too
         page.keyboard.press("p")  # and a hand: called down, from whatever seat
         wait_for(page, "!!document.querySelector('[data-play]')")
-        assert page.evaluate("document.querySelectorAll('#seat-theirs .card.back').length") == 2
-        assert page.evaluate("document.querySelector('[data-play=c] kbd').textContent") == "c"
+        assert page.locator("#seat-theirs .card.back").count() == 2
+        assert page.locator("[data-play=c] kbd").first.text_content() == "c"
         while page.evaluate("!document.getElementById('play-result').textContent"):
             wait_for(page, "!document.getElementById('play').classList.contains('busy')")
             page.keyboard.press("c")
-        assert page.evaluate("document.getElementById('play-session').textContent").startswith("Hand 1 · 1 played")
-        judged_at_the_end = judged(page)
+        assert page.locator("#play-session").text_content().startswith("Hand 1 · 1 played")
+        judged_at_the_end = page_parts.judged(page)
         assert judged_at_the_end and page.locator("#play-log a").count() > len(judged_at_the_end)
-        check_the_layout(page)
-        check_the_trainer(page)
+        page_parts.check_the_layout(page)
+        page_parts.check_the_trainer(page)
         page.keyboard.press("n")
         wait_for(page, "document.getElementById('play-session').textContent.startsWith('Hand 2')")
         page.click("#tab-spot")
         wait_for(page, "document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
-        check_the_layout(page)
+        page_parts.check_the_layout(page)
         page.click("#tab-look")
         wait_for(page, "!!document.getElementById('right')")
-        check_the_review(page, at)
+        page_parts.check_the_review(page, at)
         paper = "getComputedStyle(document.body).backgroundColor"
         page.emulate_media(color_scheme="light")
         light = page.evaluate(paper)
@@ -372,12 +333,12 @@ def test_a_spot_is_solved_again_in_a_browser(holdem, spot, said):
         wait_for(page, "document.body && document.body.dataset.complete")
         page.evaluate("document.getElementById('solve').click()")
         wait_for(page, "document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        state = page.evaluate("document.getElementById('solve-state').textContent")
+        state = page.locator("#solve-state").text_content()
         assert said in state
         assert "too rough to play by" not in state
         assert page.evaluate("document.getElementById('beside').value") == "solved"
         assert "· solved " in page.evaluate("document.querySelector('[data-action=c]').innerText"), "its EV"
-        assert page.evaluate("document.querySelectorAll('#grid-beside .cell .fill').length") == 169
+        assert page.locator("#grid-beside .cell .fill").count() == 169
 
 
 @needs_browser
@@ -385,13 +346,13 @@ def test_small_games_are_a_list_of_hands(tmp_path):
     with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing() as page:
         page.goto(served.url + "#line=b9")  # a bad link: the first decision, and what is wrong with it
         wait_for(page, "document.body && document.querySelectorAll('.hand').length")
-        assert "'b9' is not possible after" in page.evaluate("document.getElementById('problem').innerText")
+        assert "'b9' is not possible after" in page.locator("#problem").inner_text()
         page.evaluate("location.hash = '#line=cb'")
         wait_for(page, "document.body && document.body.dataset.complete")
         assert page.evaluate("!document.getElementById('grids')")
         assert page.evaluate("[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()") == "J,Q,K"
         assert page.evaluate("document.querySelector('[data-action=c]').innerText").startswith("Call 1 chips")
-        check_the_layout(page)
+        page_parts.check_the_layout(page)
         page.evaluate("document.body.append(document.createElement('input'))")
         with pytest.raises(AssertionError, match="label"):
             check_accessible(page)
