@@ -137,6 +137,15 @@ def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
     return replace(game, cards=replace(game.cards, reach=reach))
 
 
+def few_hands(game: Game, count: int) -> Game:
+    """Return the game with so many hands of each range, weighted at random."""
+    reach, generator = game.cards.reach * 0, np.random.default_rng(8)
+    for player in range(2):
+        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), count, replace=False)
+        reach[player, kept] = generator.random(count)
+    return replace(game, cards=replace(game.cards, reach=reach))
+
+
 def coin(infoset: Callable[[str], str]) -> Game:
     """Return a game of a coin toss (1/4, 3/4) and player 1's choice, with a named infoset for each side."""
 

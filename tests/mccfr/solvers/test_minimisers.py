@@ -1,23 +1,13 @@
-"""Regret minimisers and variants: formulas, published algorithms, refused options."""
+"""Regret minimisers and variants: scale, parts, refused options; formulas: public/test_vector_cfr.py."""
 
 from dataclasses import replace
 from math import inf, nan
 
-import naive
 import numpy as np
-import pytest
 from refusals import refusals, refused
 
-from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
+from mccfr.solvers.minimisers import Rows, Tables, current_strategy
 from mccfr.solvers.variants import PRESETS, Ramp, Variant, variant, warnings
-
-DTYPES = (np.float32, np.float64)
-
-
-def random_tables(dtype, optimistic=False, seed=1):
-    generator = np.random.default_rng(seed)
-    regret, basis, sums = (generator.normal(size=(7, 40)).astype(dtype) for _ in range(3))
-    return Tables(regret, basis if optimistic else regret, np.abs(sums))
 
 
 def strategy_of(name, regrets):
@@ -28,57 +18,10 @@ def strategy_of(name, regrets):
     return sigma
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["dcfr", "nh-dcfr", "optimistic-dcfr"])
-def test_a_strategy_follows_from_the_basis_of_its_rows_alone(name, dtype):
-    made = variant(name)
-    tables, rows = random_tables(dtype, made.optimistic), Rows(2, 3, 5, 20)
-    tables.basis[2:5, 7] = [-1, -2, 0]
-    sigma = np.full((6, 30), 9, dtype)
-    current_strategy(made.step(3), tables, rows, sigma, 1)
-    block = tables.basis[2:5, 5:25].T.astype(np.float64)
-    expected = naive.normal_hedge(block) if name == "nh-dcfr" else naive.regret_matching(block)
-    expected[block.max(axis=1) <= 0] = 1 / 3
-    assert expected[2, 0] == 1 / 3
-    np.testing.assert_allclose(sigma[1:4, :20], expected.T, rtol=3e-6 if dtype == np.float32 else 1e-12, atol=1e-7)
-    sigma[1:4, :20] = 9
-    assert np.all(sigma == 9)  # nothing beside the block is touched
-
-
 def test_normal_hedge_does_not_depend_on_scale():
     regrets = np.random.default_rng(4).normal(size=(9, 50))
     for scale in (1e-150, 1e150):
         np.testing.assert_allclose(strategy_of("nh-dcfr", scale * regrets), strategy_of("nh-dcfr", regrets), rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", PRESETS)
-def test_updates_equal_the_formulas(name, dtype):
-    made, rows = variant(name), Rows(1, 4, 3, 30)
-    if made.scheduled:
-        made = replace(made, horizon=8)
-    tables = random_tables(dtype, made.optimistic)
-    generator = np.random.default_rng(2)
-    values, sigma = generator.normal(size=(6, 35)).astype(dtype), generator.random((6, 35)).astype(dtype)
-    total, reach = generator.normal(size=30).astype(dtype), generator.random(30).astype(dtype)
-    old = Tables(*(table.astype(np.float64) for table in tables))
-    block = np.s_[1:5, 3:33]
-    t = 5
-    update_average(made.step(t), tables, rows, sigma, 1, reach)
-    update_regrets(made.step(t), tables, rows, values, 2, total)
-    gain = values[2:6, :30].astype(np.float64) - total
-    new = naive.discounted(old.regret[block] + gain, made, t)
-    tolerance = {"rtol": 2e-5, "atol": 1e-6} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-15}
-    np.testing.assert_allclose(tables.regret[block], new, **tolerance)
-    sums = old.strategy_sum[block] * (4 / 5) ** naive.powers(made, t)[2] + reach * sigma[1:5, :30]
-    np.testing.assert_allclose(tables.strategy_sum[block], sums, **tolerance)
-    if made.optimistic:
-        basis = new + gain if made.regret_minimiser == "predictive" else old.regret[block] + 2 * gain
-        np.testing.assert_allclose(tables.basis[block], basis, **tolerance)
-    for table, before in zip(tables, old, strict=True):
-        outside = np.ones(table.shape, bool)
-        outside[block] = False
-        assert np.array_equal(table[outside], before[outside])
 
 
 def test_parts_combine():

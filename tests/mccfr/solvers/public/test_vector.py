@@ -16,7 +16,7 @@ from naive_value import naive_value
 from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
 from refusals import refused
-from small_games import shared_buckets
+from small_games import few_hands, shared_buckets
 from strategies import best_response_value, expected_value, random_strategy, some_locks, tabulate
 
 from mccfr.cards.card_lists import ListedCards
@@ -144,15 +144,6 @@ def test_values_with_rake_equal_the_twin_over_all_pairs(name):
     for _ in both_ways():
         assert 0.2 < -values(game, strategy)[:, FOLLOW].sum() < 0.7
         assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(sum(gained) / 2)
-
-
-def few_hands(game: Game, count: int) -> Game:
-    """The game with so many hands of each range, weighted at random."""
-    reach, generator = game.cards.reach * 0, np.random.default_rng(8)
-    for player in range(2):
-        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), count, replace=False)
-        reach[player, kept] = generator.random(count)
-    return replace(game, cards=replace(game.cards, reach=reach))
 
 
 def test_a_checked_in_river_equals_the_twin():
