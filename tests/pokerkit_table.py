@@ -57,3 +57,16 @@ class PokerKitTable:
             case _:
                 self.state.complete_bet_or_raise_to(int(action - before))
         self.deal()
+
+
+def random_action(rng, facing, bounds):
+    """Folds are rare and raises often small, so that hands last and the stacks still get in."""
+    chance = rng.random()
+    if facing and chance < 0.12:
+        return "f"
+    if bounds is None or chance < 0.5:
+        return "c"
+    lowest, highest = bounds
+    if chance < 0.75:
+        return lowest
+    return highest if chance < 0.82 else int(lowest * (highest / lowest) ** (rng.random() ** 2))
