@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from strategies import random_strategy
 
+import mccfr
 from mccfr.cards import suit_symmetry
 from mccfr.cards.suit_symmetry import board_copies
-from mccfr.config.game_tables import PokerGame
-from mccfr.games.poker import poker
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.public_tree import public_tree
@@ -43,7 +42,7 @@ def small(name, merge_suits):
     """A game of one bet a street, on a deck whose hands are told apart by suit or not."""
     options = {"hole_cards": 2, **GAMES[name]}
     bets = (1,) * len(options["board_cards"])
-    return poker(PokerGame(**options, antes=(1, 1), stack=4, max_raises=bets, merge_suits=merge_suits))
+    return mccfr.game("poker", **options, antes=(1, 1), stack=4, max_raises=bets, merge_suits=merge_suits)
 
 
 def told_apart(game, merged, strategy):

@@ -15,28 +15,21 @@ import numpy as np
 import pytest
 from places import RUNS
 from refusals import refused
-from small_games import DeckOfClasses, few_hands, shared_buckets
+from small_games import deck_game, few_hands, shared_buckets
 
 from abstraction.cards import hand_cards
 from abstraction.hand_evaluator import board_strengths
 from mccfr.cards import card_lists as listed_cards
 from mccfr.config.game_tables import HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.games.registry import build_game
+from mccfr.solvers.public.public_chance import traversal
 from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
     new_tables,
     table_specs,
-)
-from mccfr.solvers.public.public_chance.traversal import (
-    Task,
-    VectorTables,
-    new_response,
-    new_scratch,
-    sampled_traversals,
 )
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.solvers.variants import variant
@@ -79,12 +72,12 @@ def by_block(game, tables, kind):
 def traverse(game, board, tables, traverser, weight=1.0):
     """Return the changes of one traversal to copies of the tables, by name."""
     start = {name: table.copy() for name, table in tables.items()}
-    work = VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
+    work = traversal.VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
     trees = street_trees(game.tree)
     most = game.cards.most_hands
-    scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
-    task = Task(traverser, weight, weight, 0, np.uint64(0), new_response())
-    nodes = sampled_traversals(trees, work, board, task, traverser + 1, scratch)
+    scratch = traversal.new_scratch(trees, most, game.cards.deck_size, np.float64)
+    task = traversal.Task(traverser, weight, weight, 0, np.uint64(0), traversal.new_response())
+    nodes = traversal.sampled_traversals(trees, work, board, task, traverser + 1, scratch)
     return {name: start[name] - tables[name] for name in start}, nodes
 
 
@@ -180,13 +173,8 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
 # --- boards ---
 
 
-def deck_game(tree=LEDUC.tree, board_cards=(3, 2)):
-    deck = DeckOfClasses(board_cards, np.full((len(board_cards), 2), 7), lambda: [])
-    return Game("a game with the whole deck", tree, deck)
-
-
 def test_a_board_off_the_deck_holds_every_hand_it_leaves():
-    game, cards = deck_game(), [0, 13, 26, 39, 51]
+    game, cards = deck_game(buckets=(7, 7)), [0, 13, 26, 39, 51]
     board = from_cards(game.cards, cards)
     hands, held = board.hand[0], hand_cards(52, 2)
     assert board.count.tolist() == [1081, 1081] and not np.isin(held[hands], cards).any()
@@ -204,7 +192,7 @@ def test_a_board_off_the_deck_holds_every_hand_it_leaves():
 
 
 def test_boards_follow_from_seed_worker_and_iteration():
-    listed, deck = endgame(TURN), deck_game()
+    listed, deck = endgame(TURN), deck_game(buckets=(7, 7))
     first = [BoardSource(listed, np.float64, 5).number(i) for i in range(96)]
     assert sorted(first[:48]) == sorted(first[48:]) == list(range(48)) and first[:48] != first[48:]
     again = BoardSource(listed, np.float64, 5)

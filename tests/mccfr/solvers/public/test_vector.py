@@ -17,7 +17,7 @@ from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
 from refusals import refused
 from small_games import few_hands, shared_buckets
-from strategies import best_response_value, expected_value, random_strategy, some_locks, tabulate
+from strategies import best_response_value, expected_value, random_strategy, some_locks
 
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import card_masks
@@ -39,7 +39,7 @@ from mccfr.solvers.public.public_chance.public_chance_sampling import (
 )
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.linear_discounting import Schedule
-from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 
 
 def both_ways() -> Iterator[None]:
@@ -67,13 +67,6 @@ def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10)
             followed = values(game, strategy, (player,), public)[0, FOLLOW]
             assert followed == pytest.approx(following[player], abs=tolerance)
     return [one - other for one, other in zip(best, following, strict=True)]
-
-
-def always_call(game: Game) -> Strategy:
-    def choose(node: int, _: int) -> list[float]:
-        return [float(game.tree.label[child] == "c") for child in game.tree.children(node)]
-
-    return tabulate(game, choose)
 
 
 def all_in_game(cards: ListedCards, stack: float = 5) -> Game:
@@ -236,7 +229,7 @@ def test_values_and_best_responses_equal_openspiel(name):
     game, other = build_game(config, RUNS), load()
     keys, public = infoset_keys(game, other), public_tree(game)
     assert (game.tree.nodes, int(game.infosets.sum()), len(keys)) == (nodes, infosets, infosets)
-    for strategy in (always_call(game), random_strategy(game)):
+    for strategy in (pure_strategy(game, "c"), random_strategy(game)):
         policy = openspiel_policy(game, strategy, keys)
         state = other.new_initial_state()
         value = pyspiel.expected_returns(state, pyspiel.TabularPolicy(policy), -1, True)[0]
