@@ -3,7 +3,16 @@
 import numpy as np
 
 from mccfr.cards.card_index import Deal
+from mccfr.tables.strategy import average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION, TERMINAL, CompiledTree
+
+
+def random_at(word, step):
+    """Return number `step` of the random words that follow from one: wyrand, in whole numbers of any size."""
+    state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
+    product = state * (state ^ 0xE7037ED1A0B428DB)
+    return (product ^ product >> 64) % 2**64
 
 
 def dealt_hands(game):
@@ -185,6 +194,11 @@ class Cfr:
             made = np.where(some, choose(regrets), 1 / arrays.count[node])
             found[arrays.block[node]][:, row] = held(self.game, int(node), np.arange(len(made)), made)
         return found
+
+    def average(self):
+        """By block, [buckets, slots]: the average strategy."""
+        sums = {table_name("strategy_sum", block): table for block, table in enumerate(self.sums)}
+        return average_strategy(self.game, TableSet(sums)).probability
 
     def iterate(self):
         self.t += 1

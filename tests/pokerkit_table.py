@@ -65,3 +65,16 @@ def histories(path):
     """Return each hand of a PHH file as PokerKit reads it, and the state at its end."""
     with path.open("rb") as file, warnings.catch_warnings(action="ignore"):
         return [(hand, [*hand][-1]) for hand in HandHistory.load_all(file)]
+
+
+def random_action(rng, facing, bounds):
+    """Folds are rare and raises often small, so that hands last and the stacks still get in."""
+    chance = rng.random()
+    if facing and chance < 0.12:
+        return "f"
+    if bounds is None or chance < 0.5:
+        return "c"
+    lowest, highest = bounds
+    if chance < 0.75:
+        return lowest
+    return highest if chance < 0.82 else int(lowest * (highest / lowest) ** (rng.random() ** 2))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from places import RUNS
+from refusals import refused
 
 from abstraction.boards import board_tables, locate_board
 from abstraction.cards import combo_masks, hand_cards
@@ -58,6 +59,13 @@ def small_recipe(path, ranks=4, features='features = "ehs"', buckets=3):
     """A recipe of buckets of a small deck, written to a file."""
     path.write_text(RECIPE.format(ranks=ranks, features=features, buckets=buckets))
     return load_recipe(path)
+
+
+def refuse_recipe(text, tmp_path):
+    """Load a recipe that is refused, and raise its message, which names the file."""
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    raise ValueError(refused(r"recipe\.toml", load_recipe, path))
 
 
 @cache
@@ -129,11 +137,29 @@ def by_twos(game: Game) -> Game:
     return replace(game, cards=replace(cards, bucket=bucket, buckets=(cards.buckets + 1) // 2))
 
 
+def own_buckets(game: Game) -> Game:
+    """Return the game with player 1's buckets numbered backwards, so that the maps of the players differ."""
+    cards, bucket = game.cards, []
+    for both, counts in zip(cards.bucket, cards.buckets, strict=True):
+        backwards = np.where(both[1] >= 0, counts[1] - 1 - both[1], both[1])
+        bucket.append(np.stack([both[0], backwards]).astype(np.int32))
+    return replace(game, cards=replace(cards, bucket=bucket))
+
+
 def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
     """Return the game with unequal ranges and missing hands, without ties, which rounding would decide."""
     generator = np.random.default_rng(seed)
     reach = 0.1 + generator.random(game.cards.reach.shape)
     reach[generator.random(reach.shape) < missing] = 0
+    return replace(game, cards=replace(game.cards, reach=reach))
+
+
+def few_hands(game: Game, count: int) -> Game:
+    """Return the game with so many hands of each range, weighted at random."""
+    reach, generator = game.cards.reach * 0, np.random.default_rng(8)
+    for player in range(2):
+        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), count, replace=False)
+        reach[player, kept] = generator.random(count)
     return replace(game, cards=replace(game.cards, reach=reach))
 
 

@@ -92,3 +92,17 @@ def expected_value(game, strategy, public=None):
 def best_response_value(game, strategy, player, public=None):
     """A player's mean chips with a best response to the other's part of a strategy."""
     return float(values(game, strategy, (player,), public)[0, RESPOND])
+
+
+def lock_distance(game, strategy):
+    """Return the largest difference of a strategy from the game's locks, over hands or buckets that are dealt."""
+    found, arrays, cards = 0.0, game.tree.arrays, game.cards
+    for node, shares in game.tree.locks.shares.items():
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        bucket = cards.bucket[block // 2][block % 2]
+        _, hands = np.nonzero((bucket >= 0) & (cards.reach[block % 2] > 0))
+        rows = bucket[(bucket >= 0) & (cards.reach[block % 2] > 0)]
+        given = shares[:, hands if game.tree.locks.by_hand else rows]
+        played = strategy.probability[block][rows, slot : slot + len(shares)].T
+        found = max(found, np.abs(played - given)[given >= 0].max(initial=0))
+    return found

@@ -4,10 +4,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from abstraction import boards
-from abstraction.boards import board_classes, board_tables, canonical_boards, locate_board
+from abstraction import boards, cards
+from abstraction.boards import board_classes, canonical_boards, locate_board
 from abstraction.cards import combo_cards, combo_index, combo_table
-from abstraction.kernels.jit import njit
 
 
 def rank(cards):
@@ -22,12 +21,6 @@ def images(cards):
 def random_boards(size, count, seed):
     random_state = np.random.default_rng(seed)
     return np.array([random_state.permutation(52)[:size] for _ in range(count)])
-
-
-@njit
-def locate_all(choose, location, cards, out):
-    for i in range(cards.shape[0]):
-        out[i, 0], out[i, 1] = boards.locate(choose, location, cards[i])
 
 
 @pytest.mark.parametrize(("size", "count"), [(3, 1755), (4, 16432), (5, 134459)])
@@ -59,12 +52,9 @@ def test_locations_give_the_canonical_board(size):
 
 @pytest.mark.parametrize("size", [3, 4, 5])
 def test_location_does_not_depend_on_the_order_or_names_of_suits(size):
-    cards = random_boards(size, 300, seed=2)
-    found = np.empty((len(cards), 2), np.int64)
-    locate_all(board_tables().choose, board_classes(size).location, cards.astype(np.int64), found)
-    for board, location in zip(cards.tolist(), found.tolist(), strict=True):
-        assert locate_board(board) == tuple(location)
-        assert locate_board(board[::-1]) == tuple(location)
+    for board in random_boards(size, 300, seed=2).tolist():
+        location = locate_board(board)
+        assert locate_board(board[::-1]) == location
         assert {locate_board(image)[0] for image, _ in images(board)} == {location[0]}
 
 
@@ -93,3 +83,36 @@ def test_used_slots_share_no_card_with_the_board():
     cards = canonical_boards(4)[::1500]
     expected = [~np.isin(combo_table(), board).any(axis=1) for board in cards]
     assert np.array_equal(boards.used_slots(cards), expected)
+
+
+def test_numbering_is_rank_major_with_suits_c_d_h_s():
+    assert [cards.parse_card(text) for text in ("2c", "2d", "2h", "2s", "3c", "Ac", "As")] == [0, 1, 2, 3, 4, 48, 51]
+    names = [rank + suit for rank in "23456789TJQKA" for suit in "cdhs"]
+    assert [cards.card_text(card) for card in range(52)] == names
+
+
+def test_parse_cards_keeps_order_and_inverts_cards_text():
+    assert cards.parse_cards("Qs7h2d") == (43, 22, 1)
+    assert cards.cards_text((43, 22, 1)) == "Qs7h2d"
+    assert cards.parse_cards("") == ()
+    assert cards.parse_cards("10h 9h, 2d") == cards.parse_cards("tH9h2D") == cards.parse_cards("Th9h2d")
+    assert cards.plain_text(" A 10s") == "ATs"
+    deck = tuple(reversed(range(52)))
+    assert cards.parse_cards(cards.cards_text(deck)) == deck
+
+
+def test_combinations_are_numbered_by_higher_then_lower_card():
+    in_order = sorted(combinations(range(52), 2), key=lambda pair: (pair[1], pair[0]))
+    assert [cards.combo_cards(index) for index in range(cards.COMBO_COUNT)] == in_order
+    assert [cards.combo_index(a, b) for a, b in in_order] == list(range(cards.COMBO_COUNT))
+    assert all(cards.combo_index(b, a) == index for index, (a, b) in enumerate(in_order))
+    assert cards.combo_table().tolist() == [list(pair) for pair in in_order]
+    assert cards.combo_masks().tolist() == [cards.card_mask(pair) for pair in in_order]
+    assert cards.combo_text(1325) == "AsAh"
+    assert cards.card_mask((0, 51)) == 1 + 2**51
+
+
+def test_hands_of_small_decks_are_numbered_like_combinations():
+    assert cards.hand_cards(3, 1).tolist() == [[0, -1], [1, -1], [2, -1]]
+    assert cards.hand_cards(4, 2).tolist() == [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]]
+    assert np.array_equal(cards.hand_cards(52, 2), cards.combo_table())

@@ -22,14 +22,16 @@ import numpy as np
 import pytest
 from places import ROOT, RUNS
 from refusals import refusals, refused
+from small_games import refuse_recipe
 
 from abstraction import street_features
-from abstraction.boards import BOARD_COUNTS, board_classes, used_slots
+from abstraction.boards import BOARD_COUNTS, board_classes, board_tables, locate_board, used_slots
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
+from abstraction.cards import combo_index
 from abstraction.clustering import kmeans
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, load_recipe, stage_document
-from storage.checkpoint import checkpoint_path, list_checkpoints
+from storage.checkpoint import checkpoint_path, list_checkpoints, open_checkpoint
 
 SMALL = StreetRecipe(features="histogram", buckets=12, sample=2_000, iterations=4)
 PERCENTILES = StreetRecipe(features="ehs", buckets=10)
@@ -46,7 +48,10 @@ pytestmark = pytest.mark.usefixtures("shared_descriptions")
 def flop(tmp_path_factory, shared_descriptions):
     """Preflop and flop of a small recipe, all boards by strength, built with one thread."""
     out = tmp_path_factory.mktemp("abstraction")
-    assert Builder(recipe(flop=StreetRecipe(features="ehs", buckets=12)), out).build(STREETS[:2]) == ["preflop", "flop"]
+    assert Builder(recipe(flop=StreetRecipe(features="ehs2", buckets=20)), out).build(STREETS[:2]) == [
+        "preflop",
+        "flop",
+    ]
     return out
 
 
@@ -79,20 +84,18 @@ def stage_bytes(out, street):
 
 
 def table(out, street):
-    from storage.checkpoint import open_checkpoint
-
     return open_checkpoint(stage(out, street)).read("bucket")
 
 
-@pytest.mark.parametrize(("built", "count"), [("flop", BOARD_COUNTS[3]), ("few_flops", 120)])
-def test_every_used_slot_has_a_bucket_and_every_bucket_a_hand(built, count, request):
+@pytest.mark.parametrize(("built", "count", "buckets"), [("flop", BOARD_COUNTS[3], 20), ("few_flops", 120, 12)])
+def test_every_used_slot_has_a_bucket_and_every_bucket_a_hand(built, count, buckets, request):
     out = request.getfixturevalue(built)
     preflop, rows = table(out, "preflop"), table(out, "flop")
     assert preflop.shape == (1, 1326) and len(np.unique(preflop)) == 169
     used = used_slots(board_classes(3).boards[:count])
     assert rows.shape == (count, 1326)
     assert np.array_equal(rows != unused(rows.dtype), used)
-    assert np.array_equal(np.unique(rows[used]), np.arange(12))
+    assert np.array_equal(np.unique(rows[used]), np.arange(buckets))
 
 
 def test_the_number_of_workers_changes_nothing(few_flops, few_boards, tmp_path):
@@ -103,9 +106,12 @@ def test_the_number_of_workers_changes_nothing(few_flops, few_boards, tmp_path):
 
 def test_isomorphic_hands_share_a_bucket(flop):
     """Suits renamed and cards reordered, on flops with few and many symmetries."""
-    rows = table(flop, "flop")
-    found = _flop_lookup(rows)
-    generator = random.Random(5)
+    rows, generator = table(flop, "flop"), random.Random(5)
+
+    def found(hand, board):
+        index, permutation = locate_board(board)
+        return int(rows[index, board_tables().hole_permutation[permutation, combo_index(*hand)]])
+
     for _ in range(200):
         cards = generator.sample(range(52), 5)
         expected = found(cards[:2], cards[2:])
@@ -115,17 +121,6 @@ def test_isomorphic_hands_share_a_bucket(flop):
             generator.shuffle(hand)
             generator.shuffle(board)
             assert found(hand, board) == expected
-
-
-def _flop_lookup(rows):
-    from abstraction.boards import board_tables, locate_board
-    from abstraction.cards import combo_index
-
-    def find(hand, board):
-        index, permutation = locate_board(board)
-        return int(rows[index, board_tables().hole_permutation[permutation, combo_index(*hand)]])
-
-    return find
 
 
 def test_a_second_build_does_only_what_has_changed(few_boards, tmp_path):
@@ -145,9 +140,8 @@ def test_a_second_build_does_only_what_has_changed(few_boards, tmp_path):
         assert Builder(changed, tmp_path).build(STREETS[:2]) == ["flop"]  # a damaged stage is built again
 
 
-def test_percentile_buckets_hold_about_the_same_number_of_hands(tmp_path):
-    Builder(recipe(flop=StreetRecipe(features="ehs2", buckets=20)), tmp_path).build(("flop",))
-    rows, multiplicity = table(tmp_path, "flop"), board_classes(3).multiplicity
+def test_percentile_buckets_hold_about_the_same_number_of_hands(flop):
+    rows, multiplicity = table(flop, "flop"), board_classes(3).multiplicity
     used = rows != unused(rows.dtype)
     hands = np.bincount(rows[used], np.broadcast_to(multiplicity[:, None], rows.shape)[used])
     assert hands.sum() == 22_100 * 1176
@@ -173,10 +167,8 @@ def short_of_memory(few_boards, tmp_path, monkeypatch):
 
 
 def read(text, tmp_path):
-    path = tmp_path / "recipe.toml"
     others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
-    path.write_text(f"{text}\n{others}" if text.startswith("flop") else text)
-    raise ValueError(refused(r"recipe\.toml", load_recipe, path))
+    refuse_recipe(f"{text}\n{others}" if text.startswith("flop") else text, tmp_path)
 
 
 test_refusals = refusals(

@@ -1,16 +1,23 @@
-"""k-means: equal to a naive version, resumable, the same for any number of workers; two levels lose little."""
+"""k-means equals a naive version, also in two levels; the earth mover's distance equals transport; percentiles."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import potential_points
+from refusals import refused
+from scipy.optimize import linprog
 
-from abstraction.clustering.assign import nearest_centres
+from abstraction.bucket_report import variance_explained
+from abstraction.clustering.assign import Members, nearest_centres
+from abstraction.clustering.centres import group_centres
 from abstraction.clustering.kmeans import kmeans, run, start, start_from, state_arrays, state_from_arrays, step
-from abstraction.clustering.metric import DISTANCES
+from abstraction.clustering.metric import DISTANCES, EMD, cdf
+from abstraction.clustering.percentiles import percentile_buckets
 from abstraction.clustering.points import Problem, distinct_points
 from abstraction.clustering.seeding import seed_centres, uniform
 from abstraction.clustering.two_level import refine, share_buckets
+from abstraction.potential_aware import bucket_axes, bucket_positions
 
 
 def problem_of(points, weights, distance="l2", workers=1):
@@ -200,3 +207,136 @@ def test_two_levels_lose_little(distance):
 def test_buckets_are_shared_by_need_and_room():
     assert share_buckets(np.array([8.0, 0, 4, 4]), np.array([100, 100, 2, 100]), 20).tolist() == [11, 1, 2, 6]
     assert share_buckets(np.zeros(3), np.array([2, 1, 4]), 7).tolist() == [2, 1, 4]
+
+
+def weighted_medians(points, weights):
+    """Return the lower weighted median [D] of each coordinate of points [N, D], one group's centre."""
+    members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
+    return group_centres(points, weights, members, np.zeros((1, points.shape[1]), np.float32), EMD)[0]
+
+
+def earth_movers_distance(first, second, width=1.0):
+    """Return the EMD [N] of cumulative rows [N, B - 1]: the area between them (Vallender 1974), bins `width` apart."""
+    return width * np.abs(first.astype(np.float64) - second).sum(axis=-1)
+
+
+def ground_distances(first, second):
+    """Euclidean distances [I, J] of centres [I, D] and [J, D]."""
+    return np.linalg.norm(first.astype(np.float64)[:, None] - second[None], axis=2)
+
+
+def transport(first, second, cost):
+    """Least Σ flow x cost that turns masses `first` [I] into `second` [J], as a linear programme."""
+    rows, columns = cost.shape
+    constraints = np.zeros((rows + columns, rows * columns))
+    for i in range(rows):
+        constraints[i, i * columns : (i + 1) * columns] = 1
+    for j in range(columns):
+        constraints[rows + j, j::columns] = 1
+    return linprog(cost.ravel(), A_eq=constraints, b_eq=np.concatenate([first, second])).fun
+
+
+def test_one_dimensional_distance_equals_transport():
+    rng = np.random.default_rng(0)
+    for bins in (2, 5, 12):
+        apart = np.abs(np.arange(bins)[:, None] - np.arange(bins)[None])
+        for _ in range(8):
+            counts = rng.integers(0, 9, (2, bins)) + np.eye(2, bins, dtype=np.int64)
+            rows = cdf(counts)
+            expected = transport(*(counts / counts.sum(axis=1, keepdims=True)), apart)
+            assert earth_movers_distance(rows[0], rows[1]) == pytest.approx(expected, abs=1e-6)
+            assert earth_movers_distance(rows[0], rows[1], 1 / bins) == pytest.approx(expected / bins, abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 40), grid=st.sampled_from([2, 7, 10**6]))
+def test_medians_are_optimal(seed, count, grid):
+    rng = np.random.default_rng(seed)
+    points = (rng.integers(-grid, grid, (count, 3)) / np.float32(grid)).astype(np.float32)
+    weights = rng.integers(1, 9, count).astype(np.float64)
+    medians = weighted_medians(points, weights)
+    for j in range(3):
+        # The objective is convex with kinks at the points: no point may do better; of equals, the smallest.
+        work = np.abs(points[:, j, None].astype(np.float64) - points[None, :, j]).T @ weights
+        best = points[work <= work.min() * (1 + 1e-12), j]
+        assert medians[j] == best.min()
+
+
+def test_centres_are_cumulative_distributions():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(46, rng.dirichlet(np.ones(10), 600))
+    found = kmeans(cdf(counts), np.ones(600, np.int64), 15, distance="emd")
+    assert (np.diff(found.centres, axis=1) >= 0).all()
+    assert found.centres.min() >= 0 and found.centres.max() <= 1
+    work = earth_movers_distance(cdf(counts), found.centres[found.labels]).sum()
+    assert found.inertia == pytest.approx(work, rel=1e-6)
+    squares = kmeans(cdf(counts), np.ones(600, np.int64), 15, distance="l2")
+    assert work < earth_movers_distance(cdf(counts), squares.centres[squares.labels]).sum()
+
+
+def test_potential_points_give_exact_transport_on_a_line():
+    rng = np.random.default_rng(0)
+    centres = rng.random((30, 1))
+    hands = rng.integers(0, 30, (40, 9))
+    points = potential_points(hands, centres, hands.shape[1])
+    assert (np.diff(points, axis=1) >= 0).all()
+    for one, other in rng.integers(0, 40, (20, 2)):
+        masses = (np.bincount(hands[hand], minlength=30) / hands.shape[1] for hand in (one, other))
+        expected = transport(*masses, ground_distances(centres, centres))
+        assert np.abs(points[one] - points[other]).sum() == pytest.approx(expected, abs=1e-6)
+
+
+def test_axes_of_next_buckets_keep_their_distances():
+    rng = np.random.default_rng(0)
+    turned, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    flat = rng.normal(size=(50, 2)) * [3, 1]
+    positions = bucket_axes((flat @ turned[:2] + 7).astype(np.float32), np.ones(50), 2)
+    assert ground_distances(positions, positions) == pytest.approx(ground_distances(flat, flat), abs=1e-5)
+    assert positions[:, 0].var() > positions[:, 1].var()
+    assert bucket_axes(flat, axes=9).shape == (50, 2)
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_runs_of_positions_never_exceed_all_of_them(distance):
+    rng = np.random.default_rng(0)
+    centres = np.sort(rng.random((40, 6)), axis=1)
+    hands = rng.integers(0, 40, (30, 11))
+    positions = bucket_positions(centres, None, distance, 4)
+    every, runs = (potential_points(hands, positions, values) for values in (hands.shape[1], 3))
+    assert (every.shape, runs.shape) == ((30, 44), (30, 12))
+    apart = [np.abs(points[:15] - points[15:]).sum(axis=1) for points in (every, runs)]
+    assert (apart[1] <= apart[0] + 1e-6).all()
+    assert runs.sum(axis=1) == pytest.approx(every.sum(axis=1), abs=1e-5)
+
+
+def test_variance_explained_is_all_or_nothing():
+    points = np.random.default_rng(0).random((50, 3))
+    assert variance_explained(points, np.arange(50), np.ones(50), 50) == pytest.approx(1)
+    assert variance_explained(points, np.zeros(50, np.int32), np.ones(50), 1) == pytest.approx(0)
+    labels, weights = np.array([0, 0, 2, 2]), np.array([1, 3, 2, 2])
+    points = np.array([[0.0], [1.0], [5.0], [5.0]])
+    within, total = 4 * 3 / 16, 8 * np.average((points[:, 0] - 2.875) ** 2, weights=weights)
+    assert variance_explained(points, labels, weights, 4) == pytest.approx(1 - within / total)
+
+
+def labels_of(values, lowest):
+    return np.searchsorted(lowest, values, side="right") - 1
+
+
+def test_percentiles_by_hand():
+    values = np.array([0.1, 0.2, 0.3, 0.4])
+    assert percentile_buckets(values, np.array([4, 1, 1, 1]), 2).tolist() == [0.1, 0.2]
+    # Nearly all the weight is on one value: the others still fill the other buckets.
+    assert percentile_buckets(np.arange(5), np.array([1, 1, 1, 1, 1000]), 5).tolist() == [0, 1, 2, 3, 4]
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 60), k=st.integers(1, 60))
+def test_percentile_buckets(seed, count, k):
+    rng = np.random.default_rng(seed)
+    values, weights = np.sort(rng.choice(200, count, replace=False)), rng.integers(1, 30, count)
+    if k > count:
+        refused(f"k is {k}, but there are {count} distinct values", percentile_buckets, values, weights, k)
+        return
+    lowest = percentile_buckets(values, weights, k)
+    assert set(lowest) <= set(values) and np.array_equal(np.unique(labels_of(values, lowest)), np.arange(k))

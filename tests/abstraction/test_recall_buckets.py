@@ -16,7 +16,7 @@ import pytest
 from commands import answer, command
 from places import RUNS
 from refusals import refusals, refused
-from small_games import deck_on, forgotten_street
+from small_games import deck_on, forgotten_street, refuse_recipe
 
 from abstraction import recall_buckets
 from abstraction.boards import BOARD_COUNTS, canonical_boards, preflop_classes, used_slots
@@ -196,9 +196,7 @@ OTHERS = SIX + SIX.replace("flop", "turn") + SIX.replace("flop", "river")
 
 
 def read(old, new, tmp_path):
-    path = tmp_path / "recipe.toml"
-    path.write_text("preflop = {features = 'ehs', buckets = 2}\n" + OTHERS.replace(old, new, 1))
-    raise ValueError(refused(r"recipe\.toml", load_recipe, path))
+    refuse_recipe("preflop = {features = 'ehs', buckets = 2}\n" + OTHERS.replace(old, new, 1), tmp_path)
 
 
 test_refusals = refusals(

@@ -9,7 +9,7 @@ from commands import refusal
 from naive import equity_spread, potential_points
 from refusals import refused
 
-from abstraction import bucket_report, build, stages, street_features
+from abstraction import build, stages, street_features
 from abstraction.boards import (
     BOARD_COUNTS,
     STREET_CARDS,
@@ -21,7 +21,7 @@ from abstraction.boards import (
     used_slots,
 )
 from abstraction.bucket_report import variance_explained
-from abstraction.buckets import CELLS, unused
+from abstraction.buckets import unused
 from abstraction.build import Builder
 from abstraction.build_estimates import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
@@ -31,10 +31,7 @@ from abstraction.deck_models import StageInputs, StandardDeck, board_features, l
 from abstraction.potential_aware import NextStreet, bucket_positions, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
-from storage.checkpoint_writer import commit
-from storage.checksums import cells_checksum
 from storage.free_space import bytes_text
-from storage.schema import ArraySpec
 
 pytestmark = pytest.mark.usefixtures("shared_descriptions")
 PERCENTILES = StreetRecipe(features="ehs", buckets=10)
@@ -124,7 +121,7 @@ def test_rows_of_next_buckets_are_those_of_the_definition(street, following, cou
             np.testing.assert_allclose(rows[board - first, combo], expected[0], rtol=1e-5, atol=1e-6)
 
 
-def test_streets_are_built_after_those_they_need(tmp_path):
+def test_streets_are_built_after_those_they_need(slot_abstractions):
     potential = StreetRecipe(features="potential", buckets=10)
     chain = recipe(potential, potential)
     assert build_order(chain) == ["preflop", "river", "turn", "flop"]
@@ -132,11 +129,8 @@ def test_streets_are_built_after_those_they_need(tmp_path):
     assert build_order(recipe(PERCENTILES)) == list(STREETS)
     nested = {name: StreetRecipe(features="ehs", buckets=50, nested=True) for name in ("turn", "river")}
     refused("each would have to be built first", build_order, Recipe(flop=potential, **nested))
-    fabricated(tmp_path, ("turn",))
-    before = Builder(chain, tmp_path)._identity("flop")[0]
-    assert Builder(chain, tmp_path)._identity("flop")[0] == before
-    fabricated(tmp_path, ("turn",), buckets=3, number=1)
-    after = Builder(chain, tmp_path)._identity("flop")[0]
+    before, again, after = (Builder(chain, slot_abstractions[k])._identity("flop")[0] for k in (0, 0, 1))
+    assert again == before
     assert after["recipe"] == before["recipe"] and after != before  # other turn buckets: another flop
 
 
@@ -203,9 +197,6 @@ def test_boards_are_described_by_the_mean_strength_of_each_class():
             assert points[board, hand] == pytest.approx(expected, rel=1e-6)
 
 
-# -- restarts ----------------------------------------------------------------------------------------------------------
-
-
 # -- memory and reports ------------------------------------------------------------------------------------------------
 
 
@@ -241,32 +232,8 @@ def test_facts_are_those_of_the_definitions(few_boards):
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-def fabricated(root, streets, buckets=2, number=0):
-    """Stages whose buckets are a function of the slot alone."""
-    for street in streets:
-        count = BOARD_COUNTS.get(STREET_CARDS[street], 1)
-        row = (np.arange(COMBO_COUNT) % buckets).astype(np.uint16)
-        arrays = {
-            "bucket": np.broadcast_to(row, (count, COMBO_COUNT)).copy(),
-            "hands": np.full(buckets, 5, np.int64),
-            "equity": np.linspace(0.2, 0.8, buckets),
-        }
-        axes = {"bucket": ("board", "hole cards"), "hands": ("bucket",), "equity": ("bucket",)}
-        specs = [ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items()]
-        totals = bucket_report.BucketTotals(arrays["hands"], arrays["equity"], np.full(buckets, 0.1))
-        cells = {name: cells_checksum(array) for name, array in arrays.items()}
-        facts = {"buckets": buckets, "explained": 0.5, CELLS: cells, **bucket_report.summary(totals)}
-        identity = {"recipe": {"features": "ehs"}}
-        commit(root / street, number, specs, arrays, facts, identity, format="zarr", keep=1)
-    return root
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    return fabricated(tmp_path_factory.mktemp("tables"), STREETS)
-
-
-def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
+def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, slot_abstractions):
+    tables = slot_abstractions[1]
     others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
     path = tmp_path / "recipe.toml"
     path.write_text("flop = {features = 'lossless', public = 2}\n" + others)

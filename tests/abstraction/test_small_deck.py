@@ -12,12 +12,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from refusals import refusals, refused
-from small_games import forgotten_street
+from small_games import forgotten_street, refuse_recipe
 
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
 from abstraction.deck_models import SmallDeck
-from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, load_recipe
+from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
 from abstraction.small_deck_hands import DeckListing, few_cards_strength
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import KuhnGame, PokerGame
@@ -136,9 +136,7 @@ def test_the_listing_is_that_of_the_game():
 
 
 def read(text, tmp_path):
-    path = tmp_path / "recipe.toml"
-    path.write_text(f"deck = {{ranks = 4, suits = 2, hole_cards = 2, board_cards = [0, 1, 1]}}\n{text}")
-    raise ValueError(refused(r"recipe\.toml", load_recipe, path))
+    refuse_recipe(f"deck = {{ranks = 4, suits = 2, hole_cards = 2, board_cards = [0, 1, 1]}}\n{text}", tmp_path)
 
 
 EHS, NESTED = "{features = 'ehs', buckets = 5}", "{features = 'ehs', buckets = 5, nested = true}"

@@ -14,10 +14,12 @@ import pytest
 from places import DATA
 from refusals import refused
 
-from abstraction.boards import canonical_boards, hole_permutations, locate_board, preflop_classes
+from abstraction.boards import canonical_boards, hole_permutations, locate_board, preflop_classes, used_slots
 from abstraction.cards import combo_index, combo_table, parse_cards
 from abstraction.hand_evaluator import board_strengths
+from abstraction.histograms import equity_histograms, preflop_histograms
 from abstraction.kernels.parallel import run_ranges
+from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.strength import BLOCKED, hand_strength, preflop_strengths, river_strengths, runout_sums
 
 REFERENCE = DATA / "hand_strength.csv"
@@ -140,3 +142,118 @@ def test_results_of_chunks_are_freed_as_they_are_used():
         return result
 
     assert max(len(alive) for _ in run_ranges(work, 0, 60, 1, 2)) <= 7
+
+
+RUNOUTS = {3: 1081, 4: 46}
+
+
+def naive_histograms(river, board, bins):
+    """Return counts per bin of a board's hands, run-out by run-out.
+
+    Run-outs of a flop are ordered, so counts are halved.
+    """
+    live = [card for card in range(52) if card not in board]
+    counts = np.zeros((1326, bins), np.int64)
+    for runout in combinations(live, 5 - len(board)):
+        index, permutation = locate_board([*board, *runout])
+        strength = river[index, hole_permutations()[permutation]].astype(np.int64)
+        for combo in np.flatnonzero(strength != BLOCKED):
+            counts[combo, strength[combo] * bins // 1981] += 1
+    return counts
+
+
+@pytest.mark.parametrize(("cards", "bins", "indices"), [(4, 50, (0, 7, 5000, 16431)), (4, 7, (99,)), (3, 50, (1200,))])
+def test_histograms_equal_counting(river, cards, bins, indices):
+    for index in indices:
+        found = equity_histograms(river, cards, index, index + 1, bins=bins)
+        assert np.array_equal(found[0], naive_histograms(river, canonical_boards(cards)[index].tolist(), bins))
+
+
+@pytest.mark.parametrize(("cards", "dtype"), [(3, np.uint16), (4, np.uint8)])
+def test_histograms_hold_every_runout_once(river, cards, dtype):
+    start, stop = 300, 340
+    found = equity_histograms(river, cards, start, stop)
+    assert found.dtype == dtype and found.shape == (stop - start, 1326, 50)
+    used = used_slots(canonical_boards(cards)[start:stop])
+    assert np.array_equal(found.sum(axis=2), np.where(used, RUNOUTS[cards], 0))
+
+
+def test_preflop_histograms_are_counts_by_bin():
+    strengths = preflop_strengths(0, 300)
+    for bins in (2, 50, 1981):
+        expected = np.zeros((169, bins), np.int64)
+        for value in range(1981):
+            expected[:, value * bins // 1981] += strengths[:, value]
+        assert np.array_equal(preflop_histograms(strengths, bins), expected)
+
+
+def naive_features(board, cluster_of, clusters):
+    """Equity of every hand against each cluster, hand against hand."""
+    values, table = board_strengths(board), combo_table()
+    out = np.full((1326, clusters), -1, np.float32)
+    for combo in np.flatnonzero(values > 0):
+        free = (values > 0) & ~np.isin(table, table[combo]).any(axis=1)
+        for k in range(clusters):
+            theirs = values[free & (cluster_of == k)]
+            wins2 = 2 * (theirs < values[combo]).sum() + (theirs == values[combo]).sum()
+            out[combo, k] = np.float32(wins2) / np.float32(2 * len(theirs)) if len(theirs) else 0.5
+    return out
+
+
+def class_of(hand):
+    return preflop_classes()[combo_index(*parse_cards(hand))]
+
+
+@pytest.mark.parametrize("clusters", [1, 3, 8])
+def test_features_equal_hand_against_hand(clusters):
+    random_state = np.random.default_rng(clusters)
+    of_class = random_state.permutation(np.arange(169) % clusters)
+    if clusters == 8:  # aces alone: two on the board and one in the hand leave none of them
+        of_class[of_class == 7] = 0
+        of_class[class_of("AsAh")] = 7
+    cluster_of = of_class[preflop_classes()]
+    indices = [locate_board(parse_cards("AcAd7h8s9c"))[0], *random_state.integers(134459, size=3).tolist()]
+    for index in indices:
+        expected = naive_features(canonical_boards(5)[index].tolist(), cluster_of, clusters)
+        assert np.array_equal(ochs_features(of_class, index, index + 1)[0], expected)
+
+
+def test_one_cluster_of_all_hands_gives_the_river_strength():
+    found = ochs_features(np.zeros(169, int), 70_000, 70_100)[:, :, 0]
+    strength = river_strengths(70_000, 70_100)
+    expected = np.where(strength == 65535, np.float32(-1), strength.astype(np.float32) / np.float32(1980))
+    assert np.array_equal(found, expected)
+
+
+def test_opponent_clusters_are_a_function_of_the_seed_and_ordered(preflop):
+    found = opponent_clusters(preflop, seed=3)
+    assert np.array_equal(found, opponent_clusters(preflop, seed=3))
+    assert sorted(set(found.tolist())) == list(range(8))
+    combos = np.bincount(preflop_classes())
+    equity = preflop @ np.arange(1981)
+    mean = np.bincount(found, equity) / np.bincount(found, combos)
+    assert (np.diff(mean) > 0).all()
+    assert found[class_of("AsAh")] == 7
+    assert found[class_of("3d2c")] == 0
+
+
+def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(preflop):
+    """Distance of each class to the medians of the clusters, from the definition."""
+    found = opponent_clusters(preflop)
+    counts = preflop_histograms(preflop)
+    cdf = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
+    combos = np.bincount(preflop_classes())
+    medians = np.array(
+        [
+            np.quantile(np.repeat(cdf[found == k], combos[found == k], axis=0), 0.5, axis=0, method="lower")
+            for k in range(8)
+        ]
+    )
+    distance = np.abs(cdf[:, None] - medians).sum(axis=2)
+    own = distance[np.arange(169), found]
+    assert (own <= distance.min(axis=1) + 1e-12).all()
+    # Far below one cluster for all, and below cutting the order of equity into eight equal parts.
+    by_equity = np.argsort(np.argsort(preflop @ np.arange(1981) / combos)) * 8 // 169
+    cut = [np.abs(cdf[by_equity == k] - np.median(cdf[by_equity == k], axis=0)).sum(axis=1) for k in range(8)]
+    parts = sum((combos[by_equity == k] * cut[k]).sum() for k in range(8))
+    assert (combos * own).sum() < 0.97 * parts

@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
+import mccfr
 from mccfr.cards.card_lists import deal_arrays, joint_weight
 from mccfr.cards.deals import alias_table, draw_deals, new_deals
 from mccfr.cards.no_cards import NO_CARDS
-from mccfr.config.game_tables import PokerGame
-from mccfr.games.poker import poker
 
-TWO_BOARDS = poker(PokerGame(ranks=3, suits=2, board_cards=(0, 1, 1), antes=(1, 1), stack=2))
+TWO_BOARDS = mccfr.game("poker", ranks=3, suits=2, board_cards=(0, 1, 1), antes=(1, 1), stack=2)
 
 
 def draw(arrays, count, *, seed=0, worker=0, first=0):

@@ -12,16 +12,15 @@ from refusals import refused
 from small_games import GAMES, deck_game, game_of
 from strategies import exact_chips, play, random_strategy, seated
 
+import mccfr
 from abstraction.cards import hand_cards
 from abstraction.hand_evaluator import strengths
 from mccfr.cards.deals import card_masks
 from mccfr.common.intervals import student95
 from mccfr.common.rng import EVALUATION
-from mccfr.config.game_tables import GoofspielGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.public_chance.public_chance_sampling import PublicChanceSampling
 from mccfr.solvers.public.sampled_board import BoardSource
@@ -162,5 +161,5 @@ def test_progress_is_told_and_nonsense_refused():
         "use a strategy with the game that it was trained for", play, game, uniform, uniform_strategy(game_of("kuhn"))
     )
     with pytest.raises(ValueError, match="has chance nodes in its tree"):
-        bids = build_game(GoofspielGame(cards=3), None)
+        bids = mccfr.game("goofspiel", cards=3)
         play(bids, uniform_strategy(bids), uniform_strategy(bids))

@@ -39,8 +39,7 @@ from mccfr.policy import Policy
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.run_export import export_run
 from mccfr.runs.results.targets import Reference
-from mccfr.tables.strategy import Strategy, uniform_strategy
-from mccfr.trees.betting_lines import find_node, line_text
+from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 ANTES = PokerGame(ranks=3, suits=2, board_cards=(0, 1), antes=(1, 1), stack=25)
@@ -187,37 +186,6 @@ def test_equal_trees_meet_in_that_tree(config, menu):
 def hold_em(menu, seed=1, stack=1_500.0):
     found = random_policy.policy(MENUS[menu], stack).game
     return Profile(found, random_strategy(found, seed))
-
-
-def within(narrow, wide):
-    """A side that knows more bets and makes only those of a narrower tree, as there."""
-    strategy, arrays = uniform_strategy(wide), wide.tree.arrays
-    tables = [np.array(table) for table in strategy.probability]
-    for node in narrow.game.tree.decisions.tolist():
-        twin_node = find_node(wide.tree, line_text(narrow.game.tree, node))
-        labels = [wide.tree.label[child] for child in wide.tree.children(twin_node)]
-        block, slot = int(arrays.block[twin_node]), int(arrays.slot[twin_node])
-        tables[block][:, slot : slot + len(labels)] = 0
-        first = int(narrow.game.tree.arrays.slot[node])
-        for number, child in enumerate(narrow.game.tree.children(node)):
-            place = slot + labels.index(narrow.game.tree.label[child])
-            tables[block][:, place] = narrow.strategy.probability[block][:, first + number]
-    return Profile(wide, Strategy(tuple(tables), strategy.weight))
-
-
-def test_bets_that_are_never_made_change_nothing_in_whole_hold_em():
-    """One side's tree has sizes that neither makes: the same chips as on the smaller tree, and one winner."""
-    wider = Menu(first=("0.5p", "1p", "allin"), later=("allin",), max_bets=2)
-    narrow, against = hold_em("half or all-in", 1), hold_em("half or all-in", 2)
-    wide = within(narrow, random_policy.policy(wider, 1_500.0).game)
-    expected = head_to_head(narrow, against, boards=3, seed=4)
-    found = head_to_head(wide, against, boards=3, seed=4)
-    assert abs(expected.mean_chips) > 1
-    assert found.mean_chips == pytest.approx(expected.mean_chips, rel=1e-11)
-    assert found.ci95_chips == pytest.approx(expected.ci95_chips, rel=1e-11)
-    assert head_to_head(against, wide, boards=3, seed=4).mean_chips == -found.mean_chips
-    other = head_to_head(hold_em("two sizes", 3), against, boards=3, seed=4).mean_chips
-    assert head_to_head(against, hold_em("two sizes", 3), boards=3, seed=4).mean_chips == -other != 0
 
 
 def test_renumbering_buckets_changes_nothing_across_trees():

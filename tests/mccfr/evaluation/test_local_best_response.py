@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC
 from places import RUNS
-from small_games import game_of
+from small_games import game_of, own_buckets
 from strategies import random_strategy, tabulate
 
 import mccfr
@@ -50,16 +50,6 @@ def other_bets():
     menu = Menu(first=("0.5p", "2p"), later=("2p",), max_bets=2)
     game = build_game(PokerGame(antes=(1, 1), stack=30, board_cards=[0, 1], menu=menu), None)
     return replace(game, real_rules=REAL_RULES)
-
-
-def own_buckets(game):
-    """Return the same game with player 1's buckets numbered backwards, so that maps differ."""
-    cards = game.cards
-    bucket = []
-    for both, counts in zip(cards.bucket, cards.buckets, strict=True):
-        backwards = np.where(both[1] >= 0, counts[1] - 1 - both[1], both[1])
-        bucket.append(np.stack([both[0], backwards]).astype(np.int32))
-    return replace(game, cards=replace(cards, bucket=bucket))
 
 
 def exact(game, strategy, setting="fcpa"):

@@ -10,14 +10,13 @@ from refusals import refusals, refused
 from small_games import game_of
 from strategies import random_strategy
 
+import mccfr
 from mccfr.config import run_tables
-from mccfr.config.game_tables import GoofspielGame
 from mccfr.evaluation.methods import bounds_method, registry
 from mccfr.evaluation.methods.measuring import options_for
 from mccfr.evaluation.methods.option_structs import BoardOptions
 from mccfr.evaluation.methods.registry import check_method, find_method, load_method, measure, record_text
 from mccfr.evaluation.methods.sampled_methods import folding_mbb
-from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory import journal_records
 
@@ -84,7 +83,7 @@ test_refusals = refusals(
         lambda: (load_method("toys:MixedLine"), find_method("toys:MixedLine")),
     ),
     ("'guess' is not one of: exact, head-to-head", find_method, "guess"),
-    ("use the method exact", lambda: check_method(build_game(GoofspielGame(cards=3), None), "head-to-head")),
+    ("use the method exact", lambda: check_method(mccfr.game("goofspiel", cards=3), "head-to-head")),
 )
 
 

@@ -11,19 +11,18 @@ Shows:
 """
 
 from dataclasses import replace
-from functools import cache
 from itertools import permutations
 
 import numpy as np
 import pytest
-from small_games import game_of
+from small_games import deck_game
 from strategies import random_strategy
+from test_sampled_br import game
 
 from abstraction.boards import canonical_boards
 from abstraction.cards import hand_cards
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.common.intervals import student95
-from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation import preflop_best_response
 from mccfr.evaluation.board_game import card_game
 from mccfr.evaluation.evaluation_progress import steps_reported
@@ -31,20 +30,9 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods.exact_method import ExactMethod, ExactOptions
 from mccfr.evaluation.preflop_best_response import FirstStreet, SecondStreetBoards
 from mccfr.evaluation.stratified_boards import BoardStrata
-from mccfr.games.betting import BettingRules
-from mccfr.games.betting_tree import build_tree
-from mccfr.games.game import Game
-from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
-
-PAIRS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=[0, 1], antes=[1, 1], stack=3)
-
-
-@cache
-def game(name):
-    return build_game(PAIRS, None) if name == "pairs" else game_of(name)
 
 
 def every_unit(name, seed):
@@ -167,12 +155,8 @@ def by_ranks(counts):
 
 def flop_game():
     """Two streets, the second with a flop, and one bet of the pot on each."""
-    rules = BettingRules(
-        (50, 100), (1, 0), lambda state: [3 * state.to_call] if state.bets == 0 else [], board_cards=(0, 3)
-    )
-    return Game(
-        "two streets", build_tree(rules), WholeDeck((0, 3), np.array([[7, 7], [5, 5]]), lambda: by_ranks((7, 5)))
-    )
+    deck = WholeDeck((0, 3), np.array([[7, 7], [5, 5]]), lambda: by_ranks((7, 5)))
+    return replace(deck_game((0, 3)), cards=deck)
 
 
 def test_a_flop_counts_for_all_that_are_alike_but_for_suits():

@@ -16,12 +16,11 @@ import pytest
 from naive_value import naive_value
 from random_policy import policy
 from refusals import refusals, refused
-from small_games import game_of
+from small_games import game_of, own_buckets
 from strategies import random_strategy, tabulate
 
 from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.board_game import board_game, card_game
-from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods.registry import measure
 from mccfr.evaluation.methods.sampled_methods import street_number
 from mccfr.evaluation.preflop_best_response import SecondStreetBoards
@@ -85,16 +84,6 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
         assert won == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_earlier_he_responds_the_more_he_wins(name):
-    for seed in range(5):
-        strategy = random_strategy(game(name), seed)
-        side = Profile(game(name), strategy)
-        values = [sampled_best_response(side, street).value_chips for street in range(game(name).tree.streets)]
-        assert values == sorted(values, reverse=True)
-        assert values[0] == pytest.approx(evaluate_exact(game(name), strategy).exploitability_chips, abs=1e-9)
-
-
 def test_a_choice_before_the_board_is_scored_as_the_definition_says():
     name, strategy = "leduc", random_strategy(game("leduc"), 5)
     units = SecondStreetBoards(Profile(game(name), strategy), 3, 6)
@@ -146,12 +135,7 @@ def test_planted_a_responder_who_sees_the_other_hand_wins_more():
 def test_each_player_keeps_his_own_buckets():
     """Planted by hand: one bucket map for both players changes the value."""
     own = game("leduc")
-    cards = own.cards
-    turned = [bucket.copy() for bucket in cards.bucket]
-    for street, bucket in enumerate(turned):
-        held = bucket[1] >= 0
-        bucket[1][held] = int(cards.buckets[street, 1]) - 1 - bucket[1][held]
-    other = replace(own, cards=replace(cards, bucket=turned))
+    other = own_buckets(own)
     strategy = random_strategy(other, 4)
     for street in range(2):
         expected = [naive_value(other, strategy, player, street) for player in range(2)]

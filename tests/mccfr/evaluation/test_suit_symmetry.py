@@ -13,11 +13,11 @@ import mutants
 import naive
 import numpy as np
 import pytest
+from strategies import random_strategy
 
+import mccfr
 from mccfr.cards import suit_symmetry
 from mccfr.cards.suit_symmetry import board_copies
-from mccfr.config.game_tables import PokerGame
-from mccfr.games.poker import poker
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.public_tree import public_tree
@@ -42,23 +42,7 @@ def small(name, merge_suits):
     """A game of one bet a street, on a deck whose hands are told apart by suit or not."""
     options = {"hole_cards": 2, **GAMES[name]}
     bets = (1,) * len(options["board_cards"])
-    return poker(PokerGame(**options, antes=(1, 1), stack=4, max_raises=bets, merge_suits=merge_suits))
-
-
-def random_strategy(game, seed=4):
-    """Random rows, some of them pure."""
-    generator, arrays, found, weights = np.random.default_rng(seed), game.tree.arrays, [], []
-    for block in range(2 * game.tree.streets):
-        rows, buckets = int(game.tree.row_count[block]), int(game.buckets[block])
-        table = generator.random((buckets, int(game.tree.row_slots[block]))) ** 3
-        for node in game.tree.decisions:
-            if arrays.block[node] == block:
-                row = table[:, arrays.slot[node] : arrays.slot[node] + arrays.count[node]]
-                row[generator.random(buckets) < 0.2, 0] = 1e9
-                row /= row.sum(axis=1, keepdims=True)
-        found.append(table)
-        weights.append(np.ones((buckets, rows)))
-    return Strategy(tuple(found), tuple(weights))
+    return mccfr.game("poker", **options, antes=(1, 1), stack=4, max_raises=bets, merge_suits=merge_suits)
 
 
 def told_apart(game, merged, strategy):

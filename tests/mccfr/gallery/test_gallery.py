@@ -18,12 +18,10 @@ from refusals import refused
 from sessions import assert_same, go, new_run
 
 import mccfr
-from mccfr.config.game_tables import KuhnGame
 from mccfr.config.toml_files import config_from
 from mccfr.gallery import history_game
 from mccfr.gallery.cfr import Cfr
 from mccfr.games.history_tree import expand
-from mccfr.games.poker import kuhn
 from mccfr.solvers.registry import find_algorithm
 from mccfr.tables.table_layout import private_tables
 
@@ -126,7 +124,7 @@ class Walks:
 
     def __init__(self, made, **options):
         self.algorithm = made(config_from({"game": {"name": "kuhn"}}, "a test"))
-        self.game = expand(kuhn(KuhnGame())).game
+        self.game = expand(mccfr.game("kuhn")).game
         self.tables = private_tables(self.algorithm.layout(self.game))
         rng = np.random.default_rng(5)
         for table in self.tables.values():

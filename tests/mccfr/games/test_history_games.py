@@ -1,44 +1,28 @@
-"""Games with hidden moves in the tree: counts, layout, payoffs, general kernels, refused input."""
+"""Games with hidden moves in the tree, imported ones too: counts, payoffs, names, kernels, refused input."""
 
+import re
+import sys
 from functools import partial
 
 import numpy as np
 import pyspiel
 import pytest
+from commands import call
 from harness import Trainer
 from naive import check_order
-from refusals import refused
+from openspiel import turn_based_goofspiel
+from refusals import refusals, refused
 
-from mccfr.config.game_tables import GoofspielGame, MatrixGame, OpenSpielGame
-from mccfr.games.goofspiel import goofspiel
-from mccfr.games.matrix import matrix
+import mccfr
+from mccfr.config.game_tables import OpenSpielGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games import openspiel_import
 from mccfr.games.openspiel_import import import_openspiel
-from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.tables.linear_discounting import Schedule
-from mccfr.tables.strategy import row_starts, uniform_strategy
+from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees import history_compiler as history_tree
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
-
-
-def turn_based_goofspiel(cards, reveal="bids"):
-    hidden = "True" if reveal == "result" else "False"
-    return pyspiel.load_game(
-        f"turn_based_simultaneous_game(game=goofspiel(num_cards={cards},points_order=ascending,imp_info={hidden},"
-        "returns_type=point_difference))"
-    )
-
-
-def count_states(game):
-    """Histories and infosets of an OpenSpiel game."""
-    histories, infosets, todo = 0, set(), [game.new_initial_state()]
-    while todo:
-        state = todo.pop()
-        histories += 1
-        if state.current_player() >= 0:
-            infosets.add((state.current_player(), state.information_state_string()))
-        todo.extend(state.child(action) for action in state.legal_actions())
-    return histories, len(infosets)
 
 
 def node_at(game, line):
@@ -61,38 +45,26 @@ def infoset_name(game, node):
         (3, "bids", 31, 36, 20),
         (3, "result", 31, 36, 16),
         (4, "bids", 501, 576, 322),
-        (4, "result", 501, 576, 162),
         (5, "bids", 12_531, 14_400, 8_052),
-        (5, "result", 12_531, 14_400, 2_124),
     ],
 )
 def test_goofspiel_counts(cards, reveal, decisions, terminals, infosets):
-    game = goofspiel(GoofspielGame(cards=cards, reveal=reveal))
-    assert (game.tree.arrays.kind == DECISION).sum() == decisions
-    assert (game.tree.arrays.kind == TERMINAL).sum() == terminals
-    assert game.counts()["infosets"] == infosets
-    assert game.counts()["nodes"] == decisions + terminals
+    game = mccfr.game("goofspiel", cards=cards, reveal=reveal)
+    check_order(game.tree)
+    assert np.bincount(game.tree.arrays.kind, minlength=3)[[DECISION, TERMINAL]].tolist() == [decisions, terminals]
+    assert (game.counts()["infosets"], game.counts()["nodes"]) == (infosets, decisions + terminals)
     assert len(set(game.tree.infoset_names[0])) == game.infosets[0] == len(game.tree.infoset_names[0])
 
 
 @pytest.mark.parametrize("cards", [4, 5])
-def test_goofspiel_counts_are_openspiels(cards):
-    game = goofspiel(GoofspielGame(cards=cards, reveal="result"))
-    assert count_states(turn_based_goofspiel(cards, "result")) == (len(game.tree.arrays.kind), game.infosets.sum())
-    # With bids revealed OpenSpiel forgets their order and has fewer infosets, but the same histories.
-    game = goofspiel(GoofspielGame(cards=cards, reveal="bids"))
-    histories, infosets = count_states(turn_based_goofspiel(cards, "bids"))
-    assert histories == len(game.tree.arrays.kind)
-    assert infosets < game.infosets.sum()
-
-
 @pytest.mark.parametrize("reveal", ["bids", "result"])
-def test_goofspiel_pays_twice_what_openspiel_pays(reveal):
-    game = goofspiel(GoofspielGame(cards=4, reveal=reveal))
-    todo = [(0, turn_based_goofspiel(4, reveal).new_initial_state())]
-    payoffs = set()
+def test_goofspiel_pays_twice_what_openspiel_pays(cards, reveal):
+    """Every history of OpenSpiel is here, with its infoset; with bids revealed OpenSpiel forgets their order."""
+    game = mccfr.game("goofspiel", cards=cards, reveal=reveal)
+    todo, seen, infosets, payoffs = [(0, turn_based_goofspiel(cards, reveal).new_initial_state())], 0, set(), set()
     while todo:
         node, state = todo.pop()
+        seen += 1
         children = game.tree.children(node)
         assert [game.tree.label[child] for child in children] == [str(a + 1) for a in state.legal_actions()]
         if state.is_terminal():
@@ -100,12 +72,14 @@ def test_goofspiel_pays_twice_what_openspiel_pays(reveal):
             payoffs.add(game.tree.arrays.fixed[node])
         else:
             assert game.tree.arrays.player[node] == state.current_player()
+            infosets.add((state.current_player(), state.information_state_string()))
         todo.extend((child, state.child(int(game.tree.label[child]) - 1)) for child in children)
-    assert len(payoffs) > 5
+    assert seen == len(game.tree.arrays.kind) and len(payoffs) > 5
+    assert len(infosets) == game.infosets.sum() if reveal == "result" else len(infosets) < game.infosets.sum()
 
 
 def test_second_player_does_not_see_the_bid():
-    game = goofspiel(GoofspielGame(cards=4))
+    game = mccfr.game("goofspiel", cards=4)
     arrays = game.tree.arrays
     siblings = [node_at(game, f"3 1 {bid}") for bid in (1, 2, 4)]
     assert len({(arrays.row[node], arrays.slot[node], arrays.block[node]) for node in siblings}) == 1
@@ -114,43 +88,9 @@ def test_second_player_does_not_see_the_bid():
 
 
 def test_only_the_result_is_seen():
-    game = goofspiel(GoofspielGame(cards=4, reveal="result"))
-    assert infoset_name(game, node_at(game, "3 1")) == infoset_name(game, node_at(game, "3 2")) == "3+"
-    assert infoset_name(game, node_at(game, "3 1 4 4 1")) == "1- 4="
-    assert infoset_name(game, node_at(game, "3 4")) == "3-"
-
-
-@pytest.mark.parametrize(
-    "game",
-    [
-        goofspiel(GoofspielGame(cards=4)),
-        goofspiel(GoofspielGame(cards=4, reveal="result")),
-        matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1], [0, 0]])),
-        import_openspiel(OpenSpielGame(game="liars_dice(dice_sides=2)")),
-    ],
-    ids=["goofspiel", "goofspiel-result", "matrix", "liars-dice"],
-)
-def test_layout(game):
-    tree, arrays = game.tree, game.tree.arrays
-    check_order(tree)
-    assert np.array_equal(np.sort(arrays.first[arrays.count > 0]), np.unique(arrays.first[arrays.count > 0]))
-    # Depth-first: below the first child lies everything up to the next child's own children.
-    for node in range(len(arrays.kind)):
-        inner = [arrays.first[child] for child in tree.children(node) if arrays.count[child]]
-        assert inner == sorted(inner)
-        assert not inner or inner[0] == arrays.first[node] + arrays.count[node]
-    assert np.all(arrays.touched == 1) and tree.streets == 1 and not game.cards.dealt
-    assert np.array_equal(arrays.block, arrays.player)
-    for player in range(2):
-        own = arrays.player == player
-        starts = row_starts(game, player)
-        assert np.array_equal(np.unique(arrays.row[own]), np.arange(tree.row_count[player]))
-        assert np.array_equal(starts[arrays.row[own]], arrays.slot[own])
-        assert np.array_equal(np.diff(starts)[arrays.row[own]], arrays.count[own])
-        assert len(tree.infoset_names[player]) == tree.row_count[player]
-    chance = np.flatnonzero(arrays.kind == CHANCE)
-    assert all(abs(arrays.probability[list(tree.children(node))].sum() - 1) < 1e-12 for node in chance)
-    assert np.all(arrays.probability[[c for n in tree.decisions for c in tree.children(int(n))]] == 1)
+    game = mccfr.game("goofspiel", cards=4, reveal="result")
+    names = {"3 1": "3+", "3 2": "3+", "3 1 4 4 1": "1- 4=", "3 4": "3-"}
+    assert {line: infoset_name(game, node_at(game, line)) for line in names} == names
 
 
 def two_steps(history, *, names):
@@ -164,11 +104,10 @@ def test_planted_loss_of_recall_is_refused():
     kept = build_history_tree((), lambda h: two_steps(h, names={(): "", (0,): "l", (1,): "r"}))
     assert kept.row_count.tolist() == [3, 0]
     again, twice = {(): "", (0,): "again", (1,): "again"}, {(): "", (0,): "", (1,): "r"}  # twice on one path
-    for names, words in (
-        (again, "not of perfect recall: player 0 .* infoset 'again'"),
-        (twice, "not of perfect recall"),
-    ):
-        refused(words, build_history_tree, (), partial(two_steps, names=names))
+    refused(
+        "not of perfect recall: player 0 .* infoset 'again'", build_history_tree, (), partial(two_steps, names=again)
+    )
+    refused("not of perfect recall", build_history_tree, (), partial(two_steps, names=twice))
 
 
 def test_what_was_seen_before_counts_as_recall():
@@ -215,18 +154,9 @@ def test_counting_stops_at_the_limit():
     assert len(exact.arrays.kind) == 3
 
 
-def trained(game, algorithm, iterations, seed):
-    """A run of a general kernel with linear weights."""
-    return Trainer(game, algorithm, schedule=Schedule("linear", 10_000), seed=seed).train(iterations)
-
-
-def exploitability(game, strategy):
-    return (best_response_value(game, strategy, 0) + best_response_value(game, strategy, 1)) / 2
-
-
-MATRIX = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
+MATRIX = mccfr.game("matrix", payoffs=[[1, 0.9], [-0.7, 1]])
 KUHN_TREE = import_openspiel(OpenSpielGame(game="kuhn_poker"))
-GOOFSPIEL = [goofspiel(GoofspielGame(cards=4, reveal=reveal)) for reveal in ("bids", "result")]
+GOOFSPIEL = [mccfr.game("goofspiel", cards=4, reveal=reveal) for reveal in ("bids", "result")]
 
 
 @pytest.mark.parametrize(
@@ -240,11 +170,135 @@ GOOFSPIEL = [goofspiel(GoofspielGame(cards=4, reveal=reveal)) for reveal in ("bi
     ],
 )
 def test_general_kernels_solve_games_with_histories(game, uniform, value, algorithm, iterations, bound):
-    assert exploitability(game, uniform_strategy(game)) == pytest.approx(uniform)
-    run = trained(game, algorithm, iterations, seed=1)
-    assert exploitability(game, run.strategy) < bound
-    assert expected_value(game, run.strategy) == pytest.approx(value, abs=bound)
-    if (
-        game is MATRIX
-    ):  # three nodes on each path; external sampling visits both actions of the traverser: 5 and 4 nodes
+    assert evaluate_exact(game, uniform_strategy(game)).exploitability_chips == pytest.approx(uniform)
+    run = Trainer(game, algorithm, schedule=Schedule("linear", 10_000), seed=1).train(iterations)
+    found = evaluate_exact(game, run.strategy)
+    assert found.exploitability_chips < bound
+    assert found.value_chips == pytest.approx(value, abs=bound)
+    # Three nodes on each path; external sampling visits both actions of the traverser: 5 and 4 nodes.
+    if game is MATRIX:
         assert run.nodes == iterations * (9 if algorithm == "external" else 6)
+
+
+def imported(text):
+    return import_openspiel(OpenSpielGame(game=text))
+
+
+@pytest.mark.parametrize(
+    ("text", "histories", "infosets"),
+    [
+        ("kuhn_poker", 58, [6, 6]),
+        ("leduc_poker", 9_457, [468, 468]),
+        ("liars_dice(dice_sides=4)", 8_181, [512, 512]),
+        ("turn_based_simultaneous_game(game=matrix_rps())", 13, [1, 1]),
+        ("breakthrough(rows=3,columns=2)", 69, [19, 14]),  # no information_state_string, but perfect information
+        ("pig(horizon=5)", 8_003, [1_461, 1_340]),
+    ],
+)
+def test_states_names_and_payoffs_are_openspiels(text, histories, infosets):
+    game, spiel = imported(text), pyspiel.load_game(text)
+    tree, arrays = game.tree, game.tree.arrays
+    todo, seen, named = [(0, spiel.new_initial_state())], 0, spiel.get_type().provides_information_state_string
+    while todo:
+        node, state = todo.pop()
+        seen += 1
+        assert [tree.label[child] for child in tree.children(node)] == [str(a) for a in state.legal_actions()]
+        if state.is_terminal():
+            assert arrays.kind[node] == TERMINAL and arrays.fixed[node] == state.returns()[0]
+        elif state.is_chance_node():
+            assert arrays.kind[node] == CHANCE and arrays.player[node] == -1
+            assert arrays.probability[list(tree.children(node))].tolist() == [p for _, p in state.chance_outcomes()]
+        else:
+            assert arrays.player[node] == (player := state.current_player())
+            assert not named or tree.infoset_names[player][arrays.row[node]] == state.information_state_string()
+        todo.extend((child, state.child(int(tree.label[child]))) for child in tree.children(node))
+    counts = game.counts()
+    assert seen == len(arrays.kind) == histories == counts["nodes"] + counts["chance_nodes"]
+    assert counts["infosets_per_player"] == infosets and np.all(arrays.touched == 1)
+
+
+def test_the_pot_is_the_largest_payoff():
+    assert imported("leduc_poker").pot_chips == 13
+
+
+def test_names_of_actions_and_infosets_are_kept_in_policies(tmp_path, capsys):
+    solver = mccfr.solver(imported("kuhn_poker"), "cfr")
+    solver.run(iterations=50)
+    policy = solver.save(tmp_path / "policy")
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    for action in (2, 0, 1):
+        state.apply_action(action)
+    found = policy.query("2 0 1")
+    assert found["infoset"] == state.information_state_string() == "0b" and found["role"] == "second player"
+    assert [each["name"] for each in found["actions"]] == [state.action_to_string(a) for a in state.legal_actions()]
+    assert policy.game.tree.action_names[1:4] == ["Deal:0", "Deal:1", "Deal:2"]
+    said = call(capsys, "query", tmp_path / "policy", "2 0 1").out
+    assert "who knows '0b'" in said and "  Pass\n" in said and "  Bet\n" in said
+    assert call(capsys, "verify", tmp_path / "policy").status == 0
+
+
+def named(text, monkeypatch):
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 2000)
+    raise ValueError(refused(re.escape(repr(text)), imported, text))
+
+
+test_refusals = refusals(
+    ("OpenSpiel has no game of the name 'no_such_game'", "no_such_game(players=2)"),
+    ("OpenSpiel has no game of the name ''", ""),
+    ("OpenSpiel says: Unknown parameter 'cards'", "kuhn_poker(cards=4)"),
+    ("OpenSpiel says: ", "kuhn_poker(players="),
+    ("is for 3 players; exactly two are needed", "kuhn_poker(players=3)"),
+    (r"is not zero sum \(IDENTICAL\)", "tiny_hanabi"),
+    (r"is not zero sum \(GENERAL_SUM\)", "turn_based_simultaneous_game(game=matrix_pd())"),
+    (r"simultaneous moves; .* try 'turn_based_simultaneous_game\(game=matrix_rps\(\)\)'", "matrix_rps"),
+    (r"try 'turn_based_simultaneous_game\(game=goofspiel\(num_cards=4\)\)'", "goofspiel(num_cards=4)"),
+    ("is not turn-based", "mfg_crowd_modelling"),
+    ("does not tell infosets apart .* perfect recall is needed", "dark_chess"),
+    (
+        "pays before its end .* all payoffs must be at terminals",
+        "turn_based_simultaneous_game(game=repeated_game(stage_game=matrix_mp(),num_repetitions=2))",
+    ),
+    (
+        "not of perfect recall: player 0 forgets earlier actions or observations at the infoset 'Current player",
+        "turn_based_simultaneous_game(game=goofspiel(num_cards=4,points_order=ascending,imp_info=False))",
+    ),
+    call=named,
+)
+
+
+class PretendGame:
+    """A game whose type is Kuhn poker's, but for some fields."""
+
+    def __init__(self, text="kuhn_poker", **changed):
+        self.game, declared = pyspiel.load_game(text), pyspiel.load_game("kuhn_poker").get_type()
+        self.declared = {**{name: getattr(declared, name) for name in dir(declared)}, **changed}
+        self.num_players, self.new_initial_state = self.game.num_players, self.game.new_initial_state
+
+    def get_type(self):
+        return type("Declared", (), self.declared)
+
+
+def test_games_that_are_not_as_they_should_be_are_refused(monkeypatch):
+    """Sampled chance, in which no game of OpenSpiel fails alone, and prisoner's dilemma declared as of zero sum."""
+    games = [
+        PretendGame(),
+        PretendGame(chance_mode=pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC),
+        PretendGame("turn_based_simultaneous_game(game=matrix_pd())"),
+    ]
+    monkeypatch.setattr(pyspiel, "load_game", lambda _: games[0])
+    assert imported("kuhn_poker").counts()["nodes"] == 54
+    for words in ("samples its chance moves", r"after the history .*: the payoffs 5.0 and 5.0 sum to 10; only zero"):
+        games.pop(0)
+        refused(words, imported, "kuhn_poker")
+
+
+def test_limit_of_histories(monkeypatch):
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 57)
+    refused("histories", imported, "kuhn_poker")
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 58)
+    assert len(imported("kuhn_poker").tree.arrays.kind) == 58
+
+
+def test_missing_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    refused(r"needs the package open_spiel: run tools/bootstrap openspiel", imported, "kuhn_poker")

@@ -20,16 +20,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import answer, command, refusal
-from places import ROOT
+from places import ROOT, RUNS
 from pyarrow import compute, parquet
 from reader_programs import read, reader_program
 from refusals import refused
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
-from mccfr.config.game_tables import HoldemGame, Menu
+from abstraction.hand_evaluator import strength
+from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, Menu
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.games.holdem import holdem
+from mccfr.games.holdem import flop_holdem, holdem
 from mccfr.games.line_text import line_start
 from mccfr.policy import Policy
 from mccfr.policy.query import query
@@ -83,6 +84,11 @@ def trained(tmp_path_factory, slot_abstractions, tables_read_once):
 
 
 @pytest.fixture(scope="module")
+def policy(trained):
+    return Policy.open(trained / "policy")
+
+
+@pytest.fixture(scope="module")
 def flop_trained(tmp_path_factory, slot_abstractions):
     """The same of hold'em that ends with the flop, whose bucket tables are small, with two workers."""
     root = tmp_path_factory.mktemp("flop")
@@ -100,8 +106,7 @@ def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions,
     assert answer(capsys, "evaluate", tmp_path / "run", "--hands", 100)["ci95_mbb"] is not None
 
 
-def test_a_run_ends_with_a_policy_that_carries_its_buckets(trained, slot_abstractions):
-    policy = Policy.open(trained / "policy")
+def test_a_run_ends_with_a_policy_that_carries_its_buckets(policy, trained, slot_abstractions):
     assert problems_of(trained / "policy") == problems_of(trained / "run") == []
     game = open_run(trained / "run").build_game()
     board = [0, 13, 27, 44, 51]
@@ -111,8 +116,8 @@ def test_a_run_ends_with_a_policy_that_carries_its_buckets(trained, slot_abstrac
     assert all(np.array_equal(a, b) for a, b in zip(again, game.cards.load(), strict=True))
 
 
-def test_the_policy_says_what_made_its_buckets(trained, slot_abstractions):
-    origin = Policy.open(trained / "policy").meta["abstraction"]
+def test_the_policy_says_what_made_its_buckets(policy, slot_abstractions):
+    origin = policy.meta["abstraction"]
     built = Abstraction(slot_abstractions[1])
     assert {street: made["content_hash"] for street, made in origin["streets"].items()} == built.content_hashes()
     assert origin["content_hash"] == content_hash(built.content_hashes())
@@ -176,8 +181,7 @@ def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(traine
     assert last["exploitability_mbb"] is None
 
 
-def test_queries_know_hands_classes_and_boards(trained):
-    policy = Policy.open(trained / "policy")
+def test_queries_know_hands_classes_and_boards(policy):
     preflop = query(policy, "b300")
     assert (preflop["street"], preflop["player"], preflop["pot_chips"]) == ("preflop", 0, 400)
     assert len(preflop["hands"]) == 169 and {"AA", "AKs", "AKo", "72o"} <= set(preflop["hands"])
@@ -205,7 +209,7 @@ def python_in_the_documents():
     return re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
 
 
-def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
+def test_the_reader_in_the_documents_reads_what_query_answers(policy, trained, monkeypatch, tmp_path, capsys):
     source, names = reader_in_the_documents(), {}
     assert len(source.splitlines()) <= 34
     assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
@@ -213,7 +217,6 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
     (tmp_path / "runs/hunl-fine-policy").symlink_to(trained / "policy")
     monkeypatch.chdir(tmp_path)
     exec(source, names)
-    policy = Policy.open(trained / "policy")
     tree, reached = policy.game.tree, set()
 
     def asked(line, hand, board):
@@ -287,8 +290,8 @@ def carrying_values(policy, folder):
 
 
 @pytest.mark.parametrize("language", ["python", "c", "js"])
-def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch, language):
-    policy, rng = Policy.open(trained / "policy"), np.random.default_rng(4)
+def test_readers_find_values_where_streets_begin(policy, trained, tmp_path, monkeypatch, language):
+    rng = np.random.default_rng(4)
     (tmp_path / "runs").mkdir()
     folder = tmp_path / "runs/hunl-fine-policy"
     values, roots = carrying_values(policy, folder)
@@ -333,14 +336,14 @@ def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language)
 
 
 @pytest.mark.parametrize("language", ["cpp", "js"])
-def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(trained, tmp_path, language):
+def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(policy, trained, tmp_path, language):
     reader = reader_program("c" if language == "cpp" else "js", tmp_path)
     bot = [reader[0], str(ROOT / "docs/examples/acpc_bot.mjs")]
     if language == "cpp":
         bot = [str(tmp_path / "acpc_bot")]
         strict = "-std=c++17", "-Wall", "-Wextra", "-Werror"
         subprocess.run(["c++", *strict, "-o", *bot, ROOT / "docs/examples/acpc_bot.cpp"], check=True, timeout=60)
-    rules = Policy.open(trained / "policy").game.real_rules
+    rules = policy.game.real_rules
     hands = "20" if language == "cpp" else "6"  # a process of the reader for each decision
     match = "dealer", "--hands", hands, "--with", "odd-size", "--port", "0", "--stack", f"{rules.stack:g}"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -355,7 +358,7 @@ def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(traine
     assert f"{hands} hands" in out and "legal" not in told
 
 
-def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, capsys, tables_read_once):
+def test_rows_of_hands_on_a_board_are_what_query_answers(policy, trained, tmp_path, capsys, tables_read_once):
     for kind, source, dealt in (("csv", "run", "Qs 7h2d"), ("parquet", "policy", "Qs 7h2d3c")):
         hands = ("--format", kind, "--by", "hand", "--board", dealt)
         assert command("export", trained / source, tmp_path / f"out.{kind}", *hands) == 0
@@ -365,7 +368,6 @@ def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, caps
     columns = table.filter(compute.field("board") != "Qs7h2d3c").to_pydict()
     assert columns["hand"] == [row["hand"] for row in rows]
     assert np.allclose(columns["probability"], [float(row["probability"]) for row in rows], atol=1e-4)
-    policy = Policy.open(trained / "policy")
     for line, board, count in (("", None, 169), ("cc/", "Qs7h2d", 1176), ("cc/cc/", "Qs7h2d3c", 1128)):
         here = table.filter(compute.field("line") == line).to_pydict()
         answer = query(policy, line, board=board)["hands"]
@@ -410,3 +412,55 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstraction
         told = capsys.readouterr().err
         assert message in told and "Traceback" not in told
         assert not (tmp_path / "run").exists()
+
+
+def test_flop_holdem_is_lossless_without_an_abstraction():
+    game = flop_holdem(FlopHoldemGame(), None, Path())
+    assert game.buckets.tolist() == [169, 169, 1286792, 1286792]
+    row = game.cards.bucket_row(1, 0, [0, 1, 2])
+    assert len(np.unique(row[row >= 0])) < (row >= 0).sum()  # 2c 2d 2h: suits of the deck are alike
+    five = flop_holdem(
+        FlopHoldemGame(board_cards=5), AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()
+    )
+    assert five.buckets.tolist() == [169, 169, 200, 200] and five.cards.board_cards == (0, 5)
+
+
+def test_5_flop_holdem_needs_no_abstraction():
+    """The size is that of the paper's game, and no table is made to say so."""
+    paper = FlopHoldemGame(bet="pot", limp=False, max_raises=[1, 2], board_cards=5)
+    game = flop_holdem(paper, None, Path())
+    assert game.buckets.tolist() == [169, 169, 123156254, 123156254]
+    assert game.infosets.tolist() == [169, 169, 3 * 123156254, 3 * 123156254]
+    refused("boards of 5 cards are too many", game.cards.listed)
+
+
+def test_listed_flops_are_those_of_the_deck():
+    """Compare every listed flop's buckets and strengths with the deck's; five board cards are refused."""
+    deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
+    cards = deck.listed()
+    assert [len(boards) for boards in cards.board_cards] == [1, 22_100]
+    for board in (0, 7_777, 22_099):
+        known = cards.board_cards[1][board].tolist()
+        assert np.array_equal(cards.bucket[1][0, board], deck.bucket_row(1, 0, known))
+        for combo in (3, 500, 1325):
+            hand = cards.hand_cards[combo].tolist()
+            wanted = -1 if set(hand) & set(known) else strength([*hand, *known])
+            assert cards.strength[board, combo] == wanted
+    five = FlopHoldemGame(board_cards=5)
+    whole = flop_holdem(five, AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()).cards
+    refused("boards of 5 cards are too many", whole.listed)
+
+
+def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
+    tmp_path, slot_abstractions, tables_read_once, capsys
+):
+    """Solve and evaluate with five board cards; the result is far above uniform play."""
+    more = f'[solver]\nalgorithm = "public-chance-sampling"\n[export]\nout = "{tmp_path / "policy"}"\n'
+    menu = f"{FLOP}board_cards = 5\n"
+    config = write_config(tmp_path, slot_abstractions[1], game="flop-holdem", menu=menu, more=more)
+    assert command("solve", config, "--run", tmp_path / "run", "--iterations", 400) == 0
+    assert problems_of(tmp_path / "run") == problems_of(tmp_path / "policy") == []
+    last = open_run(tmp_path / "run").read("evaluations.jsonl")[-1]
+    assert last["boards"] == 20 and last["ci95_chips"][0] > 0
+    options = ("--method", "head-to-head", "--boards", 40, "--seed", 7)
+    assert answer(capsys, "evaluate", tmp_path / "policy", *options)["ci95_chips"][0] > 0

@@ -56,6 +56,11 @@ def trained(tmp_path_factory, slot_abstractions, tables_read_once):
     return root
 
 
+@pytest.fixture(scope="module")
+def policy(trained):
+    return Policy.open(trained / "policy")
+
+
 def test_a_plan_counts_players(trained, slot_abstractions, capsys, tmp_path):
     found = answer(capsys, "plan", config(tmp_path, slot_abstractions[1]))
     table = np.array(found["decision_nodes_by_players_left"])
@@ -83,8 +88,7 @@ def same_averages(*runs):
             np.testing.assert_array_equal(first, second)
 
 
-def test_queries_name_the_positions(trained, capsys):
-    policy = Policy.open(trained / "policy")
+def test_queries_name_the_positions(policy, trained, capsys):
     assert problems_of(trained / "policy") == []
     first = policy.query("")
     assert (first["role"], first["pot_chips"]) == ("button", 150)
@@ -99,8 +103,8 @@ def test_queries_name_the_positions(trained, capsys):
     assert sum(action["probability"] for action in run["actions"]) == pytest.approx(1)
 
 
-def test_the_game_of_a_policy_is_the_game_of_the_run(trained):
-    policy, game = Policy.open(trained / "policy"), open_run(trained / "run").build_game()
+def test_the_game_of_a_policy_is_the_game_of_the_run(policy, trained):
+    game = open_run(trained / "run").build_game()
     assert policy.game.tree.pots is not None
     for one, other in zip(policy.game.tree.pots, game.tree.pots, strict=True):
         assert np.array_equal(one, other)
@@ -141,8 +145,7 @@ def test_a_line_outside_of_the_tree_is_translated(trained, capsys):
     assert "a bet must put in 200 to 1000 chips" in refusal(capsys, "query", trained / "policy", "b120", "--hand", "AA")
 
 
-def test_a_csv_has_rows_of_every_player(trained, tmp_path):
-    policy = Policy.open(trained / "policy")
+def test_a_csv_has_rows_of_every_player(policy, tmp_path):
     policy.export(tmp_path / "hands.csv", format="csv", board="")
     with (tmp_path / "hands.csv").open() as file:
         rows = list(csv.DictReader(file))

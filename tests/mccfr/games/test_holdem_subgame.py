@@ -1,63 +1,53 @@
-"""Hold'em endgames from files: trees, cards and refusals."""
+"""Hold'em endgames from files: trees, cards, refusals; on card buckets: shared rows, evaluation in the real game."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import command
 from places import ENDGAMES, RUNS
+from small_games import Labels
 
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.hand_evaluator import strength
+from abstraction.strength import hand_strength
+from mccfr.api.evaluating import evaluate_target
 from mccfr.cards.card_lists import deal_arrays
 from mccfr.config.game_tables import HoldemSubgame, KuhnGame, Menu
+from mccfr.config.toml_files import config_from
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.bucketed import bucketed
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.libratus import read_endgame
 from mccfr.games.registry import build_game, game_files
+from mccfr.runs.directory.run import identity_document
+from mccfr.tables.strategy import uniform_strategy
 
 GAMES = RUNS / "games"
-needs_libratus = pytest.mark.skipif(not ENDGAMES.is_dir(), reason="the Libratus endgames are not on this machine")
 
 
 def subgame(name: str, base: Path = GAMES, **settings):
     return holdem_subgame(HoldemSubgame(file=name, **settings), base)
 
 
-@needs_libratus
 @pytest.mark.parametrize(
-    ("name", "nodes", "decisions", "infosets"),
+    ("path", "nodes", "decisions", "infosets"),
     [
-        ("subgame1.txt", 801, [32, 256], [4_888_512, 5_697_360]),
-        ("subgame2.txt", 209, [16, 64], [1_265_400, 599_400]),
-        ("subgame3.txt", 93, [32], [16_528, 16_944]),
-        ("subgame4.txt", 57, [20], [7_050, 9_820]),
+        (ENDGAMES / "subgame1.txt", 801, [32, 256], [4_888_512, 5_697_360]),
+        (ENDGAMES / "subgame2.txt", 209, [16, 64], [1_265_400, 599_400]),
+        (ENDGAMES / "subgame3.txt", 93, [32], [16_528, 16_944]),
+        (ENDGAMES / "subgame4.txt", 57, [20], [7_050, 9_820]),
+        (GAMES / "river.txt", 93, [32], [7_360, 8_080]),
+        (GAMES / "turn.txt", 457, [24, 144], [275_892, 339_048]),
     ],
 )
-def test_counts_of_the_libratus_endgames(name, nodes, decisions, infosets):
-    counts = subgame(name, ENDGAMES).counts()
-    assert counts["nodes"] == nodes
-    assert counts["decision_nodes_per_street"] == decisions
-    assert counts["infosets_per_player"] == infosets
-
-
-def test_counts_of_our_own_endgames():
-    assert subgame("river.txt").counts() == {
-        "nodes": 93,
-        "chance_nodes": 0,
-        "decision_nodes": 32,
-        "decision_nodes_per_street": [32],
-        "actions_per_street": [92],
-        "infosets": 15_440,
-        "infosets_per_player": [7_360, 8_080],
-    }
-    assert subgame("turn.txt").counts() == {
-        "nodes": 457,
-        "chance_nodes": 0,
-        "decision_nodes": 168,
-        "decision_nodes_per_street": [24, 144],
-        "actions_per_street": [68, 388],
-        "infosets": 614_940,
-        "infosets_per_player": [275_892, 339_048],
-    }
+def test_counts_of_endgames(path, nodes, decisions, infosets):
+    if not path.exists():
+        pytest.skip("the Libratus endgames are not on this machine")
+    counts = subgame(str(path)).counts()
+    assert (counts["nodes"], counts["chance_nodes"], counts["decision_nodes"]) == (nodes, 0, sum(decisions))
+    assert (counts["decision_nodes_per_street"], sum(counts["actions_per_street"])) == (decisions, nodes - 1)
+    assert (counts["infosets_per_player"], counts["infosets"]) == (infosets, sum(infosets))
 
 
 def test_cards_of_a_turn():
@@ -113,3 +103,60 @@ def test_the_file_is_part_of_what_a_run_depends_on():
     assert game_files(config, RUNS) == {"file": GAMES / "river.txt"}
     assert game_files(KuhnGame(), RUNS) == {}
     assert build_game(config, RUNS).name == "holdem-subgame"
+
+
+RIVER = HoldemSubgame(file="games/river.txt")
+
+
+def test_one_bucket_for_each_slot_is_the_lossless_game():
+    game = build_game(RIVER, RUNS)
+    same = bucketed(game, Labels(np.arange(1326)))
+    assert same.infosets.tolist() == game.infosets.tolist()
+    assert evaluate_exact(same, uniform_strategy(same)).exploitability_mbb == pytest.approx(
+        evaluate_exact(game, uniform_strategy(game)).exploitability_mbb, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("file", ["games/river.txt", "games/turn.txt"])
+def test_hands_of_a_bucket_share_an_infoset_and_no_bucket_is_empty(file):
+    game = build_game(HoldemSubgame(file=file), RUNS)
+    shared = bucketed(game, Labels(np.arange(1326) % 40))
+    for lossless, numbers, counts in zip(game.cards.bucket, shared.cards.bucket, shared.cards.buckets, strict=True):
+        assert np.array_equal(lossless < 0, numbers < 0)
+        for player in range(2):
+            live = numbers[player][numbers[player] >= 0]
+            assert np.array_equal(np.unique(live), np.arange(counts[player]))
+            assert counts[player] <= 40
+    # Rows are shared across boards too; uniform play is the same play, and so is its value.
+    assert evaluate_exact(shared, uniform_strategy(shared)).exploitability_mbb == pytest.approx(
+        evaluate_exact(game, uniform_strategy(game)).exploitability_mbb, rel=1e-9
+    )
+
+
+def solved(tmp_path, abstraction):
+    config = tmp_path / "endgame.toml"
+    config.write_text(
+        f'[game]\nname = "holdem-subgame"\nfile = "{RUNS / "games/river.txt"}"\n'
+        f'[abstraction]\npath = "{abstraction}"\n[run]\nworkers = 0\nnodes = 3_000_000\n'
+    )
+    return command("solve", config, "--run", tmp_path / "run")
+
+
+def test_a_run_on_buckets_is_measured_in_the_real_game_and_on_others_is_another(tmp_path, slot_abstractions, capsys):
+    assert solved(tmp_path, slot_abstractions[0]) == 0
+    record = evaluate_target(tmp_path / "run", "exact", None)
+    uniform = build_game(RIVER, RUNS)
+    worst = evaluate_exact(uniform, uniform_strategy(uniform)).exploitability_mbb
+    # Ten buckets of arbitrary hands: much better than uniform play, far from the endgame's equilibrium.
+    assert 1_000 < record["exploitability_mbb"] < worst / 3
+    assert solved(tmp_path, slot_abstractions[1]) == 2
+    assert "abstraction.river" in capsys.readouterr().err
+    document = {"game": {"name": "holdem-subgame", "file": "games/river.txt"}}
+    plain = identity_document(config_from(document, "test"), RUNS)
+    assert "abstraction" not in plain
+
+
+def test_strength_command_agrees_with_the_function(capsys):
+    assert command("abstraction", "strength", "--hand", "AsKd", "--board", "Qs7h2d", "--json") == 0
+    assert str(hand_strength("AsKd", "Qs7h2d")["wins2_sum"]) in capsys.readouterr().out
+    assert command("abstraction", "strength", "--hand", "AsAs") == 2

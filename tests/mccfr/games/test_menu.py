@@ -1,8 +1,6 @@
 """Betting menus by street, player and number of bets: tree counts, bet sizes, invalid menus."""
 
-from dataclasses import dataclass, field
-from math import floor, inf
-
+import numpy as np
 import pytest
 from refusals import refusals, refused
 
@@ -16,89 +14,9 @@ from mccfr.trees.compiled import can_pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")
-TURN, RIVER = MenuGame(20_000, 100, 2, 2), MenuGame(20_000, 100, 3, 1)
-
-
-@dataclass
-class Count:
-    """An independent count of a menu's betting, by street; `offered` is a plain function."""
-
-    offered: object  # (street, player, raises on the street) -> sizes
-    stack: float = 20_000
-    ante: float = 0
-    limit: object = lambda street, player: inf
-    threshold: float = inf
-    limp: bool = True
-    nodes: int = 1
-    decisions: list[int] = field(default_factory=lambda: [0] * 4)
-    actions: list[int] = field(default_factory=lambda: [0] * 4)
-
-    def amounts(self, street, player, raises, behind, top, biggest):
-        """Street totals that may be bet; `behind`: chips of each player in the middle, `top`: the bet to beat."""
-        left = self.stack - behind
-        found = set()
-        for text in self.offered(street, player, raises):
-            if text == "allin":
-                found.add(left)
-                continue
-            if raises + (street == 0) >= self.limit(street, player):
-                continue
-            if text.endswith("p"):
-                amount = top + float(text[:-1]) * 2 * (behind + top)
-            elif text.endswith("x"):
-                amount = float(text[:-1]) * top
-            elif text.endswith("bb"):
-                amount = float(text[:-2]) * 100
-            else:
-                amount = float(text.removesuffix("chips"))
-            amount = max(floor(amount + 0.5), top + biggest)
-            if amount + behind > self.threshold * self.stack:
-                amount = left
-            elif amount >= left and self.threshold == inf:
-                continue
-            found.add(amount)
-        return found
-
-    def walk(self, street=0, behind=None, bets=(100, 50), player=1, raises=0, biggest=100, acted=False):
-        behind = self.ante if behind is None else behind
-        own, top, left = bets[player], max(bets), self.stack - behind
-        choices = 0
-
-        def after(own_bet):
-            return (own_bet, bets[1]) if player == 0 else (bets[0], own_bet)
-
-        if own < top:
-            choices += 1
-        if self.limp or street > 0 or acted or own == top:
-            choices += 1
-            if not acted:
-                self.walk(street, behind, after(top), 1 - player, raises, biggest, True)
-            elif street < 3 and top < left:
-                self.walk(street + 1, behind + top, (0, 0), 0)
-        if top < left:
-            for amount in self.amounts(street, player, raises, behind, top, biggest):
-                choices += 1
-                self.walk(street, behind, after(amount), 1 - player, raises + 1, max(biggest, amount - top), True)
-        self.nodes += choices
-        self.decisions[street] += 1
-        self.actions[street] += choices
-        return self
-
-
-def by_player(street, player, raises):
-    if street == 1:
-        first = ("0.33p", "1p") if player == 0 else ("0.75p", "allin")
-        return first if raises == 0 else (("2.5x", "allin") if player == 1 else ("allin",))
-    return POT
-
-
-def by_bets(street, player, raises):
-    if street == 2:
-        return [("0.5p", "1p"), ("1p",), ("3x", "allin")][min(raises, 2)]
-    return [("0.5p", "2p"), ("1p",), ("allin",)][min(raises, 2)]
-
-
-CASES = {
+# Menu, stack and ante with blinds 50 and 100 -> nodes, decisions by street, actions by street. The counts were made by
+# an enumeration of its own, which knew the named menus of trees/test_tree.py too.
+COUNTS = {
     "players": (
         Menu(
             first=POT,
@@ -109,26 +27,26 @@ CASES = {
                 button=PlayerMenu(first=("0.75p", "allin"), later=("2.5x", "allin")),
             ),
         ),
-        {"offered": by_player},
+        (20_000, 0),
+        (4_933, [20, 101, 456, 1_384], [57, 267, 1_184, 3_424]),
     ),
     "number of bets": (
         Menu(
             sizes=(("0.5p", "2p"), ("1p",), ("allin",)),
             turn=StreetMenu(sizes=(("0.5p", "1p"), ("1p",), ("3x", "allin"))),
         ),
-        {"offered": by_bets, "stack": 5_000},
+        (5_000, 0),
+        (3_818, [14, 90, 418, 1_222], [39, 234, 1_010, 2_534]),
     ),
     "threshold": (
         Menu(first=("0.5p", "1p"), later=("1p",), allin_threshold="40%"),
-        {"offered": lambda street, player, raises: ("0.5p", "1p") if raises == 0 else ("1p",), "threshold": 0.4},
+        (20_000, 0),
+        (15_210, [20, 184, 1_084, 4_720], [57, 492, 2_800, 11_860]),
     ),
     "no limp": (
         Menu(first=HALF, later=POT, max_bets=2, limp=False),
-        {
-            "offered": lambda street, player, raises: POT if raises else HALF,
-            "limit": lambda street, player: 2,
-            "limp": False,
-        },
+        (20_000, 0),
+        (7_033, [6, 40, 352, 2_184], [16, 112, 984, 5_920]),
     ),
     "limits": (
         Menu(
@@ -138,10 +56,8 @@ CASES = {
             flop=StreetMenu(max_bets=1, button=PlayerMenu(max_bets=2)),
             river=StreetMenu(max_bets=0),
         ),
-        {
-            "offered": lambda street, player, raises: POT if raises else HALF,
-            "limit": lambda street, player: [3, 1 + player, 3, 0][street],
-        },
+        (20_000, 0),
+        (9_386, [20, 144, 1_384, 2_516], [57, 396, 3_900, 5_032]),
     ),
     "chips, blinds and an ante": (
         Menu(
@@ -149,38 +65,28 @@ CASES = {
             first=("0.35p", "4bb"),
             later=("3x",),
         ),
-        {
-            "offered": lambda street, player, raises: (
-                (("2.5bb", "3x", "333chips") if raises == 0 else ("2.2x", "1p"))
-                if street == 0
-                else (("0.35p", "4bb") if raises == 0 else ("3x",))
-            ),
-            "stack": 4_321,
-            "ante": 15,
-        },
+        (4_321, 15),
+        (45_706, [56, 468, 2_960, 15_772], [165, 1_184, 7_228, 37_128]),
     ),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_counts_agree_with_a_count_by_hand(name):
-    menu, settings = CASES[name]
-    count = Count(**settings).walk()
-    tree = build_tree(holdem_rules(count.stack, (50, 100), count.ante, menu))
+@pytest.mark.parametrize("name", COUNTS)
+def test_menus_have_their_counts(name):
+    menu, (stack, ante), (nodes, decisions, actions) = COUNTS[name]
+    tree = build_tree(holdem_rules(stack, (50, 100), ante, menu))
     street = tree.arrays.block[tree.decisions] // 2
-    assert tree.nodes == count.nodes
-    assert [int((street == each).sum()) for each in range(4)] == count.decisions
-    assert [int(tree.arrays.count[tree.decisions][street == each].sum()) for each in range(4)] == count.actions
+    assert (tree.nodes, np.bincount(street).tolist()) == (nodes, decisions)
+    assert np.bincount(street, weights=tree.arrays.count[tree.decisions]).tolist() == actions
     assert can_pack(tree)
 
 
-def test_the_second_count_knows_the_named_menus():
-    """M2 of the perft table, so that agreement above is no agreement of two errors."""
-    count = Count(lambda street, player, raises: POT if raises else HALF, limit=lambda *_: 2).walk()
-    assert (count.nodes, count.decisions) == (18_634, [12, 100, 884, 5_812])
+TURN, RIVER = MenuGame(20_000, 100, 2, 2), MenuGame(20_000, 100, 3, 1)
 
 
 # --- Sizes by hand ---
+
+ANTE_MENU = Menu(preflop=StreetMenu(first=("3x", "1p"), later=("3x",)))
 
 
 def line(rules, *actions):
@@ -217,26 +123,21 @@ def test_sizes(sizes, actions, expected):
 
 
 @pytest.mark.parametrize(
-    ("threshold", "expected"), [("29%", [290]), ("28.99%", [1_000]), ("100%", [290]), (None, [290])]
+    ("chips", "menu", "actions", "expected"),
+    [
+        ((1_000, (50, 100), 0), Menu(first=("290chips",), allin_threshold="29%"), (), [290]),
+        ((1_000, (50, 100), 0), Menu(first=("290chips",), allin_threshold="28.99%"), (), [1_000]),
+        ((1_000, (50, 100), 0), Menu(first=("290chips",), allin_threshold="100%"), (), [290]),
+        ((1_000, (50, 100), 0), Menu(first=("290chips",)), (), [290]),
+        ((20_000, (50, 100), 30), ANTE_MENU, (), [330, 390]),  # 30 and three blinds; 130 and a pot of 260
+        ((20_000, (50, 100), 30), ANTE_MENU, (330,), [930]),  # the ante is no part of the last bet
+        ((20_000, (50, 125), 0), Menu(first=("0.75p",)), (), [313]),  # whole chips, as all amounts are
+        ((20_000, (62.5, 125), 0), Menu(first=("0.75p",)), (), [312.5]),
+    ],
 )
-def test_a_size_at_the_threshold_stays(threshold, expected):
-    rules = holdem_rules(1_000, (50, 100), 0, Menu(first=("290chips",), allin_threshold=threshold))
-    assert list(rules.raise_targets(rules.start())) == expected
-
-
-def test_the_ante_is_no_part_of_the_last_bet():
-    menu = Menu(preflop=StreetMenu(first=("3x", "1p"), later=("3x",)))
-    rules = holdem_rules(20_000, (50, 100), 30, menu)
-    assert list(rules.raise_targets(rules.start())) == [330, 390]  # 30 and three blinds; 130 and a pot of 260
-    assert list(rules.raise_targets(line(rules, 330))) == [930]
-
-
-def test_chips_are_whole_only_where_all_amounts_are():
-    menu = Menu(first=("0.75p",), later=("0.75p",))
-    whole = holdem_rules(20_000, (50, 125), 0, menu)
-    assert list(whole.raise_targets(whole.start())) == [313]
-    fractions = holdem_rules(20_000, (62.5, 125), 0, menu)
-    assert list(fractions.raise_targets(fractions.start())) == [312.5]
+def test_sizes_with_thresholds_antes_and_fractions(chips, menu, actions, expected):
+    rules = holdem_rules(*chips, menu)
+    assert list(rules.raise_targets(line(rules, *actions))) == expected
 
 
 def test_an_endgame_begins_with_half_the_pot_before_the_street():

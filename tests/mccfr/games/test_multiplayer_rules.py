@@ -12,7 +12,7 @@ from math import inf
 
 import pytest
 from msgspec import structs
-from refusals import refused
+from refusals import refusals
 
 from mccfr.config.game_tables import HoldemGame, Menu, PlayerMenu, StreetMenu
 from mccfr.config.toml_files import config_from
@@ -212,11 +212,5 @@ def configured(**keys):
     return config_from({"game": {"name": "holdem", "seats": 3, **keys}}, "run.toml").game
 
 
-@pytest.mark.parametrize("words", ROWS)
-def test_an_invalid_key_is_refused(words):
-    refused(words, configured, **ROWS[words])
-
-
-@pytest.mark.parametrize("words", BUILT)
-def test_invalid_rules_are_refused(words):
-    refused(words, lambda: configured_rules(configured(**BUILT[words])))
+test_an_invalid_key_is_refused = refusals(*ROWS.items(), call=lambda keys: configured(**keys))
+test_invalid_rules_are_refused = refusals(*BUILT.items(), call=lambda keys: configured_rules(configured(**keys)))

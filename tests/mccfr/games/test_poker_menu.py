@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from openspiel import universal_poker
+from openspiel import assert_same_betting, universal_poker
 from places import ROOT
 from refusals import refusals, refused
 
@@ -21,26 +21,6 @@ def game_of(**keys):
     return poker(config_from({"game": {"name": "poker", "hole_cards": 1, **keys}}, "test").game)
 
 
-def assert_same_betting(tree, node, state):
-    """Compare our tree below a node with all states below one; return the number of terminals.
-
-    Player 0 holds the best card of the deck, so the ranks are 5 and 4.
-    """
-    while state.is_chance_node():
-        state.apply_action(state.legal_actions()[0])
-    arrays = tree.arrays
-    if state.is_terminal():
-        assert arrays.kind[node] != DECISION
-        assert arrays.fixed[node] + arrays.showdown[node] == state.returns()[0]
-        return 1
-    assert arrays.player[node] == state.current_player()
-    spent = [int(word) for word in str(state).split("Spent: [")[1].replace("]", " ").split() if word.isdigit()]
-    assert tree.put_in[node].tolist() == spent
-    below = [state.child(action) for action in state.legal_actions()]  # as ours: fold, call, the pot, all-in
-    assert len(below) == arrays.count[node]
-    return sum(assert_same_betting(tree, child, s) for child, s in zip(tree.children(node), below, strict=True))
-
-
 @pytest.mark.parametrize("stack", [7, 20, 55])
 @pytest.mark.parametrize(
     ("blinds", "first", "keys"),
@@ -55,7 +35,7 @@ def test_trees_are_those_of_the_dealer_with_openspiels_menu(blinds, first, keys,
     tree = game_of(ranks=6, stack=stack, menu={"first": POT, "later": POT}, **keys).tree
     betting = {"betting": "nolimit", "bettingAbstraction": "fcpa", "blind": blinds, "firstPlayer": first}  # our menu
     game = universal_poker(6, 2, 1, (0, 1, 1)[: len(first.split())], **betting, stack=f"{stack} {stack}")
-    state = game.new_initial_state()
+    state = game.new_initial_state()  # player 0 holds the best card of the deck
     for card in (10, 8):
         state.apply_action(card)
     ends = assert_same_betting(tree, 0, state)

@@ -9,25 +9,25 @@ Shows:
 * Those of random strategies are OpenSpiel's (test_random_strategies_have_openspiels_values)
 """
 
+from functools import cache
+
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import expected_game_score, exploitability
-from open_spiel.python.policy import TabularPolicy
-from refusals import refused
+from openspiel import openspiel_values
+from refusals import refusals, refused
+from strategies import random_strategy
 
 import mccfr
-from mccfr.config.game_tables import KuhnGame, LeducGame, PokerGame
 from mccfr.evaluation import exploitative_responses
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods.registry import measure, record_text
 from mccfr.games import seat_histories
 from mccfr.games.betting import payoffs
-from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.games.translation import real_betting
 from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import Strategy, row_starts, uniform_strategy
+from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
 HISTORIES = {("kuhn", 3): 617, ("kuhn", 4): 7_886, ("kuhn", 5): 116_437, ("leduc", 3): 1_831_601}
@@ -45,37 +45,13 @@ UNIFORM = {
     ("leduc", 3): ((3.993549176, 4.095902916, 4.521769249), (-0.158613040, -0.019097222, 0.177710262)),
 }
 """Gains and values of each player in uniform play, in chips: OpenSpiel 1.6, rounded to the digits shown."""
-NASH_CONV = {
-    ("kuhn", 3): 2.0625,
-    ("kuhn", 4): 3.476041666667,
-    ("kuhn", 5): 5.010807291667,
-    ("leduc", 3): 12.611221340388,
-}
 GAMES = pytest.mark.parametrize(("name", "players"), list(HISTORIES))
 
 
 @pytest.fixture(scope="module")
 def game_of():
     """Games by name and players, made once."""
-    made = {}
-
-    def game(name, players):
-        if (name, players) not in made:
-            made[name, players] = mccfr.game(name, players=players)
-        return made[name, players]
-
-    return game
-
-
-def random_strategy(game, seed):
-    rng, probability, weight = np.random.default_rng(seed), [], []
-    for player in range(game.tree.players):
-        starts = row_starts(game, player)
-        shares = rng.random(int(starts[-1]))
-        totals = np.add.reduceat(shares, starts[:-1])
-        probability.append((shares / np.repeat(totals, np.diff(starts)))[None])
-        weight.append(np.ones((1, len(starts) - 1)))
-    return Strategy(tuple(probability), tuple(weight))
+    return cache(lambda name, players: mccfr.game(name, players=players))
 
 
 def openspiel_game(name, players):
@@ -108,6 +84,7 @@ def test_the_tree_is_openspiels(game_of, name, players):
     """Kuhn poker's whole tree; of Leduc poker's, 3,000 random histories."""
     game, rows = game_of(name, players), [{} for _ in range(players)]
     assert len(game.tree.parent) == HISTORIES[name, players]
+    assert np.abs(game.tree.payoffs.sum(axis=1)).max() < 1e-12
     assert int(game.infosets.sum()) == INFOSETS[name, players]
     root, rng = openspiel_game(name, players).new_initial_state(), np.random.default_rng(1)
     if name == "kuhn" and players < 5:
@@ -132,43 +109,19 @@ def test_uniform_play_has_the_references_figures(game_of, name, players):
     digits = 1e-12 if name == "kuhn" else 1e-9
     gains, values = UNIFORM[name, players]
     assert result.gains_chips == pytest.approx(gains, abs=digits)
-    assert sum(result.gains_chips) == pytest.approx(NASH_CONV[name, players], abs=1e-12)
     own = [best - gain for best, gain in zip(result.best_response_chips, result.gains_chips, strict=True)]
     assert own == pytest.approx(values, abs=digits)
     assert result.value_chips == pytest.approx(own[0], abs=1e-15)
     assert result.exploitability_chips == pytest.approx(sum(result.gains_chips) / players, abs=1e-15)
 
 
-def openspiel_policy(game, spiel, strategy):
-    """Return the strategy as a tabular policy of OpenSpiel."""
-    policy, seen, todo = TabularPolicy(spiel), set(), [(0, spiel.new_initial_state())]
-    while todo:
-        node, state = todo.pop()
-        if state.is_terminal():
-            continue
-        children, actions = game.tree.children(node), state.legal_actions()
-        if state.current_player() >= 0:
-            name, player = state.information_state_string(), state.current_player()
-            if name not in seen:
-                seen.add(name)
-                slot = int(game.tree.arrays.slot[node])
-                shares = strategy.probability[player][0, slot : slot + len(actions)]
-                policy.policy_for_key(name)[actions] = shares
-        todo += [(child, state.child(action)) for child, action in zip(children, actions, strict=True)]
-    return policy
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_strategies_have_openspiels_values(game_of, seed):
-    game, spiel = game_of("kuhn", 3), openspiel_game("kuhn", 3)
+    game = game_of("kuhn", 3)
     strategy = random_strategy(game, seed)
-    result, policy = evaluate_exact(game, strategy), openspiel_policy(game, spiel, strategy)
-    values = expected_game_score.policy_value(spiel.new_initial_state(), [policy] * 3)
-    theirs = exploitability.nash_conv(spiel, policy, return_only_nash_conv=False)
-    assert result.gains_chips == pytest.approx(list(theirs.player_improvements), abs=1e-12)
-    assert sum(result.gains_chips) == pytest.approx(theirs.nash_conv, abs=1e-12)
-    own = [best - gain for best, gain in zip(result.best_response_chips, result.gains_chips, strict=True)]
-    assert own == pytest.approx(list(values), abs=1e-12)
+    result, (values, best) = evaluate_exact(game, strategy), openspiel_values(game, openspiel_game("kuhn", 3), strategy)
+    assert result.best_response_chips == pytest.approx(best, abs=1e-12)
+    assert result.gains_chips == pytest.approx(np.subtract(best, values), abs=1e-12)
 
 
 def shared_wrongly(rules, state, strength):
@@ -187,19 +140,14 @@ def folded_cards_counted(rules, state, strength):
 @pytest.mark.parametrize("error", [shared_wrongly, folded_cards_counted])
 def test_planted_errors_change_the_figures(monkeypatch, error):
     monkeypatch.setattr(seat_histories, "payoffs", error)
-    game = kuhn(KuhnGame(players=3))
+    game = mccfr.game("kuhn", players=3)
     result = evaluate_exact(game, uniform_strategy(game))
-    assert abs(sum(result.gains_chips) - NASH_CONV["kuhn", 3]) > 0.1
-
-
-def test_payoffs_sum_to_nothing(game_of):
-    for name, players in HISTORIES:
-        assert np.abs(game_of(name, players).tree.payoffs.sum(axis=1)).max() < 1e-12
+    assert abs(sum(result.gains_chips) - sum(UNIFORM["kuhn", 3][0])) > 0.1
 
 
 def test_three_players_of_small_poker_have_side_pots():
     """With antes of 1 and stacks of 3, 2 and 4 the player with 2 wins at most 4 chips."""
-    game = poker(PokerGame(antes=[1, 1, 1], stack=[3, 2, 4], ranks=4, board_cards=[0]))
+    game = mccfr.game("poker", antes=[1, 1, 1], stack=[3, 2, 4], ranks=4, board_cards=[0])
     won = game.tree.payoffs
     assert np.abs(won.sum(axis=1)).max() == 0
     assert won.min(axis=0).tolist() == [-3, -2, -3], "nobody calls the third chip of the player with 4"
@@ -207,26 +155,21 @@ def test_three_players_of_small_poker_have_side_pots():
 
 
 def test_merged_suits_have_the_value_of_distinct_ones():
-    whole, merged = (leduc(LeducGame(players=3, raises=1, merge_suits=merge)) for merge in (False, True))
+    whole, merged = (mccfr.game("leduc", players=3, raises=1, merge_suits=merge) for merge in (False, True))
     assert merged.infosets.sum() < whole.infosets.sum()
     first, second = (evaluate_exact(game, uniform_strategy(game)) for game in (whole, merged))
     assert first.best_response_chips == pytest.approx(second.best_response_chips, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: leduc(LeducGame(players=5)), "leduc with 5 players has at least"),
-        (lambda: leduc(LeducGame(players=5, ranks=2)), "needs 6 cards, and the deck has 4"),
-        (lambda: mccfr.game("kuhn", players=6), "players"),
-        (lambda: poker(PokerGame(antes=[1, 1, 1], stack=[3, 2])), "one for each of 3 seats"),
-        (lambda: poker(PokerGame(blinds=[1, 2, 0], antes=[1, 2, 0])), "one amount of every seat"),
-        (lambda: poker(PokerGame(antes=[1] * 7)), "two to 6 amounts"),
-        (lambda: mccfr.game("poker", antes=[1, 1, 1], menu={}), "game.menu is for two seats"),
-    ],
+test_refusals = refusals(
+    ("leduc with 5 players has at least", lambda: mccfr.game("leduc", players=5)),
+    ("needs 6 cards, and the deck has 4", lambda: mccfr.game("leduc", players=5, ranks=2)),
+    ("players", lambda: mccfr.game("kuhn", players=6)),
+    ("one for each of 3 seats", lambda: mccfr.game("poker", antes=[1, 1, 1], stack=[3, 2])),
+    ("one amount of every seat", lambda: mccfr.game("poker", blinds=[1, 2, 0], antes=[1, 2, 0])),
+    ("two to 6 amounts", lambda: mccfr.game("poker", antes=[1] * 7)),
+    ("game.menu is for two seats", lambda: mccfr.game("poker", antes=[1, 1, 1], menu={})),
 )
-def test_refusals(make, words):
-    refused(words, make)
 
 
 def test_the_exact_method_prints_each_players_gain(game_of):
@@ -243,5 +186,5 @@ def test_the_exact_method_prints_each_players_gain(game_of):
 
 def test_two_players_are_as_before():
     """The defaults are the games of two players, with public trees and cards beside them."""
-    assert kuhn(KuhnGame()).cards.dealt and leduc(LeducGame()).tree.payoffs is None
-    assert kuhn(KuhnGame()).tree.players == 2
+    assert mccfr.game("kuhn").cards.dealt and mccfr.game("leduc").tree.payoffs is None
+    assert mccfr.game("kuhn").tree.players == 2

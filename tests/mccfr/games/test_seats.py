@@ -16,11 +16,12 @@ Shows:
 """
 
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from pokerkit_table import PokerKitTable
+from pokerkit_table import PokerKitTable, random_action
 
 from abstraction.hand_evaluator import strengths
 from mccfr.games import betting
@@ -76,19 +77,6 @@ def table_rules(stacks, antes):
     first = (1 if seats == 2 else 2 % seats, 0, 0, 0)
     rules = BettingRules((), first, lambda state: (), minimum_bet=BIG_BLIND, board_cards=(0, 3, 1, 1), chip=1)
     return replace(posted(rules, stacks, blinds, antes), least_call=0)
-
-
-def random_action(rng, facing, bounds):
-    """Folds are rare and raises often small, so that hands last and the stacks still get in."""
-    chance = rng.random()
-    if facing and chance < 0.12:
-        return "f"
-    if bounds is None or chance < 0.5:
-        return "c"
-    lowest, highest = bounds
-    if chance < 0.75:
-        return lowest
-    return highest if chance < 0.82 else int(lowest * (highest / lowest) ** (rng.random() ** 2))
 
 
 def odd_chips_to_the_first(rules, state, strength):
@@ -170,22 +158,17 @@ def play(rng, counts):
     counts["side pots"] += len({over.put_in[p] for p in range(seats) if not over.seats.folded >> p & 1}) > 2
 
 
-class Counts(dict):
-    def __missing__(self, key):
-        return 0
-
-
 def compared(hands, seed):
-    rng, counts = np.random.default_rng(seed), Counts()
+    rng, counts = np.random.default_rng(seed), Counter()
     for _ in range(hands):
         play(rng, counts)
     return counts
 
 
 def test_random_play_agrees():
-    counts = compared(2_000, 4)
-    assert min(counts["seats", seats] for seats in range(2, 7)) > 200
-    assert counts["side pots"] > 400 and counts["short all-ins"] and counts["last player"]
+    counts = compared(1_000, 4)
+    assert min(counts["seats", seats] for seats in range(2, 7)) > 100
+    assert counts["side pots"] > 200 and counts["short all-ins"] and counts["last player"]
 
 
 @pytest.mark.slow

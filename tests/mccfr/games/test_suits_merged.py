@@ -9,14 +9,12 @@ Shows:
 
 import tracemalloc
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mccfr
 from mccfr.cards.endgame_cards import endgame_cards
-from mccfr.config.toml_files import config_from
-from mccfr.games.registry import build_game
 from mccfr.solvers.public.best_response import hand_values, values
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.vector_cfr import VectorCfr
@@ -35,9 +33,8 @@ SAME = {
 
 
 def merged(board, oop=OOP, ip=IP, first=("75%",), later=("allin",)):
-    sizes = {"first": list(first), "later": list(later)}
     spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
-    return build_game(config_from({"game": {"name": "holdem-subgame", **spot, "menu": sizes}}, "test").game, Path())
+    return mccfr.game("holdem-subgame", **spot, menu={"first": first, "later": later})
 
 
 def told_apart(game):

@@ -2,17 +2,16 @@
 
 import pytest
 
+import mccfr
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
-from mccfr.config.game_tables import LeducGame
 from mccfr.games.bucketed import bucketed
-from mccfr.games.registry import build_game
 
 
 @pytest.fixture(scope="module")
 def leduc():
-    return build_game(LeducGame(), None)
+    return mccfr.game("leduc")
 
 
 @pytest.fixture(scope="module")

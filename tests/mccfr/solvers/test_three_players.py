@@ -19,15 +19,13 @@ from mutants import mutant
 from refusals import refusals
 
 import mccfr
-from mccfr.config.game_tables import KuhnGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.poker import kuhn
 from mccfr.solvers.histories.history_cfr import HistoryCfr
 from mccfr.solvers.sampling.external import external_general
 from mccfr.solvers.variants import variant
 from mccfr.tables.linear_discounting import Schedule
 
-KUHN = kuhn(KuhnGame(players=3))
+KUHN = mccfr.game("kuhn", players=3)
 
 
 def nash_conv(game, strategy):
@@ -51,7 +49,7 @@ def test_full_width_cfr_in_kuhn(name):
 
 @pytest.mark.parametrize("players", [3, 4])
 def test_partial_pruning_changes_nothing(players):
-    game = kuhn(KuhnGame(players=players))
+    game = mccfr.game("kuhn", players=players)
     plain, pruned = (HistoryCfr(game, variant("cfr+"), partial_pruning=prune) for prune in (False, True))
     for solver in (plain, pruned):
         solver.iterate(200)

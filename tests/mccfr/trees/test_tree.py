@@ -11,15 +11,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from harness import KUHN, LEDUC, with_chance_in_tree
-from naive import check_order
-from refusals import refusals, refused
+from refusals import refused
 
 from mccfr.config.game_tables import Menu, PokerGame
 from mccfr.games import betting_tree
 from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.poker import poker
-from mccfr.trees.compiled import DECISION, PACKED_NODE, TERMINAL, can_pack, pack
+from mccfr.trees.compiled import TERMINAL, can_pack, pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")
@@ -82,50 +81,6 @@ def test_small_trees():
     assert LEDUC.infosets.sum() == 936
     line = KUHN.tree.label.index("f")
     assert [KUHN.tree.label[node] for node in KUHN.tree.path(line)] in (["", "c", "b", "f"], ["", "b", "f"])
-
-
-@pytest.mark.parametrize("tree", [KUHN.tree, LEDUC.tree, TOY.tree, holdem_tree(PERFT["S"][0])])
-def test_records_are_in_order_and_rows_tile_the_tables(tree):
-    check_order(tree)
-    arrays = tree.arrays
-    for block in range(2 * tree.streets):
-        nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
-        by_row = nodes[np.argsort(arrays.row[nodes])]
-        assert arrays.row[by_row].tolist() == list(range(tree.row_count[block]))
-        ends = np.cumsum(arrays.count[by_row])
-        assert arrays.slot[by_row].tolist() == (ends - arrays.count[by_row]).tolist()
-        assert ends[-1] == tree.row_slots[block]
-
-
-PARENT = np.where(np.arange(len(KUHN.tree.parent)) == 3, 2, KUHN.tree.parent)
-test_records_out_of_order = refusals(("out of order", check_order, replace(KUHN.tree, parent=PARENT)))
-
-
-@pytest.mark.parametrize("tree", [KUHN.tree, LEDUC.tree, TOY.tree, holdem_tree(PERFT["M2"][0])])
-def test_packed_records_say_what_the_general_ones_say(tree):
-    """Every action of every packed record decoded as the kernels do, against the child it stands for."""
-    arrays, packed = tree.arrays, pack(tree)
-    assert PACKED_NODE.itemsize == 32
-    for record, node in zip(packed, tree.decisions, strict=True):
-        children = list(tree.children(int(node)))
-        assert record["actions"] == len(children)
-        for name in ("slot", "player", "block", "touched"):
-            assert record[name] == getattr(arrays, name)[node]
-        leaves = 0
-        for action, child in enumerate(children):
-            if record["folds"] and action == 0:
-                assert (arrays.kind[child], arrays.showdown[child]) == (TERMINAL, 0)
-                assert record["fold_value"] == arrays.fixed[child]
-                leaves += arrays.touched[child]
-            elif action < record["folds"] + record["ends"]:
-                assert (arrays.kind[child], arrays.fixed[child]) == (TERMINAL, 0)
-                assert record["call_value"] == arrays.showdown[child]
-                assert record["end_touched"] == arrays.touched[child]
-                leaves += arrays.touched[child]
-            else:
-                below = record["first"] + action - record["folds"] - record["ends"]
-                assert tree.decisions[below] == child
-        assert record["leaves_touched"] == leaves
 
 
 def changed(tree, node, **cells):

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from deep import DEALT_GAMES, DEALT_NETWORKS, trained
+from naive import random_at
 from refusals import refused
 
 from mccfr.common.rng import ACTIONS, new_stream
@@ -56,13 +57,6 @@ def cards_at(state, hands, deal, node):
     """Cards that the player at a node sees."""
     block = int(state.game.tree.arrays.block[node])
     return hands.visible_cards(block % 2, state.view.known[block // 2], state.view.cards)[deal]
-
-
-def random_at(word, step):
-    """Number `step` of the random words that follow from one, in whole numbers of any size."""
-    state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
-    product = state * (state ^ 0xE7037ED1A0B428DB)
-    return (product ^ product >> 64) % 2**64
 
 
 def traversed(state, parameters, hands, deal, word, node, traverser, gained, plays):

@@ -1,105 +1,46 @@
-"""Exact value and best response over histories, against OpenSpiel and enumeration."""
+"""Exact values and best responses over histories: OpenSpiel, enumeration, and the sequence form's linear program."""
 
 from dataclasses import replace
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pyspiel
 import pytest
-from strategies import tabulate
+from linear_program import solve_linear_program
+from openspiel import openspiel_values, turn_based_goofspiel
+from small_games import coin
+from strategies import random_strategy
 
-from mccfr.config.game_tables import GoofspielGame, OpenSpielGame
-from mccfr.games.goofspiel import goofspiel
+import mccfr
+from mccfr.config.game_tables import OpenSpielGame
+from mccfr.games.history_tree import expand
 from mccfr.games.openspiel_import import import_openspiel
 from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.tables.strategy import Strategy, row_starts, uniform_strategy
 
-GOOFSPIEL = (
-    "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order=ascending,imp_info={},"
-    "returns_type=point_difference))"
-)
-TEXTS = {
-    "liars dice": "liars_dice(dice_sides=4)",
-    "kuhn": "kuhn_poker",
-    "leduc": "leduc_poker",
-    "goofspiel-4": GOOFSPIEL.format(4, "False"),
-    "goofspiel-4 result": GOOFSPIEL.format(4, "True"),
-    "goofspiel-5": GOOFSPIEL.format(5, "False"),
-}
-GAMES = {
-    "liars dice": import_openspiel(OpenSpielGame(game="liars_dice(dice_sides=4)")),
-    "kuhn": import_openspiel(OpenSpielGame(game="kuhn_poker")),
-    "leduc": import_openspiel(OpenSpielGame(game="leduc_poker")),
-    "goofspiel-4": goofspiel(GoofspielGame(cards=4)),
-    "goofspiel-4 result": goofspiel(GoofspielGame(cards=4, reveal="result")),
-    "goofspiel-5": goofspiel(GoofspielGame(cards=5)),
-}
-ACTION_OFFSET = {name: int(name.startswith("goofspiel")) for name in GAMES}  # our bid 1 is OpenSpiel's action 0
-PAYOFF_RATIO = {name: 1 + ACTION_OFFSET[name] for name in GAMES}  # OpenSpiel halves the difference
-
-
-@cache
-def openspiel_names(name):
-    """OpenSpiel's name of the infoset of each decision node, found by walking both trees together."""
-    tree, names = GAMES[name].tree, {}
-    todo = [(0, pyspiel.load_game(TEXTS[name]).new_initial_state())]
-    while todo:
-        node, state = todo.pop()
-        if state.current_player() >= 0:
-            names[node] = state.information_state_string()
-        todo.extend((c, state.child(int(tree.label[c]) - ACTION_OFFSET[name])) for c in tree.children(node))
-    return names
-
-
-def policy_pair(name, seed):
-    """A policy of OpenSpiel and the same as ours: uniform (seed 0) or random, some actions never played."""
-    game, rng = GAMES[name], np.random.default_rng(seed)
-    table = {}
-    for node, infoset in openspiel_names(name).items():
-        if infoset not in table:
-            count = int(game.tree.arrays.count[node])
-            weights = np.ones(count) if seed == 0 else rng.exponential(size=count) * (rng.random(count) < 0.8)
-            weights = weights if weights.sum() > 0 else np.eye(count)[0]
-            table[infoset] = (weights / weights.sum(), [int(game.tree.label[c]) for c in game.tree.children(node)])
-    theirs = pyspiel.TabularPolicy(
-        {
-            i: [(a - ACTION_OFFSET[name], float(x)) for a, x in zip(labels, p, strict=True)]
-            for i, (p, labels) in table.items()
-        }
-    )
-    return theirs, tabulate(game, lambda node, _: table[openspiel_names(name)[node]][0])
-
-
-def their_values(name, policy):
-    """OpenSpiel's value for player 0, best response values of both players, and NashConv, in our chips."""
-    game = pyspiel.load_game(TEXTS[name])
-    root = game.new_initial_state()
-    best = [pyspiel.TabularBestResponse(game, player, policy).value_from_state(root) for player in range(2)]
-    value = pyspiel.expected_returns(root, policy, -1, True)[0]
-    return np.array([value, *best, pyspiel.nash_conv(game, policy, True)]) * PAYOFF_RATIO[name]
-
-
-def our_values(game, strategy):
-    best = [best_response_value(game, strategy, player) for player in range(2)]
-    return np.array([expected_value(game, strategy), *best, sum(best)])
+IMPORTED = ("liars_dice(dice_sides=4)", "kuhn_poker", "leduc_poker")
+GAMES = {text: (import_openspiel(OpenSpielGame(game=text)), pyspiel.load_game(text), 1) for text in IMPORTED}
+for cards in (4, 5):
+    bids = mccfr.game("goofspiel", cards=cards, reveal="result")
+    GAMES[f"goofspiel-{cards}"] = bids, turn_based_goofspiel(cards, "result"), 2
+"""Our game, OpenSpiel's, and what ours pays for a chip of OpenSpiel's."""
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_value_and_best_response_equal_openspiels(name):
-    for seed in range(2):  # uniform, and random
-        theirs, ours = policy_pair(name, seed)
-        assert our_values(GAMES[name], ours) == pytest.approx(their_values(name, theirs), abs=1e-9)
+    game, spiel, ratio = GAMES[name]
+    for strategy in (uniform_strategy(game), random_strategy(game)):
+        values, best = openspiel_values(game, spiel, strategy)
+        assert expected_value(game, strategy) == pytest.approx(ratio * values[0], abs=1e-9)
+        for player in range(2):
+            assert best_response_value(game, strategy, player) == pytest.approx(ratio * best[player], abs=1e-9)
 
 
 def test_best_response_equals_the_best_of_all_pure_strategies():
     """Policies that depend on the order of past bids, which OpenSpiel's infosets forget."""
-    game, rng = goofspiel(GoofspielGame(cards=3)), np.random.default_rng(5)
+    game = mccfr.game("goofspiel", cards=3)
     rows = [np.diff(row_starts(game, player)) for player in range(2)]
-    mixed = Strategy(
-        tuple(np.concatenate([rng.dirichlet(np.ones(n)) for n in rows[player]])[None] for player in range(2)),
-        uniform_strategy(game).weight,
-    )
+    mixed = random_strategy(game, 5)
     for player in range(2):
         values = []
         for choices in product(*(range(count) for count in rows[player])):
@@ -111,7 +52,7 @@ def test_best_response_equals_the_best_of_all_pure_strategies():
 
 
 def test_lost_recall_is_found():
-    game = GAMES["goofspiel-4"]
+    game = mccfr.game("goofspiel", cards=4)
     row, slot = game.tree.arrays.row.copy(), game.tree.arrays.slot.copy()
     nodes = [int(n) for n in game.tree.decisions if game.tree.arrays.player[n] == 1 and game.tree.arrays.count[n] == 2]
     arrays = game.tree.arrays
@@ -121,3 +62,28 @@ def test_lost_recall_is_found():
     best_response_value(broken, uniform_strategy(game), 0)
     with pytest.raises(ValueError, match=rf"player 1 lacks perfect recall at node {other} of goofspiel"):
         best_response_value(broken, uniform_strategy(game), 1)
+
+
+LEDUC_VALUE = -0.08560642407800
+VALUES = {
+    "kuhn": (mccfr.game("kuhn"), -1 / 18),
+    "leduc": (mccfr.game("leduc"), LEDUC_VALUE),
+    "leduc, suits merged": (mccfr.game("leduc", merge_suits=True), LEDUC_VALUE),
+    "half-street AKQ": (mccfr.game("akq"), 1 / 18),
+    "clairvoyance, 3 streets": (mccfr.game("clairvoyance", streets=3, bet=0.5, probability=0.3), 0.32 / 0.45),
+    "antes 1 1, stack 5": (mccfr.game("poker", antes=(1, 1), stack=5, merge_suits=True), -0.080417285),
+    "unequal chances": (coin(lambda _: "blind"), 1.0),
+    "goofspiel": (mccfr.game("goofspiel", cards=4), 0.0),
+    "matrix": (mccfr.game("matrix", payoffs=[[1, 0.9], [-0.7, 1]]), 1.63 / 1.8),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_published_values(name):
+    game, value = VALUES[name]
+    game = expand(game).game if game.cards.dealt else game
+    found = solve_linear_program(game)
+    assert found.value_chips + game.offset_chips == pytest.approx(value, abs=2e-7)
+    assert expected_value(game, found.strategy) == pytest.approx(found.value_chips, abs=1e-6)
+    assert best_response_value(game, found.strategy, 0) == pytest.approx(found.value_chips, abs=1e-6)
+    assert best_response_value(game, found.strategy, 1) == pytest.approx(-found.value_chips, abs=1e-6)

@@ -7,26 +7,23 @@ import numpy as np
 import pytest
 from same import assert_same_arrays
 
-from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, MatrixGame
+import mccfr
 from mccfr.config.toml_files import config_from
+from mccfr.evaluation.exact import evaluate_exact
 from mccfr.gallery.cfr import Cfr, strategy, update
 from mccfr.gallery.history_game import below
-from mccfr.games.goofspiel import goofspiel
 from mccfr.games.history_tree import expand
-from mccfr.games.matrix import matrix
-from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers.histories.history_cfr import HistoryCfr
-from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.table_layout import private_tables, table_name
 from mccfr.trees.compiled import TERMINAL
 
-LEDUC = expand(leduc(LeducGame(merge_suits=True))).game
+LEDUC = expand(mccfr.game("leduc", merge_suits=True)).game
 GAMES = {
-    "kuhn": expand(kuhn(KuhnGame())).game,
-    "goofspiel": goofspiel(GoofspielGame(cards=3, reveal="result")),
-    "goofspiel-4": goofspiel(GoofspielGame(cards=4)),
-    "matrix": matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]])),
+    "kuhn": expand(mccfr.game("kuhn")).game,
+    "goofspiel": mccfr.game("goofspiel", cards=3, reveal="result"),
+    "goofspiel-4": mccfr.game("goofspiel", cards=4),
+    "matrix": mccfr.game("matrix", payoffs=[[1, 0.9], [-0.7, 1]]),
     "leduc": LEDUC,
 }
 
@@ -42,10 +39,6 @@ def without_ties(game, seed=2):
     arrays = game.tree.arrays
     noise = np.random.default_rng(seed).normal(size=len(arrays.kind)) * (arrays.kind == TERMINAL)
     return replace(game, tree=replace(game.tree, arrays=arrays._replace(fixed=arrays.fixed + noise)))
-
-
-def exploitability(game, strategy):
-    return sum(best_response_value(game, strategy, player) for player in range(2)) / 2
 
 
 class Twin(Cfr):
@@ -136,12 +129,6 @@ def test_best_responses_equal_the_twin(name, updates, partial):
     assert not np.allclose(plain.tables[key], cfr.tables[key])
 
 
-def after(game, iterations, name, **options):
-    cfr = HistoryCfr(game, variant(name), **options)
-    cfr.iterate(iterations)
-    return exploitability(game, cfr.average_strategy())
-
-
 @pytest.mark.parametrize("name", ["cfr", "cfr+", "dcfr", "pcfr+"])
 def test_matrix_game_of_the_discounting_paper(name):
     """Optimum by hand: each player makes the other indifferent; its value is 1.63 / 1.8."""
@@ -150,7 +137,7 @@ def test_matrix_game_of_the_discounting_paper(name):
     cfr.iterate(4000)
     strategy = cfr.average_strategy()
     within = 0.02 if name == "cfr" else 0.002
-    assert expected_value(game, strategy) == pytest.approx(1.63 / 1.8, abs=within)
+    assert evaluate_exact(game, strategy).value_chips == pytest.approx(1.63 / 1.8, abs=within)
     assert strategy.probability[0][0] == pytest.approx([1.7 / 1.8, 0.1 / 1.8], abs=within)
     assert strategy.probability[1][0] == pytest.approx([0.1 / 1.8, 1.7 / 1.8], abs=within)
 
@@ -158,7 +145,7 @@ def test_matrix_game_of_the_discounting_paper(name):
 @pytest.mark.parametrize(("name", "iterations"), [("lcfr", 970), ("cfr", 471_405), ("cfr+", 471_405)])
 def test_example_of_a_large_loss(name, iterations):
     """Solve payoffs 0, 1, -1,000,000 (discounting paper, section 3); LCFR is pure from t = 972 on."""
-    cfr = HistoryCfr(matrix(MatrixGame(payoffs=[[0], [1], [-1_000_000]])), variant(name))
+    cfr = HistoryCfr(mccfr.game("matrix", payoffs=[[0], [1], [-1_000_000]]), variant(name))
     cfr.iterate(iterations)
     assert cfr.current_strategy().probability[0][0, 1] < 1
     cfr.iterate(1)
@@ -197,7 +184,7 @@ def test_zero_reach_best_responses_need_fewer_iterations():
     )
     for cfr in (plain, responding):
         cfr.iterate(1000)
-    found = [exploitability(LEDUC, cfr.average_strategy()) for cfr in (plain, responding)]
+    found = [evaluate_exact(LEDUC, cfr.average_strategy()).exploitability_chips for cfr in (plain, responding)]
     assert found[1] < 0.75 * found[0]
     assert responding.nodes_touched > 1.2 * plain.nodes_touched
 
@@ -206,6 +193,10 @@ def test_zero_reach_best_responses_need_fewer_iterations():
 
 
 def test_float32_is_near_float64():
-    found = [after(LEDUC, 100, "cfr+"), after(LEDUC, 100, "cfr+", dtype="float32")]
+    found = []
+    for dtype in ("float64", "float32"):
+        cfr = HistoryCfr(LEDUC, variant("cfr+"), dtype)
+        cfr.iterate(100)
+        found.append(evaluate_exact(LEDUC, cfr.average_strategy()).exploitability_chips)
     assert found[1] == pytest.approx(found[0], rel=1e-2)
     assert found[1] != found[0]

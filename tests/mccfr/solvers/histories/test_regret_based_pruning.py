@@ -11,26 +11,18 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mccfr.config.game_tables import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
-from mccfr.games.goofspiel import goofspiel
+import mccfr
+from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.history_tree import expand
-from mccfr.games.matrix import matrix
-from mccfr.games.poker import akq, kuhn, leduc
 from mccfr.solvers.histories.history_cfr import HistoryCfr
-from mccfr.solvers.histories.history_values import best_response_value
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr
 from mccfr.solvers.histories.sequences import sequence_form
 from mccfr.solvers.variants import variant
 from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
-LEDUC = expand(leduc(LeducGame(merge_suits=True))).game
-GAMES = {"kuhn": expand(kuhn(KuhnGame())).game, "goofspiel": goofspiel(GoofspielGame(cards=4)), "leduc": LEDUC}
-
-
-def nash_conv(cfr):
-    strategy = cfr.average_strategy()
-    return sum(best_response_value(cfr.game, strategy, player) for player in range(2))
+LEDUC = expand(mccfr.game("leduc", merge_suits=True)).game
+GAMES = {"kuhn": expand(mccfr.game("kuhn")).game, "goofspiel": mccfr.game("goofspiel", cards=4), "leduc": LEDUC}
 
 
 def columns(cfr, kind):
@@ -301,8 +293,8 @@ def test_nested_pruning_is_what_its_definitions_say(name, updates):
 
 
 ONCE = {
-    "akq": expand(akq(AkqGame())).game,
-    "matrix": matrix(MatrixGame(payoffs=np.random.default_rng(1).normal(size=(9, 7)).tolist())),
+    "akq": expand(mccfr.game("akq")).game,
+    "matrix": mccfr.game("matrix", payoffs=np.random.default_rng(1).normal(size=(9, 7)).tolist()),
 }
 
 
@@ -333,10 +325,10 @@ def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, update
 
 
 def at_nodes(cfr, nodes):
-    """(nodes per iteration, summed exploitability) at the first iteration with so many nodes touched."""
+    """(nodes per iteration, exploitability) at the first iteration with so many nodes touched."""
     while cfr.nodes_touched < nodes:
         cfr.iterate(1)
-    return cfr.nodes_touched / cfr.iteration, nash_conv(cfr)
+    return cfr.nodes_touched / cfr.iteration, evaluate_exact(cfr.game, cfr.average_strategy()).exploitability_chips
 
 
 def compare_at(game, nodes, name="cfr"):

@@ -6,6 +6,7 @@ Shows:
   test_planted_errors)
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,25 +27,18 @@ SPOTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def spot():
-    """By its name: the game, its public tree with matrices and without, and a strategy at random."""
-    made = {}
-
-    def find(name):
-        if name not in made:
-            board, oop, ip, more = SPOTS[name]
-            given = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
-            game = build_game(config_from(spot_document(given | more, 0.01, 0), "test").game, Path())
-            walked = tree_by_rows(game)
-            made[name] = game, with_balances(walked, game), walked, random_strategy(game)
-        return made[name]
-
-    return find
+@cache
+def spot(name):
+    """Return the game, its public tree with matrices and without, and a random strategy."""
+    board, oop, ip, more = SPOTS[name]
+    given = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
+    game = build_game(config_from(spot_document(given | more, 0.01, 0), "test").game, Path())
+    walked = tree_by_rows(game)
+    return game, with_balances(walked, game), walked, random_strategy(game)
 
 
 @pytest.mark.parametrize("name", SPOTS)
-def test_matrices_give_what_walks_give(spot, name):
+def test_matrices_give_what_walks_give(name):
     game, counted, walked, strategy = spot(name)
     assert (counted.balances.first >= 0).sum() == (1 if "turn" in name else 24)  # 23 turns are not alike
     expected = values(game, strategy, public=walked)
@@ -60,7 +54,7 @@ def test_matrices_give_what_walks_give(spot, name):
     ],
     ids=["sign", "sizes", "count"],
 )
-def test_planted_errors(spot, planted):
+def test_planted_errors(planted):
     game, counted, walked, strategy = spot("monotone flop")
     cells, columns = counted.balances.cells.copy(), np.diff(counted.ranges.first)[:, 0]
     planted(cells[: columns.prod() + columns.sum()], columns.prod())

@@ -5,15 +5,12 @@ Shows:
 * Hand lists of boards equal lists made one hand at a time (test_lists_are_those_made_hand_by_hand)
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+import mccfr
 from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.cards.suit_symmetry import suits_merged
-from mccfr.config.game_tables import LeducGame
-from mccfr.games.registry import build_game
 from mccfr.solvers.public.hand_lists import NO_CARD, NOT_READ
 from mccfr.solvers.public.range_sums import make_ranges
 
@@ -52,7 +49,7 @@ def by_hand(cards, street, board, player, merge):
 
 
 @pytest.mark.parametrize("merge", [False, True])
-@pytest.mark.parametrize("make", [spot, build_game(LeducGame(), Path()).cards.listed])
+@pytest.mark.parametrize("make", [spot, mccfr.game("leduc").cards.listed])
 def test_lists_are_those_made_hand_by_hand(make, merge):
     cards = make()
     walked = np.ones(sum(len(boards) for boards in cards.board_cards), bool)

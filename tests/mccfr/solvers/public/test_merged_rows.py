@@ -9,18 +9,14 @@ Shows:
 """
 
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
 import pytest
-from places import RUNS
 from refusals import refusals
 from small_games import shared_buckets
 
-from mccfr.cards.suit_symmetry import alike_hands
-from mccfr.config.game_tables import LeducGame, PokerGame
+import mccfr
 from mccfr.games.game import Game
-from mccfr.games.registry import build_game
 from mccfr.solvers.public import merged_rows, vector_cfr
 from mccfr.solvers.public.merged_rows import tree_by_rows
 from mccfr.solvers.public.public_tree import public_tree
@@ -31,7 +27,7 @@ from mccfr.solvers.variants import variant
 def poker(ranks, suits, board_cards, merge_suits=True) -> Game:
     bets = {"antes": (1, 1), "stack": 3, "max_raises": (1,) * len(board_cards)}
     cards = {"hole_cards": 2, "board_cards": board_cards, "merge_suits": merge_suits}
-    return build_game(PokerGame(ranks=ranks, suits=suits, **cards, **bets), RUNS)
+    return mccfr.game("poker", ranks=ranks, suits=suits, **cards, **bets)
 
 
 def unequal(game: Game, missing=0.0, seed=2) -> Game:
@@ -44,7 +40,7 @@ def unequal(game: Game, missing=0.0, seed=2) -> Game:
 
 
 def leduc(**options) -> Game:
-    return unequal(build_game(LeducGame(merge_suits=True, **options), RUNS))
+    return unequal(mccfr.game("leduc", merge_suits=True, **options))
 
 
 GAMES = {
@@ -141,40 +137,6 @@ def test_hands_that_are_not_alike_would_be_played_wrongly(name, monkeypatch):
     for cfr in (right, wrong):
         cfr.iterate(3)
     assert difference(right, wrong) > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("ranks", "suits", "board_cards", "swaps"),
-    [
-        (4, 2, (0, 1), True),
-        (2, 4, (0, 2), False),
-        (2, 4, (0, 2), True),
-        (3, 3, (0, 3), False),
-        (3, 3, (0, 3), True),  # five cards, so that there are flushes, and no swap changes nothing
-    ],
-)
-def test_hands_alike_are_those_that_some_order_of_renamings_leads_to(ranks, suits, board_cards, swaps):
-    """Against renamings one by one, by the cards of hands and boards."""
-    model = poker(ranks, suits, board_cards).cards
-    orders = [np.array(order) for order in permutations(range(suits))]
-    number = np.arange(ranks * suits)
-    renamings = [number // suits * suits + order[number % suits] for order in orders]
-    if swaps and 2 + sum(board_cards) < 5:
-        pairs = [(one, other) for one in number for other in range(one) if one // suits == other // suits]
-        renamings += [np.where(number == one, other, np.where(number == other, one, number)) for one, other in pairs]
-    boards = [np.arange(len(dealt)) for dealt in model.board_cards]
-    found = alike_hands(model, boards, swaps=swaps)
-    sets = [frozenset(hand) for hand in model.hand_cards.tolist()]
-    for dealt, rows in zip(model.board_cards, found, strict=True):
-        for cards_there, row in zip(dealt.tolist(), rows.tolist(), strict=True):
-            fixing = [card for card in renamings if {int(card[c]) for c in cards_there} == set(cards_there)]
-            for hand, first in zip(sets, row, strict=True):
-                reached, todo = {hand}, [hand]
-                for one in todo:
-                    more = {frozenset(int(card[c]) for c in one) for card in fixing} - reached
-                    reached |= more
-                    todo += more
-                assert sets.index(min(reached, key=sets.index)) == first
 
 
 # --- threads, resuming, memory ---

@@ -16,8 +16,8 @@ from naive_value import naive_value
 from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
 from refusals import refused
-from small_games import shared_buckets
-from strategies import best_response_value, expected_value, random_strategy, some_locks, tabulate
+from small_games import few_hands, shared_buckets
+from strategies import best_response_value, expected_value, random_strategy, some_locks
 
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import card_masks
@@ -39,7 +39,7 @@ from mccfr.solvers.public.public_chance.public_chance_sampling import (
 )
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.linear_discounting import Schedule
-from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 
 
 def both_ways() -> Iterator[None]:
@@ -67,13 +67,6 @@ def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10)
             followed = values(game, strategy, (player,), public)[0, FOLLOW]
             assert followed == pytest.approx(following[player], abs=tolerance)
     return [one - other for one, other in zip(best, following, strict=True)]
-
-
-def always_call(game: Game) -> Strategy:
-    def choose(node: int, _: int) -> list[float]:
-        return [float(game.tree.label[child] == "c") for child in game.tree.children(node)]
-
-    return tabulate(game, choose)
 
 
 def all_in_game(cards: ListedCards, stack: float = 5) -> Game:
@@ -144,15 +137,6 @@ def test_values_with_rake_equal_the_twin_over_all_pairs(name):
     for _ in both_ways():
         assert 0.2 < -values(game, strategy)[:, FOLLOW].sum() < 0.7
         assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(sum(gained) / 2)
-
-
-def few_hands(game: Game, count: int) -> Game:
-    """The game with so many hands of each range, weighted at random."""
-    reach, generator = game.cards.reach * 0, np.random.default_rng(8)
-    for player in range(2):
-        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), count, replace=False)
-        reach[player, kept] = generator.random(count)
-    return replace(game, cards=replace(game.cards, reach=reach))
 
 
 def test_a_checked_in_river_equals_the_twin():
@@ -245,7 +229,7 @@ def test_values_and_best_responses_equal_openspiel(name):
     game, other = build_game(config, RUNS), load()
     keys, public = infoset_keys(game, other), public_tree(game)
     assert (game.tree.nodes, int(game.infosets.sum()), len(keys)) == (nodes, infosets, infosets)
-    for strategy in (always_call(game), random_strategy(game)):
+    for strategy in (pure_strategy(game, "c"), random_strategy(game)):
         policy = openspiel_policy(game, strategy, keys)
         state = other.new_initial_state()
         value = pyspiel.expected_returns(state, pyspiel.TabularPolicy(policy), -1, True)[0]

@@ -19,10 +19,11 @@ import pytest
 from places import RUNS
 from refusals import refused
 from same import assert_same_arrays
-from small_games import shared_buckets
-from strategies import some_locks
+from small_games import few_hands, shared_buckets
+from strategies import lock_distance, some_locks
 
 from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.cards.suit_symmetry import board_copies
 from mccfr.config.game_tables import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.game import Game, Rake
@@ -33,8 +34,7 @@ from mccfr.solvers.public.street_arrays import Views, new_scratch, no_tables, st
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.solvers.variants import PRESETS, variant
-from mccfr.tables.strategy import average_strategy
-from mccfr.tables.table_layout import TableSet, table_name
+from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import DECISION
 
 
@@ -82,11 +82,10 @@ def seen_buckets(game: Game, block: int) -> np.ndarray:
 def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
     """Largest difference of average strategy, next strategy and regrets (up to a factor of each row)."""
     game = cfr.game
-    sums = {table_name("strategy_sum", block): table for block, table in enumerate(twin.sums)}
     average, following = cfr.average_strategy().probability, cfr.current_strategy().probability
     regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
     pairs = [
-        (average, average_strategy(game, TableSet(sums)).probability),
+        (average, twin.average()),
         (average if game.tree.locks else following, average if game.tree.locks else twin.strategy()),
         (scaled_rows(game, regrets), scaled_rows(game, twin.regret)),
     ]
@@ -142,12 +141,7 @@ def test_training_with_rake_equals_the_twin():
 def test_training_with_locks_equals_the_twin(buckets):
     game = some_locks(toy((0, 1, 1), buckets=buckets))
     cfr, _, worst = run_both(game, variant("dcfr"))
-    assert worst < 1e-10
-    for node, table in game.tree.locks.shares.items():
-        block, slot = int(game.tree.arrays.block[node]), int(game.tree.arrays.slot[node])
-        rows = cfr.average_strategy().probability[block][:, slot : slot + len(table)].T
-        seen = np.isin(np.arange(table.shape[1]), seen_buckets(game, block))
-        np.testing.assert_allclose(rows[:, seen][table[:, seen] >= 0], table[:, seen][table[:, seen] >= 0], atol=1e-12)
+    assert worst < 1e-10 and lock_distance(game, cfr.average_strategy()) < 1e-12
 
 
 def test_own_deal_weights_matter_only_to_shared_buckets():
@@ -208,17 +202,9 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, b
 
 def small_turn() -> Game:
     """Return the checked-in turn with few bets and forty hands a player, numbered as in such a file."""
-    game = build(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))))
-    cards, generator = game.cards, np.random.default_rng(8)
-    reach = np.zeros_like(cards.reach)
-    for player in range(2):
-        kept = generator.choice(np.flatnonzero(cards.reach[player]), 40, replace=False)
-        reach[player, kept] = generator.random(40) + 0.01
-    live = [(numbers >= 0) & (reach > 0)[:, None] for numbers in cards.bucket]
-    numbered = [np.cumsum(here.reshape(2, -1), axis=1).reshape(here.shape) - 1 for here in live]
-    bucket = [np.where(here, numbers, -1).astype(np.int32) for here, numbers in zip(live, numbered, strict=True)]
-    counts = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket])
-    return replace(game, cards=replace(cards, reach=reach, bucket=bucket, buckets=counts))
+    menu = Menu(first=("1p", "allin"), later=("allin",))
+    game = few_hands(build(HoldemSubgame(file="games/turn.txt", menu=menu)), 40)
+    return replace(game, cards=endgame_cards(game.cards.board_cards[0][0].tolist(), game.cards.reach, 2))
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])

@@ -11,13 +11,11 @@ import csv
 
 import numpy as np
 import pytest
-from places import DATA, ENDGAMES, RUNS
+from places import DATA, ENDGAMES
 from strategies import best_response_value
 
-from mccfr.config.game_tables import HoldemSubgame, KuhnGame, LeducGame
-from mccfr.config.toml_files import config_from
+import mccfr
 from mccfr.games.game import Game
-from mccfr.games.registry import build_game
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 
@@ -28,10 +26,6 @@ BY_REFERENCE_NAME = {
     "LCFR": variant("lcfr"),
     "DCFR_1.5_0_2": variant("dcfr"),
 }
-
-
-def build(config) -> Game:
-    return build_game(config, RUNS)
 
 
 def exploitability(cfr: VectorCfr) -> float:
@@ -72,21 +66,16 @@ def assert_on_curve(name: str, game: Game, rows: list[list[str]], algorithm: str
 def test_small_games_follow_the_reference_curves(name, algorithm):
     rows = [row for row in reference_rows("small_games.csv") if row[:2] == [name, algorithm]]
     assert rows
-    assert_on_curve(name, build(KuhnGame() if name == "kuhn" else LeducGame()), rows, algorithm)
-
-
-def libratus(number: int) -> Game:
-    path = ENDGAMES / f"subgame{number}.txt"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    return build(HoldemSubgame(file=str(path)))
+    assert_on_curve(name, mccfr.game(name), rows, algorithm)
 
 
 @pytest.mark.parametrize("algorithm", ["CFR", "CFR+", "LCFR", "DCFR_1.5_0_2"])
 def test_subgame_3_follows_the_reference_curve(algorithm):
+    if not (path := ENDGAMES / "subgame3.txt").exists():
+        pytest.skip(f"{path} is absent")
     rows = [row for row in reference_rows("subgame3.csv") if row[0] == algorithm]
     assert rows
-    assert_on_curve("subgame3", libratus(3), rows, algorithm, unit=10.0)
+    assert_on_curve("subgame3", mccfr.game("holdem-subgame", file=str(path)), rows, algorithm, unit=10.0)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -99,7 +88,7 @@ def test_dcfrs_average_gets_worse_for_a_while(dtype):
     ip = "33,KTs,65s,TT,QQ,88,98s,AKo,AKs,AQs,QJs,99,QTs,JTo,T9s,QJo,A4s,44,66"
     spot = {"board": "AsKd3d3c9h", "ranges": {"oop": oop, "ip": ip}, "pot": 20, "effective_stack": 200}
     menu = {"first": ["130%"], "later": ["100%"], "allin_spr": 0.0}
-    game = build(config_from({"game": {"name": "holdem-subgame", **spot, "menu": menu}}, "test").game)
+    game = mccfr.game("holdem-subgame", **spot, menu=menu)
     found = []
     for moved in (0.0, 1e-6):
         cfr = VectorCfr(game, variant("dcfr"), dtype)

@@ -24,7 +24,7 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.strategy import average_strategy
 from mccfr.tables.table_layout import make_layout, private_tables
 
-SUBGAME_3 = ENDGAMES / "subgame3.txt"
+SUBGAME_3, RIVER = ENDGAMES / "subgame3.txt", RUNS / "games/river.txt"
 SEED = 1
 POINTS = (10_000_000, 32_000_000, 56_000_000)
 NO_LIMIT = 2**62
@@ -67,29 +67,24 @@ def assert_in_bands(found, bands):
         assert 0.85 * low < value < 1.15 * high, f"{value:.1f} mbb/g at {point:,} nodes; expected {low} to {high}"
 
 
-@pytest.mark.parametrize("discount", PUBLIC)
-def test_subgame_3_follows_the_published_bands(discount):
-    if not SUBGAME_3.exists():
-        pytest.skip("the Libratus endgames are not on this machine")
-    assert_in_bands(curve(SUBGAME_3, discount), PUBLIC[discount])
-
-
 @pytest.mark.parametrize("discount", OWN)
-def test_own_endgame_follows_its_bands(discount):
-    assert_in_bands(curve(RUNS / "games/river.txt", discount), OWN[discount])
+@pytest.mark.parametrize(("path", "bands"), [(SUBGAME_3, PUBLIC), (RIVER, OWN)], ids=["published", "own"])
+def test_endgames_follow_their_bands(path, bands, discount):
+    if not path.exists():
+        pytest.skip("the Libratus endgames are not on this machine")
+    assert_in_bands(curve(path, discount), bands[discount])
 
 
 def test_two_workers_follow_the_same_bands(tmp_path):
     """Processes that add to one table without locks learn as much from a node as one worker does."""
-    path = RUNS / "games/river.txt"
     document = {
-        "game": {"name": "holdem-subgame", "file": str(path)},
+        "game": {"name": "holdem-subgame", "file": str(RIVER)},
         "solver": {"discount": "linear", "seed": SEED},
         "run": {"workers": 2, "nodes": POINTS[-1]},
         "evaluation": {"at_nodes": POINTS, "every_checkpoint": False},
     }
     config = config_from(document, "the test")
-    run = create_run(config, RUNS, tmp_path / "run", planned_layout(config, endgame(path)))
-    train(run, endgame(path), Silent())
+    run = create_run(config, RUNS, tmp_path / "run", planned_layout(config, endgame(RIVER)))
+    train(run, endgame(RIVER), Silent())
     found = [record["exploitability_mbb"] for record in run.read(EVALUATIONS)][: len(POINTS)]
     assert_in_bands(found, OWN["linear"])

@@ -23,25 +23,26 @@ from harness import (
 )
 from naive import exploitability
 
-from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, PokerGame
-from mccfr.games.poker import akq, clairvoyance, poker
+import mccfr
+from mccfr.evaluation.exact import evaluate_exact
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import uniform_strategy
+from mccfr.trees.compiled import can_pack
 
 # Values of player 0 and where they come from: sequence-form linear programs of an independent implementation on
 # OpenSpiel's universal_poker (no-limit toys; the one-round toy with the small blind, seat 1, to act first), and closed
 # forms of Ankenman & Chen 2006 (AKQ 1/18; clairvoyance min(1, p·((1+2b)/(1+b))^n) of the pot).
 SOLVED = {
-    "two rounds, antes 1 1, stack 5": (poker(PokerGame(antes=(1, 1), stack=5)), -0.080417285),
-    "two rounds, blinds 2 1, stack 7": (poker(PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))), -0.157575758),
+    "two rounds, antes 1 1, stack 5": (mccfr.game("poker", antes=(1, 1), stack=5), -0.080417285),
+    "two rounds, blinds 2 1, stack 7": (mccfr.game("poker", blinds=(2, 1), stack=7, first_player=(2, 1)), -0.157575758),
     "one round, two hole cards, stack 8": (
-        poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))),
+        mccfr.game("poker", hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)),
         -0.092233314,
     ),
-    "AKQ": (akq(AkqGame()), 1 / 18),
-    "clairvoyance 2 streets": (clairvoyance(ClairvoyanceGame(streets=2, bet=1, probability=0.2)), 0.45),
-    "clairvoyance 3 streets": (clairvoyance(ClairvoyanceGame(streets=3, bet=1, probability=0.2)), 0.675),
-    "clairvoyance half pot": (clairvoyance(ClairvoyanceGame(streets=3, bet=0.5, probability=0.3)), 0.7111111),
+    "AKQ": (mccfr.game("akq"), 1 / 18),
+    "clairvoyance 2 streets": (mccfr.game("clairvoyance", streets=2, bet=1, probability=0.2), 0.45),
+    "clairvoyance 3 streets": (mccfr.game("clairvoyance", streets=3, bet=1, probability=0.2), 0.675),
+    "clairvoyance half pot": (mccfr.game("clairvoyance", streets=3, bet=0.5, probability=0.3), 0.7111111),
 }
 
 
@@ -89,3 +90,16 @@ def test_values_of_solved_games_with_outcome_sampling(name):
 def test_general_kernels_solve_kuhn_with_chance_in_the_tree(bound):
     trainer = Trainer(with_chance_in_tree(KUHN), bound.algorithm, general=True).train(bound.iterations)
     assert exploitability(KUHN, strategy_beside(KUHN, trainer.strategy)) < bound.chips
+
+
+def test_lossless_training_is_below_one_per_cent_of_the_pot():
+    """Hold'em of three ranks, eight chips each, every whole amount a raise; without flushes nothing is lost."""
+    rules = {"blinds": (2, 1), "stack": 8, "first_player": (2, 1)}
+    game = mccfr.game("poker", ranks=3, suits=4, hole_cards=2, board_cards=(0, 1), merge_suits=True, **rules)
+    assert can_pack(game.tree)
+    trained = Trainer(game, schedule=Schedule("linear", 1_000_000)).train(300_000)
+    learnt, uniform = (
+        evaluate_exact(game, strategy).exploitability_chips / game.pot_chips
+        for strategy in (trained.strategy, uniform_strategy(game))
+    )
+    assert learnt < 0.01 < uniform / 50

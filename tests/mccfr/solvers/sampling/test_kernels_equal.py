@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC, Trainer, rows, same_tables
 
-from mccfr.config.game_tables import PokerGame
-from mccfr.games.poker import poker
+import mccfr
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import DECISION
 
-NO_LIMIT_TOY = poker(PokerGame(antes=(1, 1), stack=5))
-ONE_ROUND_TOY = poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)))
+NO_LIMIT_TOY = mccfr.game("poker", antes=(1, 1), stack=5)
+ONE_ROUND_TOY = mccfr.game("poker", hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
 GAMES = {"Kuhn": KUHN, "Leduc": LEDUC, "toy": NO_LIMIT_TOY}
 SCHEDULES = {kind: Schedule(kind, 5_000) for kind in ("none", "linear", "initial", "dcfr")}
 

@@ -9,7 +9,7 @@ Shows:
 import numpy as np
 import pytest
 from places import RUNS
-from strategies import some_locks
+from strategies import lock_distance, some_locks
 
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
@@ -39,16 +39,6 @@ def leduc(solver):
     return build_game(config.game, RUNS), algorithm_of(config)
 
 
-def distance(game, strategy):
-    """Return the largest difference between the lock and the strategy."""
-    found, arrays = 0.0, game.tree.arrays
-    for node, shares in game.tree.locks.shares.items():
-        slot = int(arrays.slot[node])
-        rows = strategy.probability[int(arrays.block[node])][:, slot : slot + len(shares)].T
-        found = max(found, np.abs(rows - shares)[shares >= 0].max(initial=0))
-    return found
-
-
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_samplers_keep_locked_rows_and_learn_the_rest(name):
     solver, iterations, bound = SAMPLERS[name]
@@ -56,14 +46,14 @@ def test_samplers_keep_locked_rows_and_learn_the_rest(name):
     game = some_locks(game, bars=False)
     tables = private_tables(algorithm.layout(game))
     trained = algorithm.solver(game, tables)
-    assert distance(game, algorithm.averages.strategy(game, tables, 0, 0)) < 1e-6
+    assert lock_distance(game, algorithm.averages.strategy(game, tables, 0, 0)) < 1e-6
     nodes = done = 0
     while done < iterations:
         found = trained.run(nodes, 10**9, iterations - done)
         done, nodes = done + found[0], nodes + found[1]
     strategy = algorithm.averages.strategy(game, tables, nodes, done)
-    assert 0 < distance(game, strategy) < 1e-6
-    assert distance(game, with_locked_rows(game, strategy)) == 0  # as exports have it
+    assert 0 < lock_distance(game, strategy) < 1e-6
+    assert lock_distance(game, with_locked_rows(game, strategy)) == 0  # as exports have it
     begun = evaluate_exact(game, uniform_strategy(game)).exploitability_chips
     assert evaluate_exact(game, strategy).exploitability_chips < bound * begun
 

@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -131,57 +132,38 @@ def test_add(values, shares, weight, word, dtype, sigma_dtype):
     assert_same(vector, plain)
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.tuples(numbers, st.floats(0, 1, width=32), numbers), min_size=1, max_size=8),
-    st.booleans(),
-    st.booleans(),
-    st.floats(0, 1e6),
-    dtypes,
-)
-def test_update(cells, folds, ends, weight, dtype):
-    regrets, shares, values = (list(column) for column in zip(*cells, strict=True))
-    folds, ends = int(folds and len(cells) > 0), int(ends and len(cells) > 1)
-    sigma, value = np.array(shares + [0] * 8, dtype), np.array(values, dtype)
-    vector, plain = (framed(regrets, dtype) for _ in range(2))
-    # Values of children as they lie in the worklist: the endings' are given apart.
-    worklist = framed(values[folds + ends :], dtype, guard=1e30)
-    endings = (folds, values[0], ends, values[folds] if ends else 0.0)
-    total = vector_update(vector, 1, len(cells), sigma, 0, worklist, 1, endings, weight)
-    products = sigma[: len(cells)] * value
-    expected = scalar.total_of(products, 0, len(cells))
-    scalar.update(plain, 1, len(cells), value, 0, dtype(expected), weight)
-    assert_same(np.array(total, dtype), np.array(expected, dtype))
-    assert_same(vector, plain)
-
-
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.tuples(numbers, st.floats(0, 1, width=32), numbers, st.booleans()), min_size=1, max_size=8),
+    st.booleans(),
+    st.booleans(),
     st.booleans(),
     st.floats(0, 1e6),
     st.floats(-1e9, 0),
     dtypes,
 )
-def test_update_where_some_actions_were_pruned(cells, folds, weight, floor, dtype):
+def test_update(cells, folds, ends, explored, weight, floor, dtype):
+    """Update a row where all actions were explored, or where some were pruned; their values are no numbers."""
+    count, folds, ends = len(cells), int(folds), int(ends and not explored and len(cells) > 1)
     regrets, shares, values, pruned = (list(column) for column in zip(*cells, strict=True))
-    folds = int(folds)
-    values = [
-        np.nan if gone and a >= folds else value for a, (value, gone) in enumerate(zip(values, pruned, strict=True))
-    ]
-    sigma, value = np.array(shares + [0] * 8, dtype), np.array(values, dtype)
+    gone = np.array(pruned) & explored & (np.arange(count) >= folds)
+    sigma, value = np.array(shares + [0] * 8, dtype), np.where(gone, np.nan, values).astype(dtype)
     vector, plain = (framed(regrets, dtype) for _ in range(2))
-    worklist = framed(values[folds:], dtype, guard=1e30)
-    endings = (folds, values[0] if folds else 0.0, 0, 0.0)
-    total = vector_update_explored(vector, 1, len(cells), sigma, 0, worklist, 1, endings, weight, floor)
-    products = np.where(np.isnan(value), dtype(0), sigma[: len(cells)] * value)
-    expected = scalar.total_of(products, 0, len(cells))
-    scalar.update_explored(plain, 1, len(cells), value, 0, dtype(expected), weight, floor)
+    # Values of children as they lie in the worklist: the endings' are given apart.
+    worklist = framed(value[folds + ends :], dtype, guard=1e30)
+    endings = (folds, values[0] if folds else 0.0, ends, values[folds] if ends else 0.0)
+    given = vector, 1, count, sigma, 0, worklist, 1, endings, weight
+    expected = scalar.total_of(np.where(gone, dtype(0), sigma[:count] * value), 0, count)
+    if explored:
+        total = vector_update_explored(*given, floor)
+        scalar.update_explored(plain, 1, count, value, 0, dtype(expected), weight, floor)
+        assert np.all(vector[1 : 1 + count][~gone] >= dtype(floor))
+    else:
+        total = vector_update(*given)
+        scalar.update(plain, 1, count, value, 0, dtype(expected), weight)
     assert_same(np.array(total, dtype), np.array(expected, dtype))
     assert_same(vector, plain)
-    gone = np.isnan(value)
-    np.testing.assert_array_equal(vector[1 : 1 + len(cells)][gone], np.array(regrets, dtype)[gone])
-    assert np.all(vector[1 : 1 + len(cells)][~gone] >= dtype(floor))
+    np.testing.assert_array_equal(vector[1 : 1 + count][gone], np.array(regrets, dtype)[gone])
 
 
 @settings(max_examples=150, deadline=None)
@@ -211,11 +193,7 @@ def test_scalar_rows_of_any_length(actions):
 @settings(max_examples=150, deadline=None)
 @given(words, st.integers(0, 100), st.floats(0, 1), dtypes)
 def test_random_words_of_a_path(word, step, epsilon, dtype):
-    """Compare with wyrand in plain integers: seed and `step`+1 increments, with a folded product."""
-    state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
-    product = state * (state ^ 0xE7037ED1A0B428DB)
-    expected = product % 2**64 ^ product >> 64
-    share = exploration(epsilon)
+    expected, share = naive.random_at(word, step), exploration(epsilon)
     drawn, u, exploring = path_draws(np.uint64(word), np.uint64(step), np.zeros(1, dtype), share)
     assert drawn == expected
     assert u == dtype((expected >> 32) / 2**32)

@@ -14,6 +14,7 @@ Shows:
 from functools import cache
 
 import numpy as np
+import planted
 import pytest
 from eager import against_eager, swept_tables
 from harness import (
@@ -29,18 +30,6 @@ from harness import (
     trained_chips,
 )
 from mutants import mutant
-from planted import (
-    AT_OWN_NODES,
-    OPPONENT_REACH,
-    SWEEPS,
-    UNDIVIDED,
-    UNDIVIDED_REGRETS,
-    UNDIVIDED_SUMS,
-    WORTH_STAYS,
-    wrong_external,
-    wrong_outcome,
-    wrong_sweep,
-)
 
 from mccfr.config.game_tables import KuhnGame
 from mccfr.config.run_tables import Config
@@ -65,7 +54,7 @@ BOUNDS = {"Leduc, external": SHORT, "Kuhn, outcome": KUHN_OUTCOME, "Leduc, outco
 
 def wrong(algorithm, error):
     """Options of a run whose kernel makes the error, with tables in float64."""
-    mutants = {"external": wrong_external, "outcome": wrong_outcome}
+    mutants = {"external": planted.wrong_external, "outcome": planted.wrong_outcome}
     return {"kernels": mutants[algorithm](), "planted": error, **WIDE}
 
 
@@ -118,8 +107,8 @@ def test_extra_opponent_reach_in_regrets_is_caught():
 
     Regrets are off by 1,457 standard errors.
     """
-    assert_caught("Leduc, external", OPPONENT_REACH, 4)
-    assert_biased("external", OPPONENT_REACH, "regret")
+    assert_caught("Leduc, external", planted.OPPONENT_REACH, 4)
+    assert_biased("external", planted.OPPONENT_REACH, "regret")
 
 
 def test_averaging_at_own_nodes_is_caught():
@@ -127,8 +116,8 @@ def test_averaging_at_own_nodes_is_caught():
 
     Kuhn does not show it. Sums that should stay 0 grow.
     """
-    assert_caught("Leduc, external", AT_OWN_NODES, 4)
-    assert_biased("external", AT_OWN_NODES, "strategy_sum")
+    assert_caught("Leduc, external", planted.AT_OWN_NODES, 4)
+    assert_biased("external", planted.AT_OWN_NODES, "strategy_sum")
 
 
 @pytest.mark.parametrize("name", ["Kuhn, outcome", "Leduc, outcome"])
@@ -137,23 +126,23 @@ def test_no_division_by_the_sampling_probability_is_caught(name):
 
     Leduc at 2·10^6: 0.08, with the error 2.04.
     """
-    assert_caught(name, UNDIVIDED, 10)
+    assert_caught(name, planted.UNDIVIDED, 10)
 
 
 def test_weight_missing_only_in_outcome_regrets_is_caught():
     """Off by 2,300 standard errors in the regrets, by less than 5 in the sums."""
-    assert_biased("outcome", UNDIVIDED_REGRETS, "regret")
+    assert_biased("outcome", planted.UNDIVIDED_REGRETS, "regret")
 
 
 def test_weight_missing_only_in_outcome_sums_is_caught():
     """Off by 1,100 standard errors in the sums; Kuhn's exploitability, 0.0023 chips, does not show it."""
-    assert_biased("outcome", UNDIVIDED_SUMS, "strategy_sum")
-    assert trained_chips(KUHN_OUTCOME, **wrong("outcome", UNDIVIDED_SUMS)) < KUHN_OUTCOME.chips
+    assert_biased("outcome", planted.UNDIVIDED_SUMS, "strategy_sum")
+    assert trained_chips(KUHN_OUTCOME, **wrong("outcome", planted.UNDIVIDED_SUMS)) < KUHN_OUTCOME.chips
 
 
 def test_own_reach_missing_in_outcome_regrets_is_caught():
     """Off by 59 standard errors in the regrets; the last decision of each path is right."""
-    assert_biased("outcome", WORTH_STAYS, "regret", above=30)
+    assert_biased("outcome", planted.WORTH_STAYS, "regret", above=30)
 
 
 @cache
@@ -183,10 +172,10 @@ def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twic
         assert_discounts(Schedule(kind, 10_000), wrong=0.5, schedule=planted)
 
 
-@pytest.mark.parametrize("error", SWEEPS)
+@pytest.mark.parametrize("error", planted.SWEEPS)
 def test_dcfr_discount_that_never_comes_or_comes_again_is_caught(error):
     """Equal to a sweep within 1e-13 of a row's largest entry."""
-    assert_discounts(DCFR, wrong=0.5, sweep=wrong_sweep(error))
+    assert_discounts(DCFR, wrong=0.5, sweep=planted.wrong_sweep(error))
 
 
 @pytest.mark.parametrize("kind", ["linear", "initial", "dcfr"])

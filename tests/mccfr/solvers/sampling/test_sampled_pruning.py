@@ -13,10 +13,9 @@ from harness import LEDUC, LEDUC_EXTERNAL_SHORT, Trainer, same_tables
 from places import ROOT
 from planted import NO_FLOOR, SKIPS_IN_UNIFORM_PLAY, SKIPS_ON_THE_LAST_STREET, THRESHOLD_WITHOUT_WEIGHT, wrong_external
 
+import mccfr
 from mccfr.common.rng import uniform
-from mccfr.config.game_tables import PokerGame
 from mccfr.config.toml_files import config_from
-from mccfr.games.poker import poker
 from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, Pruning
@@ -24,7 +23,7 @@ from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import private_tables
 from mccfr.trees.compiled import DECISION, TERMINAL
 
-TOY = poker(PokerGame(antes=(1, 1), stack=5))
+TOY = mccfr.game("poker", antes=(1, 1), stack=5)
 GAMES = {"Leduc": LEDUC, "toy": TOY}
 PRUNING = Pruning(1, 5.0, 6.25, 6.25)
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}

@@ -34,6 +34,7 @@ from mccfr.tables.linear_discounting import Schedule
 from mccfr.trees.compiled import TERMINAL
 
 LINEAR = Schedule("linear", 100_000)
+PUBLIC, LISTED = public_and_listed(UNEVEN, 3)
 
 
 PRUNING = Pruning(1, 300.0, 330.0, 330.0)
@@ -41,8 +42,8 @@ ONE_TRAVERSAL, NEVER_AGAIN = 1, 2
 """Planted errors: the average is taken at the next player's traversal only; no traversal visits pruned branches."""
 
 
-def nash_conv(listed, strategy):
-    return sum(evaluate_exact(listed, strategy).gains_chips)
+def nash_conv(strategy, public=PUBLIC, listed=LISTED):
+    return sum(evaluate_exact(listed, on_listed(public, listed, strategy)).gains_chips)
 
 
 @cache
@@ -62,56 +63,51 @@ def trained(game, iterations, planted=0, pruning=NO_PRUNING):
 
 
 def test_packed_and_general_kernels_have_the_same_bits():
-    public, _ = public_and_listed(UNEVEN, 3)
-    packed, general = (Trainer(public, general=general, schedule=LINEAR).train(nodes=400_000) for general in (0, 1))
+    packed, general = (Trainer(PUBLIC, general=general, schedule=LINEAR).train(nodes=400_000) for general in (0, 1))
     assert same_tables(packed, general)
     assert packed.updated == general.updated
     assert all(table.any() for table in packed.tables.values())
-    halves = Trainer(public, schedule=LINEAR).train(packed.iterations // 2).resume().train(packed.iterations)
+    halves = Trainer(PUBLIC, schedule=LINEAR).train(packed.iterations // 2).resume().train(packed.iterations)
     assert same_tables(packed, halves)
 
 
 def test_public_trees_are_solved_as_listed_ones():
     """Uniform play has a NashConv of 1.9 chips."""
-    public, listed = public_and_listed(UNEVEN, 3)
-    trainer = Trainer(public, schedule=LINEAR).train(1_000_000)
-    assert nash_conv(listed, on_listed(public, listed, trainer.strategy)) < 0.01
+    trainer = Trainer(PUBLIC, schedule=LINEAR).train(1_000_000)
+    assert nash_conv(trainer.strategy) < 0.01
 
 
 def test_an_average_at_one_opponent_only_plateaus():
     """Additions at the next player's traversal only do not average what was played: 0.02 chips, and no less later."""
-    public, listed = public_and_listed(UNEVEN, 3)
-    strategy = trained(public, 1_000_000, ONE_TRAVERSAL).strategy
-    assert nash_conv(listed, on_listed(public, listed, strategy)) > 0.018
+    strategy = trained(PUBLIC, 1_000_000, ONE_TRAVERSAL).strategy
+    assert nash_conv(strategy) > 0.018
 
 
 def test_pruned_branches_that_are_never_visited_again_are_caught():
     """Pruning takes 0.62 of the nodes, and its bound is that of the test above; with the error 0.035 chips are left."""
-    public, listed = public_and_listed(UNEVEN, 3)
-    full = trained(public, 100_000)
-    right, wrong = (trained(public, 2_000_000, planted, PRUNING) for planted in (0, NEVER_AGAIN))
+    full = trained(PUBLIC, 100_000)
+    right, wrong = (trained(PUBLIC, 2_000_000, planted, PRUNING) for planted in (0, NEVER_AGAIN))
     assert right.nodes < 0.7 * 20 * full.nodes
-    assert nash_conv(listed, on_listed(public, listed, right.strategy)) < 0.01
-    assert nash_conv(listed, on_listed(public, listed, wrong.strategy)) > 0.03
+    assert nash_conv(right.strategy) < 0.01
+    assert nash_conv(wrong.strategy) > 0.03
 
 
 def test_outcome_sampling_solves_public_trees():
     """The planted error does not divide a payoff by the probability of the traverser's choices."""
-    public, listed = public_and_listed(UNEVEN, 3)
     part = "won_chips(seats, seats.first[node], traverser) / path_place.probability"
     wrong = mutant(outcome_general, (part, part.partition(" / ")[0]))
     found = []
     for kernels in (None, wrong):
-        trainer = Trainer(public, "outcome", schedule=LINEAR, general=True, kernels=kernels).train(1_000_000)
-        found.append(nash_conv(listed, on_listed(public, listed, trainer.strategy)))
+        trainer = Trainer(PUBLIC, "outcome", schedule=LINEAR, general=True, kernels=kernels).train(1_000_000)
+        found.append(nash_conv(trainer.strategy))
     assert found[0] < 0.08 and found[1] > 0.3, found
 
 
 @pytest.mark.slow
 def test_leduc():
-    public, listed = public_and_listed(LEDUC, 4)
-    trainer = Trainer(public, schedule=Schedule("linear")).train(5_000_000)
-    assert nash_conv(listed, on_listed(public, listed, trainer.strategy)) < 0.05
+    games = public_and_listed(LEDUC, 4)
+    trainer = Trainer(games[0], schedule=Schedule("linear")).train(5_000_000)
+    assert nash_conv(trainer.strategy, *games) < 0.05
 
 
 def chips_by(module):
@@ -185,6 +181,5 @@ def test_a_wrong_share_is_caught():
 
 
 def test_other_algorithms_name_sampling():
-    public, _ = public_and_listed(UNEVEN, 3)
     config = config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": "cfr"}}, "the test")
-    refused("'cfr' is for two players .* take 'external-sampling' or 'outcome-sampling'", form_for, public, config)
+    refused("'cfr' is for two players .* take 'external-sampling' or 'outcome-sampling'", form_for, PUBLIC, config)
