@@ -114,13 +114,10 @@ def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorkl
 
 
 @inline_njit
-def _folded(node, seats, traverser, sign):
-    """Return the traverser's chips after a decision's first action, a fold that ends the hand.
-
-    sign  1.0 for player 0 and -1.0 for player 1 of two
-    """
+def _folded(node, seats, traverser):
+    """Return the traverser's chips after a decision's first action, a fold that ends the hand."""
     if seats is None:
-        return sign * node.fold_value
+        return (1.0 - 2.0 * traverser) * node.fold_value
     return won_chips(seats, node.fold_pot, traverser) if node.folds else 0.0
 
 
@@ -152,8 +149,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
         locate(tables, deals, deal, work.hand)
         turns = begin_deal(seats, deals.strength, deal)
         for traverser in range(turns[0], turns[1]):
-            sign = 1.0 - 2.0 * traverser
-            result = sign * deals.result[deal]
+            result = (1.0 - 2.0 * traverser) * deals.result[deal]
             begin_traversal(seats, traverser)
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
@@ -187,7 +183,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                         stop = first
                         if node.folds and action == 0:
                             nodes += node.leaves_touched - node.end_touched
-                            value[goes] = _folded(node, seats, traverser, sign)
+                            value[goes] = _folded(node, seats, traverser)
                         else:
                             nodes += node.end_touched
                             value[goes] = _called(node, seats, traverser, result)
@@ -216,7 +212,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 position = np.uint64(own[owned])
                 node, row = tree[np.uint64(order[position])], start[position]
                 actions, goes = node.actions, np.uint64(slot[position])
-                folded, called = _folded(node, seats, traverser, sign), _called(node, seats, traverser, result)
+                folded, called = _folded(node, seats, traverser), _called(node, seats, traverser, result)
                 terminals = (node.folds, folded, node.ends, called)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
                 if pruning.active:
