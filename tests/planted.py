@@ -63,7 +63,7 @@ def wrong_external() -> ModuleType:
             f"                        {_ADDITION.replace('part, word', 'weight, second_word(rng)')}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
-        ("terminals, weight)", "terminals, weight * reach[position])"),
+        ("endings, weight)", "endings, weight * reach[position])"),
         (
             "traverser and node.block // players < last_street",
             f"traverser and (node.block // players < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",

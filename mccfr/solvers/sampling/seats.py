@@ -90,12 +90,13 @@ def begin_deal(seats, strengths, deal):
 def begin_traversal(seats, traverser):
     """Write the traverser's share of a pot for each set of contenders, and the root's row.
 
-    Nothing is done with two players.
+    Nothing is written with two players.  Returns the sign of player 0's chips from the traverser's view of two.
     """
     if seats is not None:
         for contenders in range(1, seats.best.shape[0]):
             seats.share[contenders] = (seats.best[contenders] >> traverser & 1) / seats.winners[contenders]
         seats.row[0] = 0
+    return 1.0 - 2.0 * traverser
 
 
 @inline_njit

@@ -114,7 +114,7 @@ def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorkl
 
 
 @inline_njit
-def _folded(node, seats, traverser):
+def _fold(node, seats, traverser):
     """Return the traverser's chips after a decision's first action, a fold that ends the hand."""
     if seats is None:
         return (1.0 - 2.0 * traverser) * node.fold_value
@@ -122,7 +122,7 @@ def _folded(node, seats, traverser):
 
 
 @inline_njit
-def _called(node, seats, traverser, result):
+def _call(node, seats, traverser, result):
     """Return the traverser's chips after a decision's check or call that ends the hand.
 
     result  of the showdown of two players, from the traverser's view
@@ -149,8 +149,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
         locate(tables, deals, deal, work.hand)
         turns = begin_deal(seats, deals.strength, deal)
         for traverser in range(turns[0], turns[1]):
-            result = (1.0 - 2.0 * traverser) * deals.result[deal]
-            begin_traversal(seats, traverser)
+            result = begin_traversal(seats, traverser) * deals.result[deal]
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
             order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
@@ -180,13 +179,9 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     first = np.uint64(node.first + action - terminals)
                     stop = first + _ONE
                     if action < terminals:  # the hand ends here
-                        stop = first
-                        if node.folds and action == 0:
-                            nodes += node.leaves_touched - node.end_touched
-                            value[goes] = _folded(node, seats, traverser)
-                        else:
-                            nodes += node.end_touched
-                            value[goes] = _called(node, seats, traverser, result)
+                        stop, folds = first, node.folds and action == 0
+                        nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
+                        value[goes] = _fold(node, seats, traverser) if folds else _call(node, seats, traverser, result)
                     else:
                         sampled = add_sampled(seats, sampled, position, node.player, sigma[np.uint64(mine + action)])
                 while first != stop:
@@ -212,14 +207,13 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 position = np.uint64(own[owned])
                 node, row = tree[np.uint64(order[position])], start[position]
                 actions, goes = node.actions, np.uint64(slot[position])
-                folded, called = _folded(node, seats, traverser), _called(node, seats, traverser, result)
-                terminals = (node.folds, folded, node.ends, called)
+                endings = node.folds, _fold(node, seats, traverser), node.ends, _call(node, seats, traverser, result)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
                 if pruning.active:
                     floored = weight, floor if node.block >= players else first_floor
-                    value[goes] = update_explored_row(regret, row, actions, strategy, children, terminals, floored)
+                    value[goes] = update_explored_row(regret, row, actions, strategy, children, endings, floored)
                 else:
-                    value[goes] = update_row(regret, row, actions, strategy, children, terminals, weight)
+                    value[goes] = update_row(regret, row, actions, strategy, children, endings, weight)
         deal += 1
     work.updated[0] += rows
     return deal - limits[START], nodes
