@@ -24,7 +24,7 @@ import numpy as np
 from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
-from storage.mapping import HUGE_PAGE_BYTES, Region, anonymous_file
+from storage.mapping import HUGE_PAGE_BYTES, Region, allocate, anonymous_file
 from storage.schema import ArraySpec, split_at_chunks
 from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of, chunk_positions
 from storage.threads import ordered
@@ -92,7 +92,7 @@ def create_live(
         offsets = [_create_dataset(file, spec) for spec in specs]
     with path.open("r+b") as raw:
         for spec, offset in zip(specs, offsets, strict=True):
-            os.posix_fallocate(raw.fileno(), offset, spec.nbytes)
+            allocate(raw.fileno(), offset, spec.nbytes)
     return tuple(
         Region(spec.name, str(path), offset, spec.nbytes, spec.shape, spec.dtype)
         for spec, offset in zip(specs, offsets, strict=True)

@@ -343,12 +343,43 @@ def anonymous_file(path: Path, length: int) -> int:
     """
     descriptor = os.memfd_create(f"mccfr-{path.name}")
     try:
-        os.posix_fallocate(descriptor, 0, length)
+        allocate(descriptor, 0, length)
         path.symlink_to(f"/proc/{os.getpid()}/fd/{descriptor}")
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def allocate(descriptor: int, offset: int, length: int) -> None:
+    """Allocate bytes of a file, in huge pages where the system gives them.
+
+    Raises `OSError` if there is no room.
+    """
+    first, end = _round_up(offset, HUGE_PAGE_BYTES), (offset + length) // HUGE_PAGE_BYTES * HUGE_PAGE_BYTES
+    if end > first:
+        os.ftruncate(descriptor, max(os.fstat(descriptor).st_size, offset + length))
+        _allocate_huge_pages(descriptor, first, end - first)
+    os.posix_fallocate(descriptor, offset, length)
+
+
+def _allocate_huge_pages(descriptor: int, offset: int, length: int) -> None:
+    """Allocate a range of whole huge pages of a file up to the first that the system refuses.
+
+    A huge page is made from its first small page.  Filling and copying all 512 of them takes 3 to 15 times as long.
+    """
+    reserved_bytes = length + HUGE_PAGE_BYTES
+    reserved = _mmap(None, reserved_bytes, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE, -1, 0)
+    try:
+        base = _round_up(reserved, HUGE_PAGE_BYTES)
+        _mmap(base, length, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED, descriptor, offset)
+        for page in range(base, base + length, HUGE_PAGE_BYTES):
+            if _libc.madvise(page, mmap.PAGESIZE, _MADV_POPULATE_WRITE):
+                break
+            if _libc.madvise(page, HUGE_PAGE_BYTES, _MADV_COLLAPSE):
+                break
+    finally:
+        _libc.munmap(reserved, reserved_bytes)
 
 
 def _allocate(path: Path, length: int) -> None:
@@ -358,7 +389,7 @@ def _allocate(path: Path, length: int) -> None:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
-        os.posix_fallocate(descriptor, 0, length)
+        allocate(descriptor, 0, length)
     except OSError as error:
         with contextlib.suppress(OSError):
             Path(path).unlink()

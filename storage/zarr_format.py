@@ -25,7 +25,7 @@ from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
 from storage.json_files import read_json
-from storage.mapping import Region, anonymous_file
+from storage.mapping import Region, allocate, anonymous_file
 from storage.schema import ArraySpec, split_at_chunks
 from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of, chunk_positions
 from storage.threads import ordered
@@ -87,7 +87,7 @@ def _create_arrays(
 
 def _fill_shard(descriptor: int, spec: ArraySpec) -> None:
     (padded, _), index = _shard_bytes(spec), _index(spec)
-    os.posix_fallocate(descriptor, 0, padded + len(index))
+    allocate(descriptor, 0, padded + len(index))
     os.pwrite(descriptor, index, padded)
 
 
@@ -106,7 +106,7 @@ def create_live(
     """
     regions = []
     for spec, path in _create_arrays(directory / TABLES, specs, notes):
-        with path.open("xb") as file:
+        with path.open("x+b") as file:
             _fill_shard(file.fileno(), spec)
         regions.append(Region(spec.name, str(path), 0, spec.nbytes, spec.shape, spec.dtype))
     return tuple(regions)

@@ -8,6 +8,8 @@ Shows:
 import contextlib
 import gc
 import mmap
+import resource
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from mccfr.config.toml_files import config_from
 from mccfr.runs.session import run_plan
 from mccfr.runs.session.run_plan import make_plan
 from storage import huge_page_counts
-from storage.mapping import HUGE_PAGE_BYTES, create_cells, map_anonymous, map_cells
+from storage.mapping import HUGE_PAGE_BYTES, Region, allocate, create_cells, map_anonymous, map_cells, map_regions
 
 
 def address(array):
@@ -71,6 +73,21 @@ def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
             assert (huge_page_counts.huge_bytes([mapped.cells]) > 0) == found
     monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
     assert not huge_page_counts.gives_huge_pages()
+
+
+@pytest.mark.skipif(not huge_page_counts.gives_huge_pages(), reason="shared memory has no huge pages here")
+def test_new_tables_fault_once_for_each_huge_page():
+    """Count page faults: filling pages of 4 KiB and copying them into huge pages has 16,384."""
+    count = 32
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory, (Path(directory) / "cells").open("x+b") as file:
+        region = Region("cells", file.name, 0, count * HUGE_PAGE_BYTES, (count * HUGE_PAGE_BYTES,), "uint8")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        allocate(file.fileno(), 0, region.length_bytes)
+        mapped = map_regions([region], writable=True, populate=True)
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        assert huge_page_counts.huge_bytes([mapped.flat]) == mapped.flat.nbytes and not mapped.flat.any()
+        mapped.close()
+    assert count <= faults < 20 * count
 
 
 @pytest.mark.parametrize("given", [False, True])
