@@ -25,6 +25,7 @@ import pytest
 from places import ROOT
 from refusals import refused
 
+from mccfr.evaluation import samples
 from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.samples import Effort, SampledEvaluation, StoppedError, run_samples, samples_in
 from storage import durable
@@ -268,11 +269,16 @@ def test_a_dead_worker_is_reported():
     refused("a worker process died", run_samples, toy, 20, Effort(2), error=RuntimeError)
 
 
-def test_a_time_budget_gives_a_number_of_samples():
-    assert 30 <= samples_in(Toy(0.01), 0.5, 1) <= 50
-    assert 60 <= samples_in(Toy(0.01), 0.5, 2) <= 100
-    assert samples_in(Toy(0.01, most=7), 0.5, 1) == 7
-    assert samples_in(Toy(0.01, least=2), 0.0, 1) == 2 == len(run_samples(Toy(0.01, least=2), 40, Effort(seconds=1e-9)))
+def test_a_time_budget_gives_a_number_of_samples(monkeypatch):
+    """By a clock on which each sample takes 1/128 s."""
+    clock = [0.0]
+    monkeypatch.setattr(samples, "working_seconds", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    assert samples_in(Toy(1 / 128), 0.5, 1) == 64
+    assert samples_in(Toy(1 / 128), 0.5, 2) == 128
+    assert samples_in(Toy(1 / 128, most=7), 0.5, 1) == 7
+    assert samples_in(Toy(1 / 128, least=2), 0.0, 1) == 2
+    assert len(run_samples(Toy(1 / 128, least=2), 40, Effort(seconds=1e-9))) == 2
 
 
 @pytest.mark.parametrize(("bounds", "tried"), [({"most": 3}, {0, 1, 2}), ({"ready": 2}, {0, 1}), ({"most": 1}, {0})])
