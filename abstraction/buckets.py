@@ -106,13 +106,16 @@ class Abstraction:
             raise ValueError(f"{self.path} has no buckets for the {street}: build it with mccfr abstraction build")
         return stage
 
-    def _read(self, street: str, name: str) -> NDArray[Any]:
+    def _read(self, street: str, name: str, out: NDArray[Any] | None = None) -> NDArray[Any]:
         stage = self.stages[street]
         with _damage_is_bad_input():
-            array = stage.read(name)
-        if stated_cells(stage).get(name) != cells_checksum(array):
+            if out is None:
+                out = stage.read(name)
+            else:
+                stage.read_into(name, out)
+        if stated_cells(stage).get(name) != cells_checksum(out):
             raise ValueError(f"{stage.path}: array {name!r} holds other cells than state.json states: build it again")
-        return array
+        return out
 
     @property
     def streets(self) -> tuple[str, ...]:
@@ -161,6 +164,10 @@ class Abstraction:
         if street not in self._buckets:
             self._buckets[street] = self._read(street, "bucket")
         return self._buckets[street]
+
+    def read_table(self, street: str, out: NDArray[Any]) -> None:
+        """Read the street's `table` into `out`, in place; `ValueError` if the file is damaged or `out` does not fit."""
+        self._read(street, "bucket", out)
 
     def history(self, street: str) -> Table:
         """Return the street's history, [buckets before, percentiles] int32; None if it has none."""

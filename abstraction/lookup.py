@@ -329,7 +329,7 @@ def _aligned(length_bytes: int) -> int:
 def bucket_tables(
     streets: Sequence[NDArray[Any]], board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
 ) -> BucketTables:
-    """Return the tables for kernels, with the buckets of each street copied into one block of memory.
+    """Return the tables for kernels, with the buckets of each street in one block of memory, copied if not there yet.
 
     streets      for each street [boards, 1326] uint16 or uint32
     board_cards  known on each street: (0, 3, 4, 5) in hold'em, (0, 5) if five cards are dealt as the flop
@@ -352,7 +352,9 @@ def bucket_tables(
         tables.location[_LOCATION_FIRST[cards] :][: len(location)] = location
     tables.location[0] = 0  # the empty board is canonical
     for street, table in enumerate(streets):
-        layout.street(block, street)[:] = table
+        place = layout.street(block, street)
+        if not np.shares_memory(place, table):
+            place[:] = table
     return tables
 
 

@@ -91,7 +91,7 @@ def compressed_share(
     specs: Sequence[ArraySpec],
     arrays: Mapping[str, np.ndarray],
     name: str,
-    change: Callable[[np.ndarray], np.ndarray] = lambda chunk: chunk,
+    change: Callable[[ArraySpec, np.ndarray], np.ndarray] = lambda _spec, chunk: chunk,
 ) -> float:
     """Return the compressed bytes of tables in a checkpoint over the bytes of their cells.
 
@@ -105,7 +105,7 @@ def compressed_share(
     for spec in specs:
         shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
         first = (0,) * len(spec.shape)
-        pieces = layout.encoded(change(chunk_of(arrays[spec.name], spec, shape, first)), True)
+        pieces = layout.encoded(change(spec, chunk_of(arrays[spec.name], spec, shape, first)), True)
         stored += sum(map(len, pieces)) * spec.nbytes / arrays[spec.name][_corner(shape, first)].nbytes
     return stored / cells if cells else 1.0
 

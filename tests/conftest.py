@@ -108,7 +108,7 @@ def tables_read_once():
     """
     read, laid_out, packed = Abstraction._read, full_deck.bucket_tables, full_deck.WholeDeck.arrays
 
-    def read_once(abstraction, street, name):
+    def read_once(abstraction, street, name, out=None):
         key = abstraction.path, street, name
         if key not in _read:
             if len(_read) == _ONE_ABSTRACTION:
@@ -116,6 +116,8 @@ def tables_read_once():
                     known.clear()
             _read[key] = read(abstraction, street, name)
             _read[key].flags.writeable = False
+        if out is not None:
+            out[...] = _read[key]
         return _read[key]
 
     def laid_out_once(streets, board_cards=HOLDEM, memory=None):

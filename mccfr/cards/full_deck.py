@@ -50,7 +50,6 @@ from storage.compressed_rows import pack_rows
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # canonical boards looked up at a time
-_MARKED_BOARDS = 256  # boards whose used slots are computed at a time
 LISTED_BYTES = 1_700_000_000
 """Bytes of an exact evaluation with all flops listed, without the strategies.
 
@@ -74,6 +73,7 @@ class WholeDeck(IndexedCards):
                  first lookup, so that sizes are known before an abstraction is built
     memory       [layout.length_bytes] uint8 with bucket tables already written, or None
     histories    maps table buckets to buckets that remember earlier streets (nested recipes), or None
+    read_into    as `load`, but into arrays of the tables' shapes and dtypes; None: the tables of `load` are copied
     """
 
     source: ClassVar[str] = "the whole deck"
@@ -84,6 +84,7 @@ class WholeDeck(IndexedCards):
     load: Callable[[], Sequence[npt.NDArray[Any]]]
     memory: npt.NDArray[np.uint8] | None = None
     histories: Histories | None = None
+    read_into: Callable[[Sequence[npt.NDArray[Any]]], None] | None = None
     hand_cards: npt.NDArray[np.int16] = field(default_factory=lambda: hand_cards(CARD_COUNT, 2), init=False, repr=False)
     reach: npt.NDArray[np.float64] = field(init=False, repr=False)
 
@@ -124,7 +125,10 @@ class WholeDeck(IndexedCards):
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
         """Return the cards with their bucket tables in `memory`; `fill` raises the errors of `load`."""
         if fill:
-            bucket_tables(self.load(), self.layout.board_cards, memory)
+            streets = [self.layout.street(memory, street) for street in range(self.streets)]
+            if self.read_into is not None:
+                self.read_into(streets)
+            bucket_tables(self.load() if self.read_into is None else streets, self.layout.board_cards, memory)
         return replace(self, memory=memory)
 
     @cached_property
@@ -411,7 +415,7 @@ class WholeDeck(IndexedCards):
         """Yield each street's packed bucket table and the arrays to look a hand up in it."""
         for street, table in enumerate(self.load()):
             cards, dtype = self.cards_on(street), narrow(self.in_table(street))
-            streams, starts = pack_rows(_marked(table, cards, dtype))
+            streams, starts = _packed(table, cards, dtype)
             yield f"{self.stem}buckets_street{street}", streams
             yield f"{STARTS}{street}", starts
             if cards:
@@ -422,12 +426,17 @@ class WholeDeck(IndexedCards):
                 yield f"{HISTORY}{street}", history
 
 
-def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return [boards, 1326] buckets as `dtype`, its maximum where a hand shares a card with the board."""
+def _packed(
+    table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
+    """Return [boards, 1326] buckets packed as `dtype`, its maximum where a hand shares a card with the board."""
     if not cards:
-        return table.astype(dtype)
-    boards, out = canonical_boards(cards), np.full(table.shape, np.iinfo(dtype).max, dtype)
-    for first in range(0, len(boards), _MARKED_BOARDS):
-        piece = slice(first, first + _MARKED_BOARDS)
-        np.copyto(out[piece], table[piece], casting="unsafe", where=used_slots(boards[piece]))
-    return out
+        return pack_rows(table.astype(dtype))
+    boards = canonical_boards(cards)
+
+    def marked(rows: slice) -> npt.NDArray[Any]:
+        out = np.full(table[rows].shape, np.iinfo(dtype).max, dtype)
+        np.copyto(out, table[rows], casting="unsafe", where=used_slots(boards[rows]))
+        return out
+
+    return pack_rows(table, marked)

@@ -122,6 +122,11 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
             built = Abstraction(path)  # reopened, so that no second copy of the tables stays in memory
             return [built.table(street) for street in streets]
 
+        def read_into(tables: Sequence[npt.NDArray[Any]]) -> None:
+            built = Abstraction(path)
+            for street, table in zip(streets, tables, strict=True):
+                built.read_table(street, table)
+
         def histories() -> Sequence[Table]:
             return [built.history(street) for street in streets]
 
@@ -135,12 +140,16 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
         def load() -> list[npt.NDArray[Any]]:
             raise ValueError(f"{path} is not built yet: build it with mccfr abstraction build {abstraction.recipe}")
 
+        def read_into(tables: Sequence[npt.NDArray[Any]]) -> None:
+            load()
+
         def histories() -> Sequence[Table]:
             return load()
 
     else:
         raise ValueError(f"{path} is not an abstraction: build one with mccfr abstraction build, or give its recipe")
-    deck = WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], seats, axis=1), load)
+    by_player = np.repeat([[counts[street]] for street in streets], seats, axis=1)
+    deck = WholeDeck(board_cards, by_player, load, read_into=read_into)
     if not any(percentiles):
         return deck
     if streets != list(STREET_NAMES.values())[: len(streets)]:

@@ -144,7 +144,7 @@ def planned_time(
         "run_nodes": nodes,
         "iterations": iterations,
         **_visits(game, expected, iterations),
-        **_checkpoints(config, found, _stored_share(config, play, machines), seconds),
+        **_checkpoints(config, found, _stored_share(config, play, machines), (seconds, nodes, iterations)),
         **_cycles(pace, workers, iterations),
     }
     if expected is not None and "seconds_per_iteration" in found:
@@ -201,22 +201,39 @@ def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
     return 1.0 if raw else min(1.0, play.compressed)
 
 
-def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds: float | None) -> dict[str, Any]:
+def _checkpoints(
+    config: Config, found: Mapping[str, Any], share: float, end: tuple[float | None, float | None, float | None]
+) -> dict[str, Any]:
     """Return the number of checkpoints, their bytes and the time of the whole run; None without a limit.
 
     share  bytes of the last checkpoint over the most that it can take
+    end    seconds, nodes and iterations of the whole run; None if they are not known
     """
+    seconds, *lengths = end
+    permanent = permanent_checkpoints(config, *lengths)
     if seconds is None:
-        return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
-    permanent = found["permanent_checkpoints"]
+        unknown = dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
+        return {"permanent_checkpoints": permanent, **unknown}
     count = int(seconds / config.run.checkpoint_seconds) + 1 + permanent
     kept = min(count, config.run.keep_checkpoints + permanent)
     return {
+        "permanent_checkpoints": permanent,
         "checkpoints": count,
         "checkpoint_traffic_bytes": count * found["stored_bytes"],
         "left_bytes": kept * (int(share * found["stored_bytes"]) + found["description_bytes"]),
         "total_seconds": found["abstraction_seconds"] + seconds + count * found["checkpoint_pause_seconds"],
     }
+
+
+def permanent_checkpoints(config: Config, nodes: float | None = None, iterations: float | None = None) -> int:
+    """Return the number of permanently kept checkpoints: one per evaluation point with `evaluation.keep`.
+
+    nodes, iterations  at the end of the run, whose own checkpoint does not count; None: not known, or without end
+    """
+    points = config.evaluation
+    both = (points.at_nodes, nodes), (points.at_iterations, iterations)
+    found = sum(end is None or point < end for all_points, end in both for point in set(all_points))
+    return found if points.keep else 0
 
 
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:

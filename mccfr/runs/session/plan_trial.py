@@ -11,7 +11,6 @@ same actions.
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf, log
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,12 +30,14 @@ from mccfr.solvers.game_from_config import opponents_buckets, planned_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.solver import Share
-from mccfr.tables.table_layout import private_tables
+from mccfr.tables.table_layout import private_tables, table_name
 from storage import free_space
+from storage.schema import ArraySpec
 from storage.table_formats import compressed_share
 
 SECONDS = 1.0
-"""Processor time of a trial."""
+"""Processor time of a trial of at most `_INFOSETS`."""
+_INFOSETS, _LONGEST = 2e7, 8.0  # trials of more infosets are longer in proportion, up to so many times
 _MOST_BYTES = 1 << 30  # tables of a trial; larger ones are hardly slower
 _MEMORY_SHARE = 0.25
 _VISITS = 10  # nodes per infoset after which nodes per iteration hardly change
@@ -60,7 +61,7 @@ class MeasuredPlay(NamedTuple):
 
 
 def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None:
-    """Measure a training of `SECONDS` of processor time; None if its tables do not fit in memory.
+    """Measure a training of some seconds of processor time; None if its tables do not fit in memory.
 
     The figures are of the later half of the time, because the first iterations may compile kernels. A run in strata is
     measured without strata. Buckets of whole hold'em that are not built, or too many for this machine, are
@@ -104,7 +105,8 @@ class _Trial:
     def train(self, solver: SolverConfig, seconds: float, most: int, last: int) -> tuple[float, float]:
         """Train for so much processor time; return seconds per node and nodes per iteration of its later half.
 
-        If the trial has reached its limits before, the figures are those of the part before.
+        The first batch is not part of that time, because it may compile kernels and allocates most pages of the
+        tables. If the trial has reached its limits before, the figures are those of the part before.
 
         most, last  limits of the nodes and iterations of the whole trial
         """
@@ -113,12 +115,21 @@ class _Trial:
         algorithm = algorithm_of(msgspec.structs.replace(self._config, solver=solver))
         training = algorithm.solver(self._game, self.tables, self._share)
         training.warm_up()
-        points, began = [(0.0, self.nodes, self.iterations)], time.process_time()
-        while (points[-1][0] < seconds or len(points) < 3) and self.nodes < most and self.iterations < last:
+
+        def batch() -> tuple[float, int, int]:
             done, touched = training.run(self.nodes, most - self.nodes, last - self.iterations)
             self.nodes, self.iterations = self.nodes + touched, self.iterations + done
-            points.append((time.process_time() - began, self.nodes, self.iterations))
-        half = next(point for point in points if point[0] >= points[-1][0] / 2 or point is points[-2])
+            return time.process_time(), self.nodes, self.iterations
+
+        points = [(time.process_time(), self.nodes, self.iterations), batch()]
+        if self.nodes < most and self.iterations < last:
+            del points[0]
+        while (
+            self.nodes < most and self.iterations < last and (len(points) < 2 or points[-1][0] - points[0][0] < seconds)
+        ):
+            points.append(batch())
+        middle = (points[0][0] + points[-1][0]) / 2
+        half = next(point for point in points if point[0] >= middle or point is points[-2])
         nodes = self.nodes - half[1]
         self._found = (points[-1][0] - half[0]) / nodes, nodes / max(1, self.iterations - half[2])
         return self._found
@@ -128,10 +139,17 @@ class _Trial:
 
         left  share of the trial's zeros that are zero at the end of the run
         """
-        random = np.random.default_rng(0)
-        return compressed_share(
-            self.layout.specs, self.tables, self._config.tables.format, partial(plausible, left=left, random=random)
-        )
+        tree, random = self._game.tree, np.random.default_rng(0)
+        slots = {
+            table_name(kind, block, tree.players): int(count)
+            for kind in ("regret", "strategy_sum")
+            for block, count in enumerate(tree.row_slots)
+        }
+
+        def change(spec: ArraySpec, chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return plausible(chunk, slots.get(spec.name, 0), left, random)
+
+        return compressed_share(self.layout.specs, self.tables, self._config.tables.format, change)
 
     def zeros(self) -> float:
         """Return the share of cells that are zero; padding does not count."""
@@ -148,19 +166,20 @@ def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) ->
     keeps_length  whether iterations of the run touch as many nodes as those of the trial
     """
     trial, solver = _Trial(config, game), config.solver
+    seconds = SECONDS * float(np.clip(game.infosets.sum(dtype=float) / _INFOSETS, 1, _LONGEST))
     limits = config.run.nodes or _NO_LIMIT, config.run.iterations or _NO_LIMIT
     if not isinstance(algorithm_of(config), SampledAlgorithm):
-        cost, length = trial.train(solver, SECONDS, *limits)
+        cost, length = trial.train(solver, seconds, *limits)
         return MeasuredPlay(1 / cost, length if keeps_length else None, trial.compressed())
-    prunes = isinstance(solver, ExternalSamplingConfig) and solver.negative_regret_pruning
-    plain = msgspec.structs.replace(solver, negative_regret_pruning=False) if prunes else solver
-    cost, length = trial.train(plain, SECONDS / 2, *limits)
+    may_prune = isinstance(solver, ExternalSamplingConfig) and solver.negative_regret_pruning
+    plain = msgspec.structs.replace(solver, negative_regret_pruning=False) if may_prune else solver
+    cost, length = trial.train(plain, seconds / 2, *limits)
     nodes, trained, zeros = float(min(limits[0], limits[1] * length)), trial.nodes, trial.zeros()
-    if isinstance(solver, ExternalSamplingConfig) and prunes:
-        price, length = trial.train(_shortened(solver, nodes, trained), SECONDS / 2, _NO_LIMIT, _NO_LIMIT)
-        cost += max(0.0, 1 - solver.prune_after_nodes / nodes) * (price - cost)
+    if isinstance(solver, ExternalSamplingConfig) and may_prune and solver.prune_after_nodes < nodes:
+        price, length = trial.train(_shortened(solver, nodes, trained), seconds / 2, _NO_LIMIT, _NO_LIMIT)
+        cost += (1 - solver.prune_after_nodes / nodes) * (price - cost)
     else:
-        cost, length = trial.train(solver, SECONDS / 2, *limits)
+        cost, length = trial.train(plain, seconds / 2, *limits)
     seen = keeps_length and trial.nodes >= _VISITS * game.infosets.sum(dtype=float)
     longer = trial.nodes / trained, min(nodes, _ENDLESS_NODES) * share / trial.nodes
     left = zeros_left(trial.zeros() / max(zeros, _TINY), *longer)
@@ -181,18 +200,19 @@ def zeros_left(fallen: float, longer: float, run: float) -> float:
     return float(min(1.0, run ** (log(fallen) / log(longer))))
 
 
-def plausible(chunk: npt.NDArray[Any], left: float, random: np.random.Generator) -> npt.NDArray[Any]:
+def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.random.Generator) -> npt.NDArray[Any]:
     """Return cells of a table [buckets, slots] as they may be at the end of a run, from those of a trial.
 
     Cells at zero get values of others, but for padding. The lowest bits of each value are random, as those of sums of
     more numbers are.
 
-    left  share of the cells at zero that stays; 1: the run ends with the cells of the trial
+    slots  first columns that a run can change; the others are padding
+    left   share of the cells at zero that stays; 1: the run ends with the cells of the trial
     """
     if chunk.dtype.kind != "f" or left >= 1 or not chunk.any():
         return chunk
     cells, changed = chunk.copy(), chunk != 0
-    filled = ~changed & changed.any(axis=0) & (random.random(chunk.shape) >= left)
+    filled = ~changed & (np.arange(chunk.shape[1]) < slots) & (random.random(chunk.shape) >= left)
     cells[filled] = random.choice(chunk[changed], np.count_nonzero(filled))
     words = cells.view(f"u{chunk.itemsize}")
     words ^= np.where(cells != 0, random.integers(1 << _RANDOM_BITS, size=chunk.shape, dtype=words.dtype), 0)
@@ -226,7 +246,7 @@ def _random_deck(deck: WholeDeck, share: float) -> WholeDeck:
     def load() -> Sequence[npt.NDArray[Any]]:
         return [_random_table(deck.cards_on(street), int(counts[street, 0])) for street in range(deck.streets)]
 
-    return replace(deck, buckets=counts, load=load, memory=None, histories=None)
+    return replace(deck, buckets=counts, load=load, read_into=None, memory=None, histories=None)
 
 
 def _random_table(cards: int, count: int) -> npt.NDArray[Any]:

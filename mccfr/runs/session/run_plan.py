@@ -13,11 +13,11 @@ from mccfr.evaluation.methods.registry import method_for
 from mccfr.games.game import Game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation
-from mccfr.runs.session.plan_time import planned_time
+from mccfr.runs.session.plan_time import permanent_checkpoints, planned_time
 from mccfr.runs.session.plan_trial import MeasuredPlay, measured_play
 from mccfr.runs.session.plan_verdict import verdict
 from mccfr.runs.session.pools import training_problem
-from mccfr.runs.session.shared_deck import shared_bytes
+from mccfr.runs.session.shared_deck import copied_bytes, shared_bytes
 from mccfr.runs.session.similar_runs import similar_runs
 from mccfr.runs.session.strata.block_slots import divided, first_specs, live_specs
 from mccfr.solvers.coverage_estimate import CoverageEstimate
@@ -64,6 +64,7 @@ _TRIED_SECONDS = 5.0  # longest iteration of which a trial has some
 _LIBRARY_BYTES = 72 << 20  # pages of interpreter and libraries, which all processes share
 _COORDINATOR_BYTES, _WORKER_BYTES = 55 << 20, 46 << 20  # of their own, kernels compiled before
 _LAUNCHER_BYTES, _RANK_BYTES = 38 << 20, 62 << 20  # of several machines: MPI included
+_COORDINATOR_NODE_BYTES, _WORKER_NODE_BYTES = 110, 200  # of each node of the betting tree
 _READING_BYTES = 73 << 20  # while bucket tables are read, besides the tables
 _DECK_BYTES = 180 << 20  # of a coordinator with bucket tables in training, besides the tables
 _DOCUMENT_BYTES = 1900  # of a checkpoint's, or a block's, manifest, state and metadata
@@ -169,7 +170,6 @@ def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int,
         "checkpoint_seconds": written,
         "plain_checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[(form, "none")],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if copied else written,
-        "permanent_checkpoints": permanent_checkpoints(config),
         "stored_bytes": stored_bytes(config, game, layout, machines),
         "description_bytes": description_bytes(config, game, layout, machines),
         "disk_bytes": disk_bytes(config, game, layout, machines),
@@ -256,12 +256,14 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
 def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> int:
     """Return the memory that a run needs besides its live tables: bucket tables and processes.
 
-    Bucket tables are read before they are copied to shared memory, so they are there twice for a moment.
+    Bucket tables that are copied to shared memory are there twice for a moment.
 
     in_cluster  the run has several machines; the memory is that of the coordinator's
     """
-    training, buckets = _training_bytes(config, game, in_cluster), shared_bytes(game, algorithm_of(config))
-    return max(training, 2 * buckets + _LIBRARY_BYTES + _COORDINATOR_BYTES + _READING_BYTES) if buckets else training
+    training, algorithm = _training_bytes(config, game, in_cluster), algorithm_of(config)
+    buckets, copied = shared_bytes(game, algorithm), copied_bytes(game, algorithm)
+    started = buckets + copied + _LIBRARY_BYTES + _COORDINATOR_BYTES + _READING_BYTES
+    return max(training, started) if buckets else training
 
 
 def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
@@ -273,13 +275,8 @@ def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
     own = _COORDINATOR_BYTES + workers * _WORKER_BYTES
     if in_cluster:
         own = _LAUNCHER_BYTES + (1 + workers) * _RANK_BYTES
+    own += len(game.tree.arrays.kind) * (_COORDINATOR_NODE_BYTES + workers * _WORKER_NODE_BYTES)
     return buckets + _LIBRARY_BYTES + own + (_DECK_BYTES if buckets else 0)
-
-
-def permanent_checkpoints(config: Config) -> int:
-    """Return the number of permanently kept checkpoints: one per evaluation point with `evaluation.keep`."""
-    points = config.evaluation
-    return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
 
 
 def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mccfr.cards.base import Cards
+from mccfr.cards.full_deck import WholeDeck
 from mccfr.games.game import Game
 from mccfr.solvers.solver import Algorithm
 from storage.mapping import ControlBlock, create_cells, map_cells
@@ -23,6 +24,12 @@ class SharedGame(NamedTuple):
 def shared_bytes(game: Game, algorithm: Algorithm) -> int:
     """Return the bytes of the bucket tables that a run's processes share, including the opponents'."""
     return sum(cards.shared_bytes for cards in _decks(game).values()) if algorithm.traits.looks_hands_up else 0
+
+
+def copied_bytes(game: Game, algorithm: Algorithm) -> int:
+    """Return the bytes of the bucket tables of `shared_bytes` that are computed or read elsewhere and then copied."""
+    decks = _decks(game).values() if algorithm.traits.looks_hands_up else ()
+    return sum(deck.shared_bytes for deck in decks if not (isinstance(deck, WholeDeck) and deck.read_into))
 
 
 def _decks(game: Game) -> dict[str, Cards]:

@@ -225,7 +225,9 @@ class Session:
         self._await_workers(pool)
         seen, unmeasured = self._meter.origin if self._meter.origin.nodes else None, self._unmeasured
         while True:
-            room = None if unmeasured or self._done(pool) else self._train_to_next_event(pool)
+            room = None  # frees the copy of the last checkpoint before memory for the next is allocated
+            if not unmeasured and not self._done(pool):
+                room = self._train_to_next_event(pool)
             self._refuse_losses(pool)
             totals = Totals(*pool.totals())
             regular = self._saver.is_checkpoint_time() or self._events.checkpoint_between(seen, totals)

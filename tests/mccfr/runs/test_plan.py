@@ -9,6 +9,7 @@ Shows:
 """
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monke
     assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.5)
     assert plain["nodes_per_iteration"] == pytest.approx(10 if known else assumed)
     assert Training.pruning.prune_after_nodes == 0
-    assert Training.pruning.prune_below_bb == pytest.approx(3_000 * 2 * 2_000 / 2_250)
+    assert Training.pruning.prune_below_bb == pytest.approx(3_000 * 2 * 3_000 / 2_250)
 
 
 def test_cells_at_zero_fall_by_a_power():
@@ -173,11 +174,11 @@ def test_cells_at_zero_fall_by_a_power():
 
 def test_plausible_cells_keep_padding_and_fill_zeros():
     random, cells = np.random.default_rng(0), np.zeros((1000, 4), np.float32)
-    cells[::2, :2] = 1.0
-    found = plan_trial.plausible(cells, 0.5, random)
-    assert not found[:, 2:].any() and np.count_nonzero(found[:, :2]) == pytest.approx(1500, rel=0.05)
+    cells[::2, 0] = 1.0  # the trial has not reached the second column
+    found = plan_trial.plausible(cells, 2, 0.5, random)
+    assert not found[:, 2:].any() and np.count_nonzero(found[:, :2]) == pytest.approx(1250, rel=0.05)
     assert found[found != 0] == pytest.approx(1.0, rel=0.01) and len(np.unique(found)) == 17
-    assert plan_trial.plausible(cells, 1.0, random) is cells
+    assert plan_trial.plausible(cells, 2, 1.0, random) is cells
 
 
 @pytest.mark.parametrize("solver", [{"algorithm": "cfr"}, {"algorithm": "deep-cfr", "fit": "table"}], ids=str)
@@ -215,7 +216,12 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
         "game": {"name": "holdem", "menu": LARGE_MENU},
         "abstraction": {"path": "buckets", "recipe": "recipe.toml"},
         "run": {"nodes": 10**14, "workers": 64, "keep_checkpoints": 2},
-        "evaluation": {"method": "head-to-head", "at_nodes": [10**9, 10**12], "at_iterations": [5], "keep": True},
+        "evaluation": {
+            "method": "head-to-head",
+            "at_nodes": [10**9, 10**12, 10**15],
+            "at_iterations": [5],
+            "keep": True,
+        },
     }
     plan = planned(document, tmp_path)
     # Menu L of test_tree.py: the counts were made by an independent implementation.
@@ -230,7 +236,8 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
         assert 8 * cells <= stored <= 1.3 * 8 * cells
     assert sum(plan["bytes_per_table"].values()) == plan["checkpoint_bytes"] == sum(plan["bytes_per_street"])
     assert plan["stored_bytes"] == plan["checkpoint_bytes"] > 1000 * plan["description_bytes"]
-    assert plan["disk_bytes"] == (2 + 1 + 3) * (plan["stored_bytes"] + plan["description_bytes"])
+    assert plan["disk_bytes"] == (2 + 1 + 4) * (plan["stored_bytes"] + plan["description_bytes"])
+    assert plan["permanent_checkpoints"] == 3  # 10^15 nodes are beyond the end
     assert plan["copy_bytes"] == plan["checkpoint_bytes"]
     boards = {"flop": 1755 * 4, "turn": 16_432 * 2, "river": 134_459 * 2}  # the flop's buckets take 4 bytes
     assert plan["bucket_table_bytes"] >= 1326 * sum(boards.values())
@@ -269,7 +276,9 @@ def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_
     assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
     assert planned(holdem)["least_memory_bytes"] == needed
     alone = planned({**holdem, "run": {"workers": 0}, "tables": {"checkpoint_compression": "none"}})
-    assert alone["least_memory_bytes"] > layout.nbytes + 800_000_000  # tables are read, then copied
+    assert alone["least_memory_bytes"] < layout.nbytes + 800_000_000  # they are read once
+    computed = replace(game, cards=replace(game.cards, read_into=None))
+    assert fixed_memory_bytes(config, computed) > 800_000_000  # and then copied
     assert alone["stored_bytes"] >= layout.nbytes
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
     assert space_problem(config, game, layout, tmp_path / "run") is None

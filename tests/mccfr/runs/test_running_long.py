@@ -3,6 +3,7 @@
 import time
 from contextlib import suppress
 from itertools import pairwise
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -104,9 +105,14 @@ class Ticks(Silent):
 
 
 def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
-    """No cell changes while the copy is taken; the workers train while it is written."""
-    moved, reached, ticks = [], [], Ticks()
-    take, commit = Snapshot.take, saving_module.checkpoint_writer.commit
+    """No cell changes while the copy is taken; the workers train while it is written. Then its memory is freed."""
+    moved, reached, ticks, copies, alive = [], [], Ticks(), WeakSet(), []
+    take, populate, commit = Snapshot.take, Snapshot.populate, saving_module.checkpoint_writer.commit
+
+    def watched_populate(room):
+        copies.add(room)
+        alive.append(len(copies))
+        populate(room)
 
     def watched_take(room, arrays):
         before = {name: array.copy() for name, array in arrays.items()}
@@ -123,10 +129,12 @@ def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeyp
         return commit(root, number, specs, arrays, state, *more, **options)
 
     monkeypatch.setattr(Snapshot, "take", watched_take)
+    monkeypatch.setattr(Snapshot, "populate", watched_populate)
     monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
     run = make(tmp_path / "run", {"discount": "dcfr", "period_nodes": 1_000_000}, workers=2)
-    go(run, ticks, seconds=1.5, checkpoint_seconds=0.5)
+    go(run, ticks, seconds=4.0, checkpoint_seconds=0.3)
     assert moved == []
+    assert len(alive) > 1 and set(alive) == {1}
     assert reached and all(later > saved for saved, later in reached)
     assert problems_of(run.directory) == []
 
