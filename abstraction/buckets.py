@@ -166,7 +166,10 @@ class Abstraction:
         return self._buckets[street]
 
     def read_table(self, street: str, out: NDArray[Any]) -> None:
-        """Read the street's `table` into `out`, in place; `ValueError` if the file is damaged or `out` does not fit."""
+        """Read the street's `table` into `out`, in place.
+
+        Raises `ValueError` if the file is damaged or `out` has another shape or dtype.
+        """
         self._read(street, "bucket", out)
 
     def history(self, street: str) -> Table:

@@ -329,7 +329,9 @@ def _aligned(length_bytes: int) -> int:
 def bucket_tables(
     streets: Sequence[NDArray[Any]], board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
 ) -> BucketTables:
-    """Return the tables for kernels, with the buckets of each street in one block of memory, copied if not there yet.
+    """Return the tables for kernels, with the buckets of each street in one block of memory.
+
+    Buckets that are not in `memory` yet are copied into it.
 
     streets      for each street [boards, 1326] uint16 or uint32
     board_cards  known on each street: (0, 3, 4, 5) in hold'em, (0, 5) if five cards are dealt as the flop

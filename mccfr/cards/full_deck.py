@@ -429,7 +429,10 @@ class WholeDeck(IndexedCards):
 def _packed(
     table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
-    """Return [boards, 1326] buckets packed as `dtype`, its maximum where a hand shares a card with the board."""
+    """Return the buckets [boards, 1326], packed by row as cells of `dtype`.
+
+    Hands that share a card with the board have the dtype's maximum.
+    """
     if not cards:
         return pack_rows(table.astype(dtype))
     boards = canonical_boards(cards)

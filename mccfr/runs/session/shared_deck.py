@@ -27,7 +27,7 @@ def shared_bytes(game: Game, algorithm: Algorithm) -> int:
 
 
 def copied_bytes(game: Game, algorithm: Algorithm) -> int:
-    """Return the bytes of the bucket tables of `shared_bytes` that are computed or read elsewhere and then copied."""
+    """Return the part of `shared_bytes` that is first computed or read elsewhere, and then copied."""
     decks = _decks(game).values() if algorithm.traits.looks_hands_up else ()
     return sum(deck.shared_bytes for deck in decks if not (isinstance(deck, WholeDeck) and deck.read_into))
 
