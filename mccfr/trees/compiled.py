@@ -265,17 +265,38 @@ def pack(tree: CompiledTree) -> PackedTree:
     node. These are at most one fold (fixed payoff), then at most one ending check or call (showdown payoff). With pots
     they are at most two, of any kind.
     """
-    arrays = tree.arrays
+    arrays, pots, decisions = tree.arrays, tree.pots, tree.decisions
+    first, count, last = arrays.first[decisions], arrays.count[decisions], len(arrays.kind) - 1
     if np.any(arrays.kind == CHANCE):
         raise ValueError("the tree has chance nodes of its own: it cannot be packed")
-    decisions = tree.decisions
-    packed_index = np.full(len(arrays.kind), -1, np.int32)
-    packed_index[decisions] = np.arange(len(decisions), dtype=np.int32)
+    if (many := count > MAX_PACKED_ACTIONS).any():
+        node, most = int(decisions[np.argmax(many)]), MAX_PACKED_ACTIONS
+        raise ValueError(f"node {node} has {arrays.count[node]} actions; a packed tree takes at most {most}")
+
+    def are_leaves(children: npt.NDArray[np.integer], other: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Return whether children are terminals, which have payoffs of the `other` kind only with pots."""
+        leaves = (children < first + count) & (arrays.kind[children] == TERMINAL)
+        return leaves if pots is not None else leaves & (other[children] == 0)
+
+    fold = np.minimum(first, last)
+    folds = are_leaves(fold, arrays.showdown)
+    call = np.minimum(first + folds, last)
+    ends = are_leaves(call, arrays.fixed)
+    following = first + folds + ends
+    before = np.append(0, np.cumsum(arrays.kind != DECISION))  # terminals before each node
+    if (wrong := before[first + count] > before[following]).any():
+        node = int(decisions[np.argmax(wrong)])
+        raise ValueError(f"node {node} is not of the form fold, ending call, decisions: the tree cannot be packed")
     packed = np.zeros(len(decisions), PACKED_NODE)
     for name in ("slot", "player", "block", "touched"):
         packed[name] = getattr(arrays, name)[decisions]
-    for record, node in zip(packed, decisions, strict=True):
-        _fold_terminals(record, tree, int(node), packed_index)
+    packed["actions"], packed["folds"], packed["ends"] = count, folds, ends
+    packed["fold_value"], packed["call_value"] = folds * arrays.fixed[fold], ends * arrays.showdown[call]
+    packed["end_touched"] = ends * arrays.touched[call]
+    packed["leaves_touched"] = folds * arrays.touched[fold] + packed["end_touched"]
+    if pots is not None:
+        packed["fold_pot"], packed["call_pot"] = folds * pots.first[fold], ends * pots.first[call]
+    packed["first"] = np.where(following < first + count, following - before[following], -1)
     return packed
 
 
@@ -286,23 +307,3 @@ def can_pack(tree: CompiledTree) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _fold_terminals(record: np.void, tree: CompiledTree, node: int, packed_index: npt.NDArray[np.int32]) -> None:
-    arrays, kids = tree.arrays, tree.children(node)
-    if len(kids) > MAX_PACKED_ACTIONS:
-        raise ValueError(f"node {node} has {len(kids)} actions; a packed tree takes at most {MAX_PACKED_ACTIONS}")
-    record["actions"] = len(kids)
-    unfolded, pots = list(kids), tree.pots
-    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and (pots is not None or arrays.showdown[unfolded[0]] == 0):
-        record["folds"], record["fold_value"] = 1, arrays.fixed[unfolded[0]]
-        record["fold_pot"] = 0 if pots is None else pots.first[unfolded[0]]
-        record["leaves_touched"] += arrays.touched[unfolded.pop(0)]
-    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and (pots is not None or arrays.fixed[unfolded[0]] == 0):
-        record["ends"], record["call_value"] = 1, arrays.showdown[unfolded[0]]
-        record["call_pot"] = 0 if pots is None else pots.first[unfolded[0]]
-        record["end_touched"] = arrays.touched[unfolded[0]]
-        record["leaves_touched"] += arrays.touched[unfolded.pop(0)]
-    if any(arrays.kind[kid] != DECISION for kid in unfolded):
-        raise ValueError(f"node {node} is not of the form fold, ending call, decisions: the tree cannot be packed")
-    record["first"] = packed_index[unfolded[0]] if unfolded else -1
