@@ -1,6 +1,7 @@
 """Runs `mccfr` commands in this process and in child processes."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from forked_commands import Forking
 
 from mccfr.cli import main
 from mccfr.cli.group import cli
+
+REMOVED = re.compile(r"^mccfr: removed the live tables of a process that died: /dev/shm/.*\n", re.MULTILINE)
 
 
 class Ended(NamedTuple):
@@ -30,9 +33,10 @@ def command(*arguments: object) -> int:
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ended:
-    """Run a command and return its exit status and output."""
+    """Run a command and return its exit status and output, without what it removed of other tests' processes."""
     status = command(*arguments)
-    return Ended(status, *capsys.readouterr())
+    out, err = capsys.readouterr()
+    return Ended(status, out, REMOVED.sub("", err))
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
