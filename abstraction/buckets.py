@@ -155,22 +155,21 @@ class Abstraction:
         }
         return {"content_hash": content_hash(hashes), "streets": streets}
 
-    def table(self, street: str) -> NDArray[Any]:
+    def table(self, street: str, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return the bucket of each slot of each canonical board, [boards, 1326] uint16 or uint32.
 
         With a `history` these are percentiles, which the history maps to buckets.  For a small deck it is [boards,
-        hands] in the order of its `listing`.  Raises `ValueError` if the file is damaged.
+        hands] in the order of its `listing`.
+
+        out  array to read the table into; None: a table that is kept for the next call
+
+        Raises `ValueError` if the file is damaged, or `out` has another shape or dtype.
         """
+        if out is not None:
+            return self._read(street, "bucket", out)
         if street not in self._buckets:
             self._buckets[street] = self._read(street, "bucket")
         return self._buckets[street]
-
-    def read_table(self, street: str, out: NDArray[Any]) -> None:
-        """Read the street's `table` into `out`, in place.
-
-        Raises `ValueError` if the file is damaged or `out` has another shape or dtype.
-        """
-        self._read(street, "bucket", out)
 
     def history(self, street: str) -> Table:
         """Return the street's history, [buckets before, percentiles] int32; None if it has none."""

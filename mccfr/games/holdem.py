@@ -125,7 +125,7 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
         def read_into(tables: Sequence[npt.NDArray[Any]]) -> None:
             built = Abstraction(path)
             for street, table in zip(streets, tables, strict=True):
-                built.read_table(street, table)
+                built.table(street, table)
 
         def histories() -> Sequence[Table]:
             return [built.history(street) for street in streets]

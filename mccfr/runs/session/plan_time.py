@@ -134,6 +134,7 @@ def planned_time(
     if nodes is None and iterations is not None and "seconds_per_iteration" in found:
         seconds = iterations * found["seconds_per_iteration"]
     together = speed * pace.useful_workers(workers)
+    kept = {"permanent_checkpoints": permanent_checkpoints(config, nodes, iterations)}
     fields = {
         "machines": machines,
         "workers": workers,
@@ -144,7 +145,8 @@ def planned_time(
         "run_nodes": nodes,
         "iterations": iterations,
         **_visits(game, expected, iterations),
-        **_checkpoints(config, found, _stored_share(config, play, machines), (seconds, nodes, iterations)),
+        **kept,
+        **_checkpoints(config, {**found, **kept}, _stored_share(config, play, machines), seconds),
         **_cycles(pace, workers, iterations),
     }
     if expected is not None and "seconds_per_iteration" in found:
@@ -201,23 +203,17 @@ def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
     return 1.0 if raw else min(1.0, play.compressed)
 
 
-def _checkpoints(
-    config: Config, found: Mapping[str, Any], share: float, end: tuple[float | None, float | None, float | None]
-) -> dict[str, Any]:
+def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds: float | None) -> dict[str, Any]:
     """Return the number of checkpoints, their bytes and the time of the whole run; None without a limit.
 
     share  bytes of the last checkpoint over the most that it can take
-    end    seconds, nodes and iterations of the whole run; None if they are not known
     """
-    seconds, *lengths = end
-    permanent = permanent_checkpoints(config, *lengths)
     if seconds is None:
-        unknown = dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
-        return {"permanent_checkpoints": permanent, **unknown}
+        return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
+    permanent = found["permanent_checkpoints"]
     count = int(seconds / config.run.checkpoint_seconds) + 1 + permanent
     kept = min(count, config.run.keep_checkpoints + permanent)
     return {
-        "permanent_checkpoints": permanent,
         "checkpoints": count,
         "checkpoint_traffic_bytes": count * found["stored_bytes"],
         "left_bytes": kept * (int(share * found["stored_bytes"]) + found["description_bytes"]),

@@ -116,17 +116,18 @@ class _Trial:
         training = algorithm.solver(self._game, self.tables, self._share)
         training.warm_up()
 
+        def goes_on() -> bool:
+            return self.nodes < most and self.iterations < last
+
         def batch() -> tuple[float, int, int]:
             done, touched = training.run(self.nodes, most - self.nodes, last - self.iterations)
             self.nodes, self.iterations = self.nodes + touched, self.iterations + done
             return time.process_time(), self.nodes, self.iterations
 
         points = [(time.process_time(), self.nodes, self.iterations), batch()]
-        if self.nodes < most and self.iterations < last:
+        if goes_on():
             del points[0]
-        while (
-            self.nodes < most and self.iterations < last and (len(points) < 2 or points[-1][0] - points[0][0] < seconds)
-        ):
+        while goes_on() and (len(points) < 2 or points[-1][0] - points[0][0] < seconds):
             points.append(batch())
         middle = (points[0][0] + points[-1][0]) / 2
         half = next(point for point in points if point[0] >= middle or point is points[-2])
