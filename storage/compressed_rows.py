@@ -19,17 +19,17 @@ _ROWS_AT_ONCE = 1 << 9
 
 
 def pack_rows(
-    table: npt.NDArray[Any], rows_of: Callable[[slice], npt.NDArray[Any]] | None = None
+    table: npt.NDArray[Any], dtype: npt.DTypeLike | None = None
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
-    """Return `streams` and `starts` of a table [R, C]; `ValueError` above 4 GiB of streams.
+    """Return `streams` and `starts` of a table [R, C] of integers; `ValueError` above 4 GiB of streams.
 
-    rows_of  returns the rows to pack in place of some of the table's, so that no copy of all of them is in memory
+    dtype  of the packed cells, to which rows are cast when they are packed; None: the table's
     """
+    packed = np.dtype(table.dtype if dtype is None else dtype).newbyteorder("<")
 
     def some(first: int) -> list[bytes]:
-        place = slice(first, first + _ROWS_AT_ONCE)
-        rows = table[place] if rows_of is None else rows_of(place)
-        return [zlib.compress(row, _LEVEL) for row in np.ascontiguousarray(rows, rows.dtype.newbyteorder("<"))]
+        rows = np.ascontiguousarray(table[first : first + _ROWS_AT_ONCE], packed)
+        return [zlib.compress(row, _LEVEL) for row in rows]
 
     parts = ordered(some, range(0, len(table), _ROWS_AT_ONCE), size_bytes=table.nbytes)
     streams = [stream for part in parts for stream in part]

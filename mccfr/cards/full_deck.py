@@ -21,7 +21,6 @@ from abstraction.boards import (
     canonical_boards,
     check_board,
     hole_permutations,
-    used_slots,
 )
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import (
@@ -414,8 +413,8 @@ class WholeDeck(IndexedCards):
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """Yield each street's packed bucket table and the arrays to look a hand up in it."""
         for street, table in enumerate(self.load()):
-            cards, dtype = self.cards_on(street), narrow(self.in_table(street))
-            streams, starts = _packed(table, cards, dtype)
+            cards = self.cards_on(street)
+            streams, starts = pack_rows(table, narrow(self.in_table(street)))
             yield f"{self.stem}buckets_street{street}", streams
             yield f"{STARTS}{street}", starts
             if cards:
@@ -424,22 +423,3 @@ class WholeDeck(IndexedCards):
         for street, history in enumerate([] if self.histories is None else self.histories.tables):
             if history is not None:
                 yield f"{HISTORY}{street}", history
-
-
-def _packed(
-    table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
-    """Return the buckets [boards, 1326], packed by row as cells of `dtype`.
-
-    Hands that share a card with the board have the dtype's maximum.
-    """
-    if not cards:
-        return pack_rows(table.astype(dtype))
-    boards = canonical_boards(cards)
-
-    def marked(rows: slice) -> npt.NDArray[Any]:
-        out = np.full(table[rows].shape, np.iinfo(dtype).max, dtype)
-        np.copyto(out, table[rows], casting="unsafe", where=used_slots(boards[rows]))
-        return out
-
-    return pack_rows(table, marked)

@@ -73,6 +73,14 @@ def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions, tab
             assert (rows[street, hits] == -1).all()
 
 
+def test_buckets_are_read_into_shared_memory(slot_abstractions):
+    cards = flop_holdem(FlopHoldemGame(), AbstractionConfig(str(slot_abstractions[0])), Path()).cards
+    memory = np.zeros(cards.shared_bytes, np.uint8)
+    lookup = cards.in_memory(memory, fill=True).lookup
+    assert np.shares_memory(lookup.narrow, memory)
+    assert all(np.array_equal(a, b) for a, b in zip(lookup, cards.lookup, strict=True))
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, slot_abstractions, tables_read_once):
     """A run directory of whole hold'em, and its policy."""
