@@ -216,7 +216,8 @@ class CallbackReporter(report.Silent):
         if time.monotonic() - self._at >= self._SECONDS:
             self._at = time.monotonic()
             share = 0.0 if progress.share_done is None else progress.share_done
-            self._callback(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
+            counts = progress.iterations, progress.nodes, progress.training_seconds
+            self._callback(Progress(*counts, progress.nodes_per_second, share))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Pass an `Evaluation` on."""

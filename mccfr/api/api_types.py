@@ -15,21 +15,20 @@ Pathlike = str | os.PathLike[str]
 class Progress:
     """Progress of a solver; its text is one line.
 
-    iterations, nodes_touched, seconds  totals of the solver; seconds of training
-    share_done                          share of the limit given to `run` that is done, 0 to 1
+    iterations, nodes_touched  totals, with those of earlier sessions of a run
+    seconds, nodes_per_second  training time and mean speed; of a run, those of this session
+    share_done                 share of the limit that is done, 0 to 1
     """
 
     iterations: int
     nodes_touched: int
     seconds: float
+    nodes_per_second: float
     share_done: float
 
     def __str__(self) -> str:
-        speed = self.nodes_touched / self.seconds if self.seconds else 0.0
-        return (
-            f"{self.iterations:,} iterations, {self.nodes_touched:,} nodes, {speed / 1e6:.1f} M nodes/s, "
-            f"{self.share_done:.0%}"
-        )
+        counts = f"{self.iterations:,} iterations, {self.nodes_touched:,} nodes"
+        return f"{counts}, {self.nodes_per_second / 1e6:.1f} M nodes/s, {self.share_done:.0%}"
 
 
 @dataclass(frozen=True)

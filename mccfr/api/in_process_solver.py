@@ -207,17 +207,21 @@ class Solver:
         while (share := self._share(start, limits)) < 1:
             if progress is not None and time.monotonic() - reported_at >= _REPORT_SECONDS:
                 reported_at = time.monotonic()
-                progress(Progress(*self._counts(), share))
+                progress(self._progress(share))
             left = [
                 _MOST if limits[key] is None else int(limits[key] or 0) - (now - before)
                 for key, now, before in zip(("iterations", "nodes"), self._counts(), start, strict=False)
             ]
             self._solver.run(self.nodes_touched, int(left[1]), int(left[0]))
         if progress is not None:
-            progress(Progress(*self._counts(), 1.0))
+            progress(self._progress(1.0))
 
     def _counts(self) -> tuple[int, int, float]:
         return self.iterations, self.nodes_touched, self.seconds
+
+    def _progress(self, share: float) -> Progress:
+        speed = self.nodes_touched / self.seconds if self.seconds else 0.0
+        return Progress(*self._counts(), speed, share)
 
     def _share(self, start: tuple[int, int, float], limits: Mapping[str, float | None]) -> float:
         """Return the largest share of a limit that is done; 1 or more: finished."""

@@ -159,7 +159,12 @@ def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt, match=r"mccfr\.resume goes on"):
         mccfr.solve({"game": {"name": "kuhn"}, "run": {"workers": 0}}, run=tmp_path / "run", progress=interrupt)
-    assert mccfr.Run(tmp_path / "run").status()["state"] == "stopped"
+    stopped = mccfr.Run(tmp_path / "run").status()
+    assert stopped["state"] == "stopped"
+    told = []
+    mccfr.resume(tmp_path / "run", nodes=stopped["nodes_touched"] + 100_000, progress=told.append)
+    after = next(one for one in told if isinstance(one, mccfr.Progress))
+    assert after.nodes_per_second * after.seconds == pytest.approx(after.nodes_touched - stopped["nodes_touched"])
 
 
 def test_a_policy_is_written_as_what_its_run_would_be(tmp_path, capsys):
