@@ -43,9 +43,11 @@ def test_a_plan_tells_what_similar_runs_have_lost(capsys):
 
 
 def test_more_training_can_be_read_off(capsys):
-    """CFR-BR by boards: the three nearest lengths, the shortest first, whatever the interval."""
+    """The three nearest lengths, the shortest first, whatever the interval."""
     found = similar("hunl-safe", iterations=40_000, buckets=1_000)
     assert [(run["boards"], run["mbb"]) for run in found] == [(8_000, 532), (40_001, 447), (50_000, 447)]
+    found = similar("hunl-quick", nodes=2e10, buckets=1_000)
+    assert [(run["nodes"], run["mbb"]) for run in found] == [(2e10, 1_696), (6e10, 1_719), (2e11, 1_793)]
     bounds = similar("hunl-quick", "solver.negative_regret_pruning=false", nodes=2e10)
     assert [run["nodes"] for run in bounds] == [2e9, 1e10, 5e10]
     assert all(run["measure"].startswith("at least") for run in bounds)
@@ -55,7 +57,7 @@ def test_runs_that_are_not_similar_are_left_out():
     assert similar("hunl-quick", nodes=8e9) and similar("hunl-fine", nodes=1e10)
     assert not similar("hunl-quick", "game.stack=10000", nodes=8e9)
     assert not similar("hunl-fine", "solver.algorithm='outcome-sampling'", nodes=1e10)
-    for sizes in ({"nodes": 8e9, "buckets": 500}, {"nodes": 4e11}, {"nodes": 2e8}):
+    for sizes in ({"nodes": 8e9, "buckets": 450}, {"nodes": 4e11}, {"nodes": 2e8}):
         assert not similar("hunl-quick", **sizes)
 
 
