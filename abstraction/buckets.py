@@ -23,27 +23,27 @@ from storage.manifest import content_hash
 CELLS = "cells"
 """Field of a stage's state: {array: XXH3-128 of its cells}."""
 HISTORY = "history"
-"""Array of a stage with perfect-recall buckets (`abstraction.recall_buckets`)."""
+"""Name of a stage's array that maps (bucket on the street before, percentile) to bucket, for perfect recall."""
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def unused(dtype: np.dtype[Any]) -> int:
-    """Return the mark of slots that share a card with the board: the largest value of the dtype."""
+    """Return the mark of hands that share a card with the board: the largest value of the dtype."""
     return int(np.iinfo(dtype).max)
 
 
 def bucket_dtype(buckets: int) -> np.dtype[Any]:
-    """Return uint16 if the bucket numbers and the mark of unused slots fit, else uint32."""
+    """Return the smaller of uint16 and uint32 that holds bucket numbers below `buckets` and `unused`."""
     return np.dtype(np.uint16 if buckets < unused(np.dtype(np.uint16)) else np.uint32)
 
 
 def is_abstraction(path: Path) -> bool:
-    """Return whether a directory holds at least the first stage of an abstraction."""
+    """Return whether a directory holds the buckets of at least an abstraction's first street."""
     return bool(list_checkpoints(Path(path) / STREETS[0]))
 
 
 def is_built(path: Path) -> bool:
-    """Return whether a directory holds all stages of an abstraction."""
+    """Return whether a directory holds the buckets of all streets of an abstraction."""
     try:
         Abstraction(path)
     except ValueError:
@@ -61,7 +61,7 @@ def _damage_is_bad_input() -> Iterator[None]:
 
 
 def _listing(stage: Checkpoint) -> DeckListing | None:
-    """Return the small deck that a stage was built for, or None for hold'em's deck.
+    """Return the small deck for which a stage (a street's buckets) was built, or None for hold'em's deck.
 
     Raises `ValueError` if the stage states an invalid deck.
     """
@@ -76,7 +76,7 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 
 
 def stated_cells(stage: Checkpoint) -> dict[str, Any]:
-    """The checksums of a stage's cells by array; `ValueError` where it states none."""
+    """Return {array name: checksum of its cells} as a stage's state says; `ValueError` if it has none."""
     checksums = stage.state.get(CELLS)
     if not isinstance(checksums, dict):
         raise ValueError(f"{stage.path}: state.json states {checksums!r} as {CELLS}: build the abstraction again")
@@ -84,7 +84,7 @@ def stated_cells(stage: Checkpoint) -> dict[str, Any]:
 
 
 class Abstraction:
-    """An abstraction directory.  A street's buckets are read and verified on first use.
+    """Reads an abstraction directory.  A street's buckets are read and verified on first use.
 
     Raises `ValueError` if files are missing or damaged, and `UnreadableError` if the operating system cannot read them.
     """
@@ -141,13 +141,13 @@ class Abstraction:
         return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
 
     def check_cells(self) -> None:
-        """Raise `ValueError` where a street's arrays hold other cells than it states."""
+        """Raise `ValueError` if the cells of a street's array do not match the checksum in its state."""
         for street, stage in self.stages.items():
             for spec in stage.specs:
                 self._read(street, spec.name)
 
     def origin(self) -> dict[str, Any]:
-        """Return, as JSON, one hash over all streets, and for each street hash, number of buckets and recipe."""
+        """Return one hash over all streets, and each street's hash, number of buckets and recipe, as JSON."""
         hashes, counts = self.content_hashes(), self.bucket_counts()
         streets = {
             street: {"content_hash": hashes[street], "buckets": counts[street], "recipe": stage.identity["recipe"]}
@@ -156,10 +156,10 @@ class Abstraction:
         return {"content_hash": content_hash(hashes), "streets": streets}
 
     def table(self, street: str, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return the bucket of each slot of each canonical board, [boards, 1326] uint16 or uint32.
+        """Return the bucket of each hand on each canonical board, [boards, 1326] uint16 or uint32.
 
-        With a `history` these are percentiles, which the history maps to buckets.  For a small deck it is [boards,
-        hands] in the order of its `listing`.
+        On a street with a `history` the cells are percentiles, which the history maps to buckets.  For a small deck the
+        table is [boards, hands] in the order of its `listing`.
 
         out  array to read the table into; None: a table that is kept for the next call
 
@@ -172,7 +172,10 @@ class Abstraction:
         return self._buckets[street]
 
     def history(self, street: str) -> Table:
-        """Return the street's history, [buckets before, percentiles] int32; None if it has none."""
+        """Return the street's map [bucket of the street before, percentile] to its bucket, int32, or None.
+
+        None: the street's table holds the buckets themselves.
+        """
         return None if self.percentiles(street) is None else self._read(street, HISTORY)
 
     def percentiles(self, street: str) -> int | None:
@@ -236,7 +239,7 @@ class Abstraction:
         return {"street": street, "bucket": bucket, "features": self.stages[street].identity["recipe"]["features"]}
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the dealt hands in each bucket [K] int64 and their mean equity [K] float64.
+        """Return the number of dealt hands per bucket, [K] int64, and their mean equity, [K] float64.
 
         Raises `ValueError` if the files are damaged.
         """

@@ -63,7 +63,7 @@ Each name begins with 0 and ends with 1.  The stage, "flop (3 of 4)", is reporte
 
 
 class Builder:
-    """Builds the stages of one recipe."""
+    """Builds the stages of one recipe: for each street the buckets of all hands, in a checkpoint."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Builder:
         progress: Progress | None = None,
         save_seconds: float = SECONDS,
     ) -> None:
-        """Check the recipe.
+        """Check the recipe; nothing is built yet.
 
         save_seconds  interval at which the state of a running clustering is saved, for resuming
 
@@ -120,7 +120,7 @@ class Builder:
     def check(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
         """Return the given streets (None: all) and their parents in the order of building.
 
-        Raises `FileExistsError` as `build`.
+        Raises `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`.
         """
         check_output(self._out.resolve(), _is_begun)
         needed = self._with_parents(self._recipe.streets if streets is None else streets)
@@ -132,7 +132,7 @@ class Builder:
         return needed
 
     def missing_seconds(self) -> float:
-        """Return the estimated time in which the streets that are not built are built."""
+        """Return the estimated seconds to build the streets that are missing."""
         return sum(recipe_seconds(self._recipe, self._workers)[street] for street in self._missing())
 
     def memory_problem(self) -> str | None:
@@ -140,17 +140,20 @@ class Builder:
         return next(filter(None, map(self._memory_problem, self._missing())), None)
 
     def _missing(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return which of some streets (None: all) are not built by this recipe."""
+        """Return those of the given streets (None: all) that have no buckets of this recipe yet."""
         some = self._recipe.streets if streets is None else streets
         return [street for street in some if self._difference(street) or not list_checkpoints(self._out / street)]
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
+        """Return a text "STREET.KEY = ... there and ... here" for each street built by another recipe.
+
+        streets  streets to compare; None: all
+        """
         differences = map(self._difference, self._recipe.streets if streets is None else streets)
         return [text for text in differences if text is not None]
 
     def _difference(self, street: str) -> str | None:
-        """Return the first key in which an existing street differs from the recipe; None if there is none."""
+        """Return a text with the first key in which a built street differs from the recipe, or None."""
         document, numbers = stage_document(self._recipe, street), list_checkpoints(self._out / street)
         try:
             stored = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
@@ -182,7 +185,7 @@ class Builder:
             raise MemoryError(problem)
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
-        """Return the identity of a stage, which determines its bytes, and the checkpoints of its parents."""
+        """Return (JSON that determines the bytes of a street's stage, {parent street: its checkpoint})."""
         document, stages = stage_document(self._recipe, street), {}
         for parent in parent_streets(self._recipe, street):
             newest, _ = newest_valid(self._out / parent)
@@ -193,7 +196,7 @@ class Builder:
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
     def _stage_inputs(self, street: str, stages: dict[str, Checkpoint]) -> StageInputs:
-        """Read the stages from which a street is built."""
+        """Return the results of other streets that building `street` needs; `stages` holds its parents."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             earlier_stages = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]

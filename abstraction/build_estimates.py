@@ -73,7 +73,10 @@ def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
 
 
 def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
-    """Return the peak bytes of the process while a street is built; document as in `distinct_estimate`."""
+    """Return the peak bytes of the process while a street of hold'em is built.
+
+    document  the street's keys of the recipe (`stage_document`)
+    """
     cards = STREET_CARDS[document["street"]]
     strengths = _slots(5) * 2
     # sums over run-outs, sums of squares, and one copy while they are compared or written
@@ -91,7 +94,7 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
 
 
 def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
-    """Return the peak bytes of the process while each street is built."""
+    """Return {street: peak bytes of the process while it is built}."""
     documents = {street: stage_document(recipe, street) for street in recipe.streets}
     if recipe.deck is not None:
         return {street: _small_bytes(recipe.deck, document) for street, document in documents.items()}
@@ -108,7 +111,7 @@ def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
 
 
 def recipe_seconds(recipe: Recipe, workers: int = 2) -> dict[str, float]:
-    """Return the estimated seconds in which each street is built, without compiling."""
+    """Return {street: estimated seconds to build it}, without the time to compile kernels."""
     documents = {street: stage_document(recipe, street) for street in recipe.streets}
     if recipe.deck is not None:
         return dict.fromkeys(documents, _SMALL_SECONDS)
@@ -116,7 +119,7 @@ def recipe_seconds(recipe: Recipe, workers: int = 2) -> dict[str, float]:
 
 
 def _stage_seconds(document: dict[str, Any]) -> float:
-    """Return the processor seconds of a stage: features, and its clustering by the number of buckets."""
+    """Return the estimated processor seconds to compute a street's features and cluster them."""
     seconds = _LISTED_SECONDS[document["street"]] + _OCHS_SECONDS * (document["features"] == "ochs")
     if document["features"] in CLUSTERED:
         buckets = document["buckets"] / (document["public"] or 1)

@@ -20,7 +20,7 @@ SECONDS = 30.0
 
 
 class FileStateSaver(StateSaver):
-    """Keeps the newest state in a directory.  A state saved under another identity is ignored."""
+    """Saves the newest state of a clustering in a directory.  A state with another identity is ignored."""
 
     def __init__(self, root: Path, identity: dict[str, Any], seconds: float = SECONDS) -> None:
         self._root, self._identity, self._seconds = root, identity, seconds
@@ -39,7 +39,7 @@ class FileStateSaver(StateSaver):
         return self._arrays if self._phase == phase else None
 
     def save(self, phase: str, arrays: Callable[[], Arrays]) -> None:
-        """Save the state of a phase if the interval since the last save has passed."""
+        """Save the arrays of a phase if the interval since the last save has passed; only then call `arrays`."""
         if time.monotonic() - self._last < self._seconds:
             return
         cells = {name: np.ascontiguousarray(array) for name, array in arrays().items()}

@@ -37,11 +37,13 @@ _BOARDS = 1024  # boards described at a time
 
 
 class StageInputs(NamedTuple):
-    """Results of other stages from which a stage is built.
+    """Results of other streets' stages from which a street's buckets are built.
 
-    following  buckets of the next street, for potential-aware features
-    before     [boards, slots] parent bucket of each hand, on the street before
-    earlier    (table, history) of each earlier street, for perfect recall (`abstraction.recall_buckets`)
+    following  buckets of the next street, for features "potential"; else None
+    before     [boards, slots] bucket of each hand on the street before, for small decks with nested buckets; else None
+    earlier    one pair (table, history) for each earlier street, for perfect recall on the full deck; else empty.
+               table: [boards, 1326] the street's buckets, or percentiles if it has a history
+               history: [buckets before, percentiles] maps a percentile to the bucket, or None
     """
 
     following: NextStreet | None = None
@@ -50,14 +52,14 @@ class StageInputs(NamedTuple):
 
 
 class StandardDeck:
-    """52 cards, two hole cards, boards of 0, 3, 4 and 5 cards."""
+    """Strengths and features of hold'em hands: 52 cards, two hole cards, boards of 0, 3, 4 and 5 cards."""
 
     def __init__(self, workers: int = 1) -> None:
         self._workers, self.hole_classes = workers, preflop_classes()
 
     @cached_property
     def river(self) -> NDArray[np.uint16]:
-        """[134459, 1326] river strengths, computed once for all streets."""
+        """[134459, 1326] strength of each hand on each canonical river board, computed once."""
         return river_strengths(workers=self._workers)
 
     def hands(self, street: str) -> StreetHands:
@@ -65,7 +67,7 @@ class StandardDeck:
         return standard_hands(STREET_CARDS[street])
 
     def sums(self, street: str) -> NDArray[Any]:
-        """Return the strength of each hand, summed over all run-outs to the river."""
+        """Return the strength of each hand on each board, summed over all run-outs to the river."""
         cards, classes = STREET_CARDS[street], preflop_classes()
         if cards:
             return self.river if cards == 5 else runout_sums(self.river, cards, workers=self._workers)[0]
@@ -103,7 +105,7 @@ class StandardDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return the preflop classes; later streets have a history (`abstraction.recall_buckets`)."""
+        """Return the parent buckets of a nested flop: the 169 preflop classes, on every board."""
         return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
 
@@ -126,7 +128,10 @@ def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]
 
 
 class SmallDeck:
-    """The listed deck of a recipe: H hands in C classes, B boards of a street, U distinct full card sets."""
+    """Strengths and features of a recipe's small deck, all of whose hands and boards are listed.
+
+    H hands, B boards of a street, U different sets of cards of full boards.
+    """
 
     def __init__(self, listing: DeckListing, workers: int = 1) -> None:
         self.listing, self._workers = listing, workers
@@ -142,18 +147,21 @@ class SmallDeck:
 
     @cached_property
     def _full_boards(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """One full board of each card set [U], and the card set of each full board [B]."""
+        """([U] index of one full board with each set of cards, [B] index of each full board's set)."""
         boards = np.sort(self.listing.boards[-1], axis=1)
         _, first, which = np.unique(boards, axis=0, return_index=True, return_inverse=True)
         return first, which.reshape(-1)
 
     @cached_property
     def _disjoint(self) -> NDArray[np.bool_]:
-        """[H, H] bool: two hands share no card."""
+        """[H, H] bool: True if two hands share no card."""
         return disjoint(self.listing.hands, self.listing.hands)
 
     def _wins2(self, board: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the n hands possible on a full board, and [n, n] 2 for a win, 1 for a tie of the row's hand."""
+        """Return the n hands possible on a full board, and their [n, n] results: 2 win, 1 tie, 0 loss.
+
+        The result is that of the row's hand; 0 also for two hands that share a card.
+        """
         strength = self.listing.strength[board]
         live = np.flatnonzero(strength >= 0)
         mine, other = strength[live][:, None], strength[live][None]
@@ -161,7 +169,7 @@ class SmallDeck:
 
     @cached_property
     def river(self) -> NDArray[np.int64]:
-        """[B, H] strength 2·wins + ties on full boards; 0 for a shared card."""
+        """[B, H] strength on full boards: 2·wins + ties against all other hands; 0 for a shared card."""
         first, which = self._full_boards
         wins2_of_hand = np.zeros((len(first), len(self.listing.hands)), np.int64)
         for row, board in enumerate(first.tolist()):
@@ -198,7 +206,10 @@ class SmallDeck:
         return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
 
     def _counts(self, street: int, bins: int, first: int, last: int) -> NDArray[np.uint32]:
-        """Return [last − first, H, bins] counts of run-outs by river strength."""
+        """Return the histogram of river strengths over run-outs, of boards `first` to `last` − 1.
+
+        The result is [last − first, H, bins] uint32.
+        """
         hands, above = len(self.listing.hands), np.arange(len(self.listing.boards[-1]), dtype=np.int32)
         for later in range(self.listing.streets - 1, street, -1):
             above = self.listing.parents[later][above]
@@ -229,7 +240,7 @@ class SmallDeck:
         return np.array([numbers[kind] for kind in kinds])
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return OCHS features of the last street."""
+        """Return OCHS features of the last street: equities against clusters of opponent hands."""
         classes, weights = self.hole_classes, np.bincount(self.hole_classes)
         member = np.eye(len(weights), dtype=np.int64)[classes]
         # counts of a class over all full boards, also if the first street has board cards
@@ -253,7 +264,7 @@ class SmallDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return the bucket of each hand on the board before, in order of dealing."""
+        """Return, for each hand and board, the hand's bucket on the board of the street before."""
         assert others.before is not None
         above, before = self.listing.parents[self._street(street)], others.before
         return lambda first, last: before[above[first:last]]
@@ -263,7 +274,10 @@ Deck = StandardDeck | SmallDeck
 
 
 def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Features:
-    """Return the features of a street; `ValueError` for `potential` without `others.following`."""
+    """Return the features by which a street's hands are clustered, as the recipe's `document` names them.
+
+    Raises `ValueError` for the features "potential" if `others` lacks the next street's buckets.
+    """
     street = document["street"]
     if document["features"] == "histogram":
         return deck.histogram(street, document["bins"])
@@ -275,7 +289,10 @@ def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Fe
 
 
 def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:
-    """Return the parent of each hand: bucket of the street before, or cluster of boards; None: none."""
+    """Return the parent in which each hand's bucket must lie; None if the street is not nested.
+
+    A parent is a bucket of the street before, or a cluster of boards.
+    """
     street, hands = document["street"], deck.hands(document["street"])
     if document.get("nested"):
         return deck.buckets_before(street, others)
@@ -289,8 +306,8 @@ def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, worker
 def board_features(deck: Deck, street: str) -> NDArray[np.float32]:
     """Return the mean strength of each class of hole cards on each board, [boards, classes] float32.
 
-    Strengths are 0 to 1, or ½ for a class without a hand that avoids the board.  They tell high, paired and one-suit
-    boards apart.
+    Strengths are 0 to 1, or ½ if all hands of a class share a card with the board.  Boards are clustered by these
+    strengths.
     """
     hands, sums, classes = deck.hands(street), deck.sums(street), deck.hole_classes
     member = np.eye(int(classes.max()) + 1)[classes]

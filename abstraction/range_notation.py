@@ -54,7 +54,7 @@ _HandClass = tuple[int, int, str]
 
 @cache
 def _members(hand: _HandClass) -> tuple[int, ...]:
-    """Return the combinations of a class."""
+    """Return the numbers of the combinations in a hand class."""
     high, low, suited = hand
     return tuple(
         combo_index(4 * high + i, 4 * low + j)
@@ -65,7 +65,7 @@ def _members(hand: _HandClass) -> tuple[int, ...]:
 
 
 def _hand_class(first: str, second: str, suited: str) -> _HandClass | None:
-    """Return a class from its three parts in lower case; None for a suited or offsuit pair."""
+    """Return the hand class of two rank letters and "s", "o" or "", in lower case; None for a suited pair."""
     ranks = _LETTERS.index(first), _LETTERS.index(second)
     return None if first == second and suited else (max(ranks), min(ranks), suited)
 
@@ -101,7 +101,7 @@ def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
 
 
 def _top(share: float) -> list[_HandClass]:
-    """Return the best classes by `_BY_EQUITY`, as many as `share` of all combinations holds."""
+    """Return the best hand classes by all-in equity, as many as fit into `share` of all combinations."""
     classes, remaining = list[_HandClass](), share * COMBO_COUNT
     for name in _BY_EQUITY.split():
         hand = _hand_class(name[0].lower(), name[1].lower(), name[2:])
@@ -254,8 +254,8 @@ def read_range(range_: str | Sequence[float]) -> NDArray[np.float64]:
     """Return the weight of every combination, [1326] float64 in 0..1, of a range text or of numbers.
 
     169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations
-    (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` as `parse_range`, and for
-    another count of numbers.
+    (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` for an invalid item, a
+    weight outside 0..1, and another count of numbers.
     """
     numbers = range_ if not isinstance(range_, str) else re.split(r"[\s,;]+", range_.strip("\ufeff \t\r\n"))
     if isinstance(range_, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):

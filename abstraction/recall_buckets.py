@@ -31,10 +31,12 @@ Table = NDArray[np.int32] | None
 
 
 def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) -> list[NDArray[np.int32]]:
-    """Return the buckets of hands on every street, from the entries of the streets' tables.
+    """Return the buckets of hands on every street, by applying the histories to the tables' entries.
 
-    `rows` has one integer array for each street, all of one shape.  The results have that shape; −1 marks impossible
-    hands.
+    histories  one for each street; None: the table's entries are the buckets
+    rows       one integer array of table entries for each street, all of one shape
+
+    The results have that shape; −1 marks impossible hands.
     """
     rows_of_street: list[NDArray[np.int32]] = []
     for history, row in zip(histories, rows, strict=True):
@@ -45,7 +47,7 @@ def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) 
 
 @dataclass(frozen=True)
 class Histories:
-    """Histories of a game's S streets.
+    """Histories of a game's S streets: maps from (bucket on the street before, table entry) to bucket.
 
     in_tables  [S] number of different entries of each street's table
     load       returns the histories; called when hands are first looked up
@@ -56,7 +58,7 @@ class Histories:
 
     @cached_property
     def tables(self) -> Sequence[Table]:
-        """[S] histories; raises as `load`."""
+        """[S] histories, read by `load` on first use; raises its errors."""
         return self.load()
 
     def replace(self, bucket: NDArray[np.int32]) -> None:
@@ -73,9 +75,10 @@ class Histories:
 def history_of(
     earlier: Sequence[tuple[NDArray[Any], Table]], table: NDArray[Any], cards: Sequence[int], buckets: int, seed: int
 ) -> NDArray[np.int32]:
-    """Return the history of a street with percentile `table` [boards, 1326].
+    """Return a street's history: the bucket for each bucket of the street before and each percentile.
 
-    earlier  tables and histories of the streets before
+    table    [boards, 1326] percentile of each hand on the street
+    earlier  (table, history) of each earlier street; history None: the table holds buckets
     cards    number of board cards on those streets and on this one
     buckets  number of buckets of this street
 
@@ -98,14 +101,14 @@ def history_of(
 
 
 def _count(table: NDArray[Any], history: Table) -> int:
-    """Return the number of buckets of a street."""
+    """Return a street's number of buckets; history None: its table holds the buckets themselves."""
     return 1 + int(table[table != np.iinfo(table.dtype).max].max() if history is None else history.max())
 
 
 def _equal_shares(hands: NDArray[np.float64], share: int) -> NDArray[np.int32]:
-    """Return the history for hand counts `hands` [buckets before, PERCENTILES].
+    """Return the history that divides each bucket before into `share` buckets of about equal weight.
 
-    Each bucket before is divided into `share` buckets of about equal weight.
+    hands  [buckets before, PERCENTILES] number of sampled hands
     """
     history = np.empty(hands.shape, np.int32)
     for before, weight in enumerate(hands):

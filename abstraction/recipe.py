@@ -70,7 +70,7 @@ _APPLY = _KEYS | {"lossless": ("buckets",)} | dict.fromkeys(("ehs", "ehs2"), ("b
 
 
 class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One street.
+    """A street's table in a recipe: features of its hands, number of buckets, and clustering settings.
 
     None stands for a default that `stage_document` fills in if the key applies to the features.
     """
@@ -89,7 +89,7 @@ class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A small deck, as in the `[game]` table of poker."""
+    """A small deck: numbers of ranks, suits, hole cards, and board cards dealt on each street."""
 
     ranks: int
     suits: int
@@ -155,9 +155,9 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
-    """Yield (True if it is violated, message) for each rule on a street's keys.
+    """Yield (True if the rule is violated, message) for each rule on a street's keys.
 
-    Later rules rely on earlier ones.
+    Later rules are valid only if no earlier one is violated.
     """
     small, features, buckets = recipe.deck is not None, part.features, part.buckets or 0
     lossless, most, allowed = LOSSLESS_BUCKETS[street], LOSSLESS_BUCKETS[street], ALLOWED[street]
@@ -199,7 +199,7 @@ def _nesting_problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterat
 
 
 def _history_problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
-    """Yield the problems of a street of hold'em with the buckets of the street before."""
+    """Yield (True if the rule is violated, message) for each rule on a street and the street before it."""
     before, buckets, nested = STREETS[STREETS.index(street) - 1], part.buckets or 0, f"{street}.nested = true"
     count = bucket_count(recipe, before)
     if remembers(recipe, street):
@@ -232,7 +232,7 @@ def _check_deck(recipe: Recipe) -> None:
 
 
 def remembers(recipe: Recipe, street: str) -> bool:
-    """Return whether a street's buckets have a history (`abstraction.recall_buckets`).
+    """Return whether a street has a history: a map of (bucket on the street before, percentile) to bucket.
 
     These are nested streets of hold'em, except a flop nested in the 169 preflop classes.
     """
@@ -241,7 +241,7 @@ def remembers(recipe: Recipe, street: str) -> bool:
 
 
 def bucket_count(recipe: Recipe, street: str) -> int:
-    """Return the number of buckets of a hold'em recipe on a street."""
+    """Return the number of buckets that a hold'em recipe gives a street."""
     part = recipe.part(street)
     return LOSSLESS_BUCKETS[street] if part.features == "lossless" else part.buckets or 0
 

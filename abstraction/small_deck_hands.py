@@ -135,7 +135,7 @@ class DeckListing:
 
     @cached_property
     def parents(self) -> tuple[npt.NDArray[np.int32], ...]:
-        """S × [B_s] index of the board on the street before."""
+        """S × [B_s] index of the board on the street before that each board continues; 0 on street 0."""
         return tuple(np.array(parent, np.int32) for parent in self._dealt[1])
 
     @cached_property
@@ -156,7 +156,7 @@ class DeckListing:
         return boards, parents
 
     def free(self, street: int) -> npt.NDArray[np.bool_]:
-        """Return [B, H] bool: hand and board share no card."""
+        """Return [B, H] bool: True if a hand and a board of the street share no card."""
         return disjoint(self.hands, self.boards[street])
 
     # --- strengths ---
@@ -209,8 +209,8 @@ class DeckListing:
     def _card_codes(self, merge: bool) -> _Cells:
         """Return [R, deck] the code of each card under each of R suit permutations, the identity first.
 
-        A set of cards has the sum of their codes.  Without `merge` there is only the identity.  If no hand can have
-        five cards, and so no flush, merged codes ignore suits.
+        The sum of the codes identifies a set of cards.  Without `merge` there is only the identity.  If no hand can
+        have five cards, and so no flush, merged codes ignore suits.
         """
         card = np.arange(self.cards)
         rank, suit = card // self.suits, card % self.suits
@@ -249,26 +249,28 @@ class DeckListing:
 
 
 def disjoint(hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Return [B, H] bool: the cards of a hand and of a board, or of another hand, differ."""
+    """Return [B, H] bool: True if a hand and a board share no card; `boards` may also be other hands."""
     return (_masks(boards)[:, None] & _masks(hands)) == 0
 
 
 def _masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.int64]:
-    """Return the card set of each row of cards [N, n], [N] with bit c for card c; −1: no card."""
+    """Return [N] the cards in each row of `cards` [N, n] as a mask with bit c for card c; −1 is no card."""
     bits = np.where(cards >= 0, np.int64(1) << np.maximum(cards, 0).astype(np.int64), 0)
     return np.bitwise_or.reduce(bits, axis=1, dtype=np.int64)
 
 
 def _groups(cards: npt.NDArray[np.int16], codes: _Cells) -> _Cells:
-    """Return [R, N] a number for the card set in each row of `cards` [N, n], under each permutation.
+    """Return [R, N] a number for the set of cards in each row of `cards` [N, n], under each permutation.
 
     Equal sets have equal numbers.
+
+    codes  [R, deck] code of each card under each permutation (`_card_codes`)
     """
     return _ranks(codes[:, cards].sum(axis=2))
 
 
 def _ranks(values: _Cells) -> _Cells:
-    """Return each value's index among the distinct values."""
+    """Return each value's index among the sorted distinct values, in the shape of `values`."""
     return np.unique(values, return_inverse=True)[1].reshape(values.shape)
 
 

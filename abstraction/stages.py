@@ -47,7 +47,7 @@ class Phases:
 
 
 class Stage(NamedTuple):
-    """The buckets of one street."""
+    """Result of building one street: arrays with the buckets, and statistics."""
 
     arrays: dict[str, NDArray[Any]]
     """bucket [boards, slots]; hands and equity [K]; centres [K, D] if clustered; history if there is one"""
@@ -62,7 +62,13 @@ class StageMaker:
         self._deck, self._workers = deck, workers
 
     def make(self, document: dict[str, Any], others: StageInputs, saver: StateSaver, phases: Phases) -> Stage:
-        """Return the stage of a document; `others` holds the results of other stages that it needs."""
+        """Build the buckets of one street.
+
+        document  the street's settings (`stage_document`)
+        others    results of other streets that the features or the nesting need
+        saver     saves and restores the state of a long clustering
+        phases    receives the progress
+        """
         street, features = document["street"], document["features"]
         try:
             if features == "lossless":
@@ -165,7 +171,10 @@ def _percentile_labels(hands: HandPoints, span: int, buckets: int) -> NDArray[np
 def _draw_sample(
     weights: NDArray[np.float64], sample: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-    """Draw `sample` hands by weight; return their points and the hands on each, or None for all points."""
+    """Draw `sample` hands by weight; return (points drawn, number of draws of each), or None: take all.
+
+    weights  [N] number of hands with each point
+    """
     if sample == 0 or sample >= weights.sum():
         return None
     draws = np.random.Generator(np.random.PCG64([seed, 2])).random(sample)
@@ -176,7 +185,13 @@ def _draw_sample(
 
 
 class _Buckets(NamedTuple):
-    """The bucket of every point."""
+    """Result of a clustering of N points: k centres, and the bucket of every point.
+
+    centres     [k, D]
+    labels      [N] bucket of each point
+    inertia     weighted sum of the points' distances to their centres (squared for the metric L2)
+    iterations  number of Lloyd's iterations
+    """
 
     centres: NDArray[np.float32]
     labels: NDArray[np.int32]
@@ -245,7 +260,7 @@ def _nested(
     saver: StateSaver,
     share: Share,
 ) -> _Buckets:
-    """Cluster within each parent, which gets a share of the buckets."""
+    """Cluster the points of each parent separately; each parent gets a share of the buckets."""
     count = int(parents.max()) + 1
     inside = parents if chosen is None else parents[chosen]
     members = group_members(inside, count)
@@ -281,7 +296,7 @@ def _nested(
 
 
 def _table(hands: HandPoints, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the bucket of each slot, [boards, slots]."""
+    """Return [boards, slots] the bucket of each hand, from the bucket `labels` of each point."""
     # The additional last entry is the mark of unused slots, which have index −1.
     marked = np.append(labels, labels.dtype.type(unused(labels.dtype)))
     bucket = np.empty(hands.numbers.shape, labels.dtype)

@@ -87,13 +87,13 @@ class Features:
 
 
 def total(centres: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the sum of each row of centres [k, D], [k]."""
+    """Return [k] the sum of each row of `centres` [k, D]."""
     return centres.sum(axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class HandPoints:
-    """All hands of a street by their distinct points."""
+    """The distinct points of a street's hands (their features), and the point of each hand."""
 
     points: NDArray[Any]
     """[N, D] points, distinct within a parent"""
@@ -106,7 +106,10 @@ class HandPoints:
 
 
 def _with_parents(rows: Rows, parents: Rows) -> Rows:
-    """Return rows with the bytes of the parent's number, four or more, in additional columns."""
+    """Append the parent's number to each feature row, so that only rows with one parent can be equal.
+
+    Additional columns of the rows' dtype hold the bytes of the number.
+    """
 
     def joined(first: int, last: int) -> NDArray[Any]:
         plain = rows(first, last)
@@ -117,7 +120,7 @@ def _with_parents(rows: Rows, parents: Rows) -> Rows:
 
 
 def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
-    """Compute the features of all hands of a street and merge equal rows.
+    """Compute the features of all hands of a street and merge equal feature rows into one point.
 
     `parents` gives the parent bucket of each slot, [boards, slots].  Points are numbered by first appearance.
     """

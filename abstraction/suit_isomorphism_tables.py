@@ -19,7 +19,7 @@ _Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
 
 
 class RankSets(NamedTuple):
-    """The rank sets that a suit may hold, the same for all shapes.  A set is a number of 13 bits."""
+    """The sets of ranks that one suit may hold.  A set is a number of 13 bits, one for each rank."""
 
     set_size: NDArray[np.int64]
     """[8192] number of ranks in a rank set"""
@@ -28,9 +28,10 @@ class RankSets(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """The C ways in which the cards of a shape, in R rounds, can be divided among suits.
+    """The C configurations: ways to divide the cards of R rounds among the suits, up to the suits' order.
 
-    A position 0..3 is a suit's place in its configuration.
+    A shape states the number of cards in each round, such as (2, 3) for hole cards and flop.  A configuration lists
+    each suit's number of cards in each round, largest first.  A position 0..3 is a place in this list.
     """
 
     radix: NDArray[np.int64]
@@ -46,7 +47,7 @@ class Configurations(NamedTuple):
 
 
 class IsomorphismTables(NamedTuple):
-    """Look-up tables of one shape with N cards in R rounds, 0.2 to 0.9 MB. Read-only."""
+    """Read-only look-up tables of one shape: N cards in R rounds, such as (2, 3); 0.2 to 0.9 MB."""
 
     round_start: NDArray[np.int64]
     """[R + 1] first card of each round, then N"""
@@ -68,7 +69,7 @@ def _rank_sets() -> RankSets:
 
 
 def _splits(cards: int) -> Iterator[tuple[int, ...]]:
-    """Return all ways to divide the cards of a round among the suits."""
+    """Return all ways to divide `cards` cards among the suits, each as four counts."""
     return (split for split in product(range(cards + 1), repeat=_SUITS) if sum(split) == cards)
 
 
@@ -86,7 +87,7 @@ def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64],
 
 
 def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all configurations, the weights [R, 4], and the layout by sum of weights."""
+    """Return all configurations, the weights [R, 4] of `_count_weights`, and `IsomorphismTables.layout`."""
     weights, sums = _count_weights(cards_per_round)
     deals = []
     for by_round in product(*(_splits(n) for n in cards_per_round)):
@@ -103,7 +104,10 @@ def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], ND
 
 
 def _choices(counts: _SuitCounts) -> list[int]:
-    """Return the number of rank sets of a suit in each round, given the earlier rounds."""
+    """Return the number of rank sets that a suit can get in each round, given those of the earlier rounds.
+
+    counts  number of the suit's cards in each round
+    """
     before = accumulate(counts, initial=0)
     return [comb(_RANKS - used, n) for used, n in zip(before, counts, strict=False)]
 
@@ -114,7 +118,10 @@ def _products(factors: Sequence[int]) -> list[int]:
 
 
 def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[int], int]:
-    """Return group number, member and group radix of each position, and the number of classes."""
+    """Return a configuration's row of `group`, `member` and `group_radix`, and its number of classes.
+
+    Suits with equal counts form a group; the row of `group` is not shifted here.
+    """
     group, member = [0], [0]
     for before, counts in pairwise(configuration):
         alike = counts == before
@@ -129,7 +136,7 @@ def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[i
 
 
 def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
-    """Return the look-up tables of a shape, the number of cards in each round.
+    """Return the look-up tables of the isomorphism index for hands with so many cards in each round.
 
     It takes milliseconds for hold'em, and 0.3 s for seven rounds of one card.
     """

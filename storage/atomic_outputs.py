@@ -51,7 +51,7 @@ def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
 
 
 def _head(path: Path, most_bytes: int) -> bytes:
-    """Return the first bytes of a file; none if there is no file."""
+    """Return the first `most_bytes` bytes of a file; b"" if there is no file."""
     if not path.is_file():
         return b""
     with path.open("rb") as file:
@@ -89,7 +89,7 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
 
 
 def _give_name(temporary: Path, path: Path) -> None:
-    """Rename an output to its final name; a non-empty predecessor then has the temporary name."""
+    """Rename an output to its final name; an older non-empty directory gets the temporary name."""
     try:
         durable.rename(temporary, path)
     except OSError as error:  # a non-empty directory, or a file in place of a directory or the reverse
@@ -99,9 +99,9 @@ def _give_name(temporary: Path, path: Path) -> None:
 
 
 def _remove_unread(temporary: Path) -> None:
-    """Remove the temporary; a directory that a reader holds is renamed, for a later output to remove.
+    """Remove a temporary file or directory; a directory that a reader has locked is only renamed.
 
-    Raises nothing, as `durable.discard`.
+    A later output removes the renamed one. Errors of the system are ignored.
     """
     with contextlib.suppress(OSError):
         if temporary.is_dir():
@@ -115,7 +115,7 @@ def _remove_unread(temporary: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporaries of this name older than a day, and replaced versions that are no longer read."""
+    """Remove temporaries of the output `path` older than a day, and its replaced versions without readers."""
     name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
     for leftover in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
         with contextlib.suppress(OSError):

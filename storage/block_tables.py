@@ -1,6 +1,6 @@
 """Stores tables in blocks of rows; each write creates a new immutable version of a block.
 
-Blocks divide the first axis of each table.
+Blocks divide the first axis of each table. ROOT is the run directory.
 
 A version, `ROOT/blocks/0003/000017`, is a checkpoint of a block's rows (`storage.checkpoint`). It is written atomically
 and fsynced. Each array is contiguous raw cells with a checksum (`storage.contiguous_arrays`), so it moves at disk
@@ -37,10 +37,10 @@ _EVERY_VERSION = 2**62
 
 
 class Partition(msgspec.Struct, frozen=True):
-    """Division of arrays into blocks along their first axes.
+    """Division of arrays into blocks of consecutive rows along their first axes.
 
     Fields:
-        arrays: the whole arrays
+        arrays: schema of the whole arrays
         first:  {name: [blocks+1] first row of each block, then the number of rows}
     """
 
@@ -86,12 +86,12 @@ def partition_from_json(data: Any) -> Partition:
 
 
 def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of versions that checkpoints of the given identity name."""
+    """Return the identity of block versions, given the identity of the checkpoints that name them."""
     return {"blocks_of": identity.get("run_identity")}
 
 
 def block_name(block: int, version: int) -> str:
-    """Return the name of a version in checkpoints: its path relative to ROOT."""
+    """Return the name by which checkpoints refer to a version: its path relative to ROOT."""
     return f"{BLOCKS}/{block:04d}/{version:06d}"
 
 
@@ -129,7 +129,7 @@ class BlockStore:
         self._removing: list[Future[None]] = []
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Take over the versions that a checkpoint names (None: zeros) and remove all unnamed versions.
+        """Continue from the versions that a checkpoint names (None: zeros); remove versions that none names.
 
         Raises `ValueError` if the checkpoint has another partition.
         """
@@ -144,7 +144,10 @@ class BlockStore:
         self.settle()
 
     def names(self) -> dict[str, str]:
-        """Return {name: hash of the manifest} of the newest versions, which are kept until `settle`."""
+        """Return {name: hash of the manifest} of each block's newest version, for a checkpoint to name.
+
+        These versions are kept at least until `settle`.
+        """
         with self._lock:
             content_hashes = {
                 block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())
@@ -155,7 +158,7 @@ class BlockStore:
         return content_hashes
 
     def state(self) -> dict[str, Any]:
-        """Return the entry that a checkpoint's state needs to read its blocks."""
+        """Return {"blocks": partition as JSON}, which a checkpoint's state must contain to read its blocks."""
         return {BLOCKS: self.partition.to_json()}
 
     def write(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -163,7 +166,8 @@ class BlockStore:
 
         arrays  {name: cells of the block}; must not change during the call
 
-        Raises as `checkpoint_writer.commit`; earlier versions are then kept.
+        Raises `OSError` if the disk is full or fails, `NotFiniteError` for a NaN or infinite cell, and
+        `LostDirectoryError` if the run lock is lost. Earlier versions are then kept.
         """
         folder = self.root / BLOCKS / f"{block:04d}"
         self._check()
@@ -189,7 +193,7 @@ class BlockStore:
                 self._removing.append(self._remover.submit(self._drop, block_name(block, before[0])))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Fill the cells of a block from its newest version, in place.
+        """Fill the cells of a block from its newest version, in place; with zeros if it has no version.
 
         Raises `DamagedError` for a version that is damaged or missing, and `UnreadableError` if the system cannot read
         it. The cells are then undefined.
@@ -207,6 +211,8 @@ class BlockStore:
 
     def settle(self) -> None:
         """Remove versions that no checkpoint on disk names; call it after the commit of `names`.
+
+        `names` must be among the parents of the committed checkpoint.
 
         The newest version of each block is kept for the next checkpoint.
         """
@@ -230,7 +236,7 @@ class BlockStore:
             durable.drop_trees([self.root / name])
 
     def close(self) -> None:
-        """Wait for the removals under way, ignoring their errors; the next `go_on` removes the rest."""
+        """Wait for running removals of old versions; the next `go_on` removes what they leave."""
         self._remover.shutdown(wait=True)
 
 
@@ -247,12 +253,12 @@ def drop_unnamed(root: Path) -> None:
 
 
 def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) -> set[str] | None:
-    """Return the versions named by a run's checkpoints, including those set aside.
+    """Return the names of the block versions that a run's checkpoints name, including those set aside.
 
     among  numbers of the checkpoints to read; None: all. Those set aside are always read
 
-    For a checkpoint with a note (`storage.set_aside`), the note gives the versions. Returns None if a checkpoint
-    without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
+    A checkpoint that is damaged or set aside has a note, `NUMBER.note`, which lists its versions. Returns None if a
+    checkpoint without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
     """
     versions = set[str]()
     try:
@@ -268,7 +274,10 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
 
 
 def _named_by_one(path: Path) -> Collection[str]:
-    """Return the versions that a checkpoint or its note names; none if retention has just removed it."""
+    """Return the versions that the checkpoint at `path` names, or its note if it has one.
+
+    Returns () if the checkpoint does not exist, for example because another process has removed it.
+    """
     try:
         listed: list[str] = read_json(checkpoints.note_path(path))[BLOCKS]
         return listed
@@ -291,7 +300,7 @@ def _keep_only(root: Path, versions: Collection[str]) -> None:
 
 
 def list_versions(root: Path) -> list[str]:
-    """Return the names of all versions of a run, valid or damaged."""
+    """Return the names `blocks/BLOCK/VERSION` of all block versions of a run, valid or damaged."""
     return [
         f"{BLOCKS}/{block.name}/{version:06d}"
         for block in checkpoints.list_entries(root / BLOCKS)
@@ -300,20 +309,20 @@ def list_versions(root: Path) -> list[str]:
 
 
 def versions_of_checkpoint(checkpoint: Checkpoint) -> dict[str, str]:
-    """Return {name: hash of the manifest} of the versions that a checkpoint names."""
+    """Return {name: hash of its manifest} of the block versions that a checkpoint names."""
     return {name: content_hash for name, content_hash in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
 def _open_named(checkpoint: Checkpoint, name: str) -> Checkpoint:
-    """Open a version that a checkpoint names; raises as `_open_version`."""
+    """Open a version that a checkpoint names; `DamagedError` if it is damaged, missing or a different one."""
     root = checkpoint.path.parent.parent
     return _open_version(root, name, checkpoint.parents[name], version_identity(checkpoint.identity))
 
 
 def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[str, Any]) -> Checkpoint:
-    """Open a version.
+    """Open the version `name` of the run directory `root`.
 
-    Raises `DamagedError` if it is damaged, missing, of another run, or has another hash than stated.
+    Raises `DamagedError` if it is damaged, missing, of another run, or its manifest's hash is not `content_hash`.
     """
     try:
         version = checkpoints.open_checkpoint(root / name)
@@ -373,7 +382,11 @@ class CheckpointWithBlocks(Checkpoint):
 
 
 def open_with_blocks(path: Path) -> Checkpoint:
-    """Open a checkpoint as `checkpoint.open_checkpoint`; arrays stored in blocks are readable too."""
+    """Open a checkpoint and check its manifest and state; arrays stored in blocks are readable too.
+
+    Raises the errors of `checkpoint.open_checkpoint`: `FileNotFoundError`, `DamagedError`, `UnreadableError` and
+    `ValueError`.
+    """
     checkpoint = checkpoints.open_checkpoint(path)
     if BLOCKS not in checkpoint.state:
         return checkpoint

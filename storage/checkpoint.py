@@ -58,12 +58,15 @@ def list_checkpoints(root: Path) -> list[int]:
 
 
 def note_path(path: Path) -> Path:
-    """Return the path of the note that excludes a checkpoint from resuming (`storage.set_aside`)."""
+    """Return the path of a checkpoint's note: a file `NUMBER.note` that excludes it from resuming."""
     return path.with_name(f"{path.name}{_NOTE}")
 
 
 def list_notes(root: Path) -> list[Path]:
-    """Return the notes in `root`, sorted by name; [] if `root` does not exist."""
+    """Return the paths of the notes `NUMBER.note` in `root`, sorted by name; [] if `root` does not exist.
+
+    A note excludes a checkpoint from resuming. Raises `UnreadableError` if the system cannot list `root`.
+    """
     return list_entries(root, f"*{_NOTE}")
 
 
@@ -88,7 +91,11 @@ class Checkpoint:
     """An open checkpoint. Manifest and state are checked on opening, arrays on reading.
 
     Attributes:
-        path, number, identity, parents, specs, state: as given to `checkpoint_writer.commit`
+        path, number: the directory, and its number
+        identity:     JSON that identifies the run
+        parents:      {name: content hash} of artefacts on which it depends, such as block versions
+        specs:        schema of the arrays
+        state:        JSON of the run's state, such as counters and random states
         format:       `zarr` or `hdf5`
         content_hash: hash of the manifest, which covers all files
         lock:         lock that keeps the directory on disk (`storage.locked_checkpoints`), or None
@@ -155,7 +162,9 @@ class Checkpoint:
     def read_into(self, name: str, out: np.ndarray) -> None:
         """Read an array, chunk by chunk, into `out` [shape and dtype of the array], in place.
 
-        Raises as `read`, and `ValueError` if `out` does not fit. After another error, part of `out` may be written.
+        Raises `KeyError` for an unknown array, and `ValueError` if `out` has another shape or dtype. Raises
+        `DamagedError` for a damaged or missing file, and `UnreadableError` if the system cannot read one. After these
+        two, part of `out` may be written.
         """
         spec = self.spec(name)
         if out.shape != spec.shape or out.dtype != spec.numpy_dtype:
@@ -180,7 +189,8 @@ class Checkpoint:
         """Read rows of an array, from `first` on, into `out` [rows, ...], in place.
 
         Reads only the chunks that hold these rows and checks only their own checksums, so use it on a verified
-        checkpoint. Raises `KeyError` and `OSError` as `read`.
+        checkpoint. Raises `KeyError` for an unknown array, `DamagedError` for a damaged or missing file, and
+        `UnreadableError` if the system cannot read a file.
         """
         with self._opened(self.spec(name)) as array:
             step = max(1, array.chunks[0])
@@ -209,7 +219,8 @@ class Checkpoint:
     def _checked_cells(self, spec: ArraySpec) -> FileCells:
         """Return the file and offset of a contiguous array after checking the length of the file.
 
-        Raises `DamagedError` for a file that does not match, `ValueError` for a manifest that contradicts itself.
+        Raises `DamagedError` for a file that is missing, not in the manifest, or of another length. Raises `ValueError`
+        if the manifest states cells outside of the file.
         """
         cells = self._cells[spec.name]
         problem = f"{cells.file} is not in the manifest"
@@ -238,7 +249,10 @@ class Checkpoint:
         return problems
 
     def _whole_problems(self, name: str, specs: Sequence[ArraySpec]) -> list[str]:
-        """Check the file of some contiguous arrays; return one sentence for each problem. Raises as `verify`."""
+        """Check every byte of the file `name`, which stores `specs` as contiguous arrays; return the problems.
+
+        Each problem is one sentence. Raises `UnreadableError` if the system cannot read the file.
+        """
         try:
             places = [(spec, self._checked_cells(spec)) for spec in specs]
             places.sort(key=lambda place: place[1].offset_bytes)
@@ -247,9 +261,10 @@ class Checkpoint:
             return [str(error)]
 
     def array_problem(self, spec: ArraySpec) -> str | None:
-        """Decode all cells of an array and check that they are finite; return a sentence, or None.
+        """Decode all cells of an array; return a sentence if they are unreadable, NaN or infinite, else None.
 
-        Raises as `verify`.
+        Contiguous arrays give None, because `file_problems` checks them. Raises `UnreadableError` if the system cannot
+        read a file.
         """
         if spec.name in self._cells:
             return None  # `file_problems` checks these
@@ -276,7 +291,7 @@ def is_checkpoint(path: Path) -> bool:
 
 @contextmanager
 def _inside(path: Path) -> Iterator[None]:
-    """Convert a missing file to `DamagedError`, unless the whole checkpoint `path` is gone."""
+    """Convert `FileNotFoundError` of the block to `DamagedError`, unless the directory `path` is gone."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -353,7 +368,7 @@ def newest_valid(
     Args:
         root:     directory of the checkpoints
         identity: required identity; None accepts any
-        elsewhere:  returns the problems of what a checkpoint names outside of its directory
+        elsewhere:  returns the problems of files outside the directory that a checkpoint names, such as blocks
 
     Returns:
         (checkpoint or None, problems of the checkpoints that were skipped).

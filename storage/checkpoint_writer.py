@@ -85,7 +85,7 @@ def commit(
         FileExistsError: the number is taken or lower than an existing one.
         NotFiniteError: a cell is NaN or infinite; the message names it.
         OSError: the disk is full or fails; older checkpoints are untouched.
-        LostDirectoryError: as `RunLock.check`.
+        LostDirectoryError: `lock` no longer locks the directory, because it was moved or removed.
     """
     root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)
@@ -113,7 +113,7 @@ def _write_arrays(
     whole: bool,
     directory: Path,
 ) -> tuple[Files, dict[str, FileCells]]:
-    """Write the arrays to a directory; return its files, and the files' cells where arrays are contiguous."""
+    """Write the arrays to a directory; return (its files, {name: position of a contiguous array's cells})."""
     if whole:
         return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)
     return layout.write_tables(directory, specs, arrays, **options), {}
@@ -181,7 +181,8 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
     """Remove all but the newest `keep` checkpoints and those in `spared`.
 
-    Checkpoints with a note are kept and not counted. A checkpoint locked by a reader stays until a later call.
+    Checkpoints with a note (`NUMBER.note`: damaged) are kept and not counted. A checkpoint locked by a reader stays
+    until a later call.
     """
     noted = set(list_notes(root))
     sound = [n for n in list_checkpoints(root) if note_path(checkpoint_path(root, n)) not in noted]

@@ -28,13 +28,13 @@ _TYPES = {CRC32C: int, XXH3: str}
 
 
 class Sum:
-    """An incremental checksum of a kind."""
+    """Computes a checksum of the given kind, CRC-32C or XXH3-128, piece by piece."""
 
     def __init__(self, kind: str) -> None:
         self._crc, self._xxh3 = 0, xxhash.xxh3_128() if kind == XXH3 else None
 
     def update(self, piece: bytes | bytearray | memoryview) -> None:
-        """Add the next bytes."""
+        """Add the next bytes of the data to the checksum."""
         if self._xxh3 is None:
             self._crc = crc32c.crc32c(piece, self._crc)
         else:
@@ -46,12 +46,12 @@ class Sum:
 
 
 def new_sum(kind: str) -> Sum:
-    """Return a new incremental checksum of a kind, over no bytes."""
+    """Return an incremental checksum of the kind `CRC32C` or `XXH3`, to which no bytes are added yet."""
     return Sum(kind)
 
 
 def is_checksum(value: object, kind: str) -> TypeGuard[Checksum]:
-    """Return whether a value is a checksum of an existing kind."""
+    """Return whether `value` has the type of a checksum of `kind`; False for an unknown kind."""
     return type(value) is _TYPES.get(kind)
 
 

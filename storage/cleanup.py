@@ -22,7 +22,10 @@ def closed_after(close: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def failure_logged(task: str) -> Iterator[None]:
-    """Log an `OSError` of clean-up as a warning instead of raising it; `task` says what was not done."""
+    """Log an `OSError` of the block as a warning instead of raising it.
+
+    task  beginning of the warning, such as "old checkpoints were not removed"
+    """
     try:
         yield
     except OSError as error:

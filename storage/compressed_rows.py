@@ -67,7 +67,7 @@ class PackedRows:
         return len(self._starts) - 1
 
     def rows(self, first: int, stop: int) -> npt.NDArray[Any]:
-        """Return rows `first` to `stop` − 1 as a read-only array [n, C]; raises `DamagedError`."""
+        """Return rows `first` to `stop` − 1 as a read-only array [n, C]; `DamagedError` for damaged streams."""
         unpacked = b"".join(self._unpack(row) for row in range(first, min(stop, len(self))))
         return np.frombuffer(unpacked, self._dtype).reshape(-1, self._width)
 

@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 
 def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) of cells moved at once: large pieces of whole pages, then the remainder."""
+    """Yield (first, end) cell indices of the pieces to move: large ones of whole pages, then the rest."""
     step = PIECE_BYTES // cell_bytes
     whole = cells * cell_bytes // _PAGE_BYTES * _PAGE_BYTES // cell_bytes
     for first, end in ((0, whole), (whole, cells)):
@@ -70,7 +70,7 @@ def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
 
 
 def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
-    """Yield the pieces of a C-ordered array whose cells begin at an offset of a file."""
+    """Yield the pieces of a C-ordered array whose first cell is at byte `offset` of a file."""
     flat = array.reshape(-1)
     for first, end in _spans(flat.size, array.itemsize):
         yield Piece(flat[first:end], offset + first * array.itemsize)
@@ -178,7 +178,9 @@ def _path_of(region: Region) -> Path:
 def _write_file(
     path: Path, places: Sequence[tuple[ArraySpec, int]], arrays: Mapping[str, np.ndarray], background: bool
 ) -> tuple[tuple[int, int], dict[str, int]]:
-    """Write cells into an allocated file.
+    """Write the arrays into an allocated file, each at its offset.
+
+    places  (array, offset of its cells in bytes), ascending by offset
 
     Returns ((length in bytes, CRC-32C of the file), {array: CRC-32C of its cells}).
     """
@@ -195,10 +197,10 @@ def _write_file(
 def _file_sums(
     file: MovingFile, arrays: Iterable[tuple[ArraySpec, int]], move: Callable[[ArraySpec, int], int]
 ) -> tuple[int, dict[str, int]]:
-    """Return (CRC-32C of a file, {array: CRC-32C of its cells}).
+    """Read or write the arrays of a file; return (CRC-32C of the file, {array: CRC-32C of its cells}).
 
     arrays  (array, offset of its cells in bytes), ascending by offset
-    move    moves the cells of an array and returns their CRC-32C
+    move    reads or writes the cells of (array, offset) and returns their CRC-32C
     """
     checksums, whole, end = {}, 0, 0
     for spec, offset in arrays:
@@ -214,7 +216,10 @@ def _file_sums(
 def _sum_of(
     work: Callable[[Item], tuple[int, int]], parts: Iterable[Item], size_bytes: int, background: bool = False
 ) -> int:
-    """Return the CRC-32C of all parts; `work` moves one part and returns (its CRC-32C, its bytes)."""
+    """Return the CRC-32C of all parts together, in their order; several threads call `work`.
+
+    work  reads or writes one part and returns (its CRC-32C, its length in bytes)
+    """
     whole = 0
     for part, length in ordered(work, parts, size_bytes=size_bytes, background=background, threads=MOVING_THREADS):
         whole = joined(whole, part, length)

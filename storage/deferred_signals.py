@@ -28,7 +28,7 @@ def exchange_handlers(handler: Handler) -> dict[int, Any]:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Within the context, delay signals; at its end, pass the first of them to the previous handler.
+    """Within the context, delay signals; at its end, call the previous handler for the first of them.
 
     It does nothing outside of the main thread.
     """

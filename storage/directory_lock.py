@@ -41,7 +41,7 @@ class ReadLock:
     """
 
     def __init__(self, path: Path) -> None:
-        """Lock the directory.
+        """Lock the directory, waiting a moment if a writer is replacing it.
 
         Raises `FileNotFoundError` if there is no directory, `UnreadableError` if it cannot be opened.
         """
@@ -129,7 +129,7 @@ def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
 
 
 def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
-    """Replace the path inside a lock by the real path in an error's texts."""
+    """Replace the path `inside`, of a locked directory, by its real `path` in an error's texts."""
 
     def renamed(text: object) -> object:
         return text.replace(inside, path) if isinstance(text, str) else text
@@ -160,7 +160,10 @@ def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
 
 
 def drop_unread(paths: Iterable[Path]) -> None:
-    """Remove directories as `durable.drop_trees`, except those that a reader holds."""
+    """Remove directories that share one parent, except those that a reader has locked.
+
+    Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under its name.
+    """
     with ExitStack() as locks:
         durable.drop_trees([path for path in paths if locks.enter_context(unread(path))])
 
@@ -174,7 +177,9 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _flock(descriptor: int, kind: int) -> bool:
-    """Lock without waiting; return False if the file system has no locks.
+    """Lock a file without waiting; return False if the file system has no locks.
+
+    kind  LOCK_SH or LOCK_EX of `fcntl`
 
     Raises `BlockingIOError` if another process holds the lock.
     """

@@ -35,7 +35,7 @@ _unsynced: set[Path] = set()  # journals whose last fsync failed; another fsync 
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """A recorded step.
+    """One recorded step of writing to disk, such as a rename or an fsync.
 
     Fields:
         kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `rename`, `exchange`,
@@ -68,7 +68,7 @@ def recording() -> Iterator[list[Operation]]:
 
 
 def _record(operation: Operation) -> None:
-    """Record a step under the real names of its paths, also for paths through a held directory."""
+    """Record a step under real names: paths through an open directory (/proc/PID/fd/N) are replaced."""
     if not _recordings:
         return
     target = None if operation.target is None else Path(shown(str(operation.target)))
@@ -79,7 +79,7 @@ def _record(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Make a system error that leaves the block name `path`, if it names no file or a temporary one.
+    """Set the file name of a system error of the block to `path`, if it names no file or a temporary one.
 
     Errors of writing, truncating, allocating, locking and syncing name no file by themselves.
     """
@@ -92,7 +92,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what an error says; an error of the system begins with its path."""
+    """Return the message of an error; for an error of the system "PATH: MESSAGE"."""
     if isinstance(error, UnreadableError):
         error = error.cause
     if isinstance(error, OSError) and error.strerror:
@@ -135,7 +135,7 @@ def missing_dirs(path: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def making_dirs(path: Path) -> Iterator[None]:
-    """Create a directory as `make_dirs`; if the block raises, remove it and its new parents if empty."""
+    """Create a directory and its missing parents durably; if the block raises, remove the new empty ones."""
     missing = missing_dirs(path)
     try:
         make_dirs(path)
@@ -200,7 +200,10 @@ def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: s
 
 
 def adopt(path: Path, checksums: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
-    """Make a file or directory written by a library durable, as `adopt_file` and `adopt_tree`."""
+    """Make a file or directory written by a library durable; return {name: (length in bytes, CRC-32C)}.
+
+    checksums  {path: (length, checksum)} of files that need not be read back
+    """
     return adopt_tree(path, checksums) if path.is_dir() else {path.name: adopt_file(path, checksums.get(path))}
 
 
@@ -325,7 +328,7 @@ def remove_tree(path: Path) -> None:
 
 
 def drop_trees(paths: Iterable[Path]) -> None:
-    """Remove directories that share one parent.
+    """Remove directories that share one parent, so that a crash leaves each complete or absent.
 
     Each is renamed to a temporary name first. A crash thus leaves no incomplete directory under a real name.
     """
@@ -391,7 +394,10 @@ def append_line(path: Path, line: str) -> None:
 
 
 def append_lines(path: Path, lines: Sequence[bytes]) -> None:
-    """Append lines to a journal in one step and fsync it; otherwise as `append_line`."""
+    """Append lines to a journal in one write and fsync it, after cutting off an incomplete last line.
+
+    Raises the errors of `append_line`: `ValueError` for a line break in a line, `OSError` if the disk is full or fails.
+    """
     for line in lines:
         if b"\n" in line:
             raise ValueError(f"a line of {path} cannot contain a line break: {line!r}")

@@ -46,7 +46,10 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def lines_backwards(path: Path) -> Iterator[Line]:
-    """Yield the complete lines of a journal from its end, reading no more than is used; raises as `lines`."""
+    """Yield the complete lines of a journal from its end, reading no more of the file than is used.
+
+    Yields none if the journal is absent. Raises `UnreadableError` if the system cannot read it.
+    """
     with reading(path), _opened(path) as file:
         end = durable.complete_lines_length(file)
         if end == 0:

@@ -39,7 +39,7 @@ def parse_json(data: bytes | str, where: Path | str) -> Any:
 
 
 def typed(value: Any, kind: type[_Fields], where: Path | str) -> _Fields:
-    """Return a JSON value as a struct; raises `ValueError` naming `where` and the problem."""
+    """Convert a JSON value to a struct of class `kind`; `ValueError` names `where` and the problem."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -64,5 +64,9 @@ def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
 
 
 def read_json(path: Path, most_bytes: int = MAX_JSON_BYTES) -> Any:
-    """Return the value of a JSON file; raises as `read_bounded` and `parse_json`."""
+    """Return the value of a JSON file.
+
+    Raises `ValueError` for a file longer than `most_bytes`, invalid JSON or too deep nesting. Raises `UnreadableError`
+    if the system cannot read it.
+    """
     return parse_json(read_bounded(path, most_bytes), path)

@@ -9,10 +9,10 @@ from storage.directory_lock import ReadLock
 
 
 def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
-    """Open the newest checkpoint in `root`, or the one of a number; None if it does not exist.
+    """Open and lock the newest checkpoint in `root`, or checkpoint `number`; None if it does not exist.
 
-    The checkpoint and its blocks stay on disk as long as the object or its `lock` is kept. Raises as
-    `storage.checkpoint.open_checkpoint`.
+    The checkpoint and its blocks stay on disk as long as the object or its `lock` is kept. Raises `DamagedError`,
+    `UnreadableError`, or `ValueError` for another format.
     """
     while True:
         numbers = list_checkpoints(root)

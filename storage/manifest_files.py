@@ -17,7 +17,7 @@ from storage.threads import ordered
 
 
 class ListedFile(NamedTuple):
-    """A manifest's statement about a file."""
+    """Length in bytes, checksum and checksum kind of a file, as its manifest states them."""
 
     length_bytes: int
     checksum: Checksum
@@ -34,7 +34,7 @@ def file_entries(files: Mapping[str, tuple[int, Checksum]], kind: str = CRC32C) 
 
 
 def listed_files(entries: Any) -> dict[str, ListedFile]:
-    """Return a manifest's `files` as {name relative to the manifest: length, checksum and kind}.
+    """Parse a manifest's `files`; return {name relative to the manifest: length, checksum and kind}.
 
     Raises `ValueError` for a name that leaves the directory, and for an entry without a length and one checksum.
     """

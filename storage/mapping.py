@@ -118,7 +118,7 @@ class Mapping:
         return self.flat[start : start + math.prod(shape)].reshape(shape)
 
     def close(self) -> None:
-        """Drop the reference to the memory.
+        """Drop this object's reference to the mapped memory.
 
         The pages are unmapped when the last array over them (`flat`, views, slices) is dropped.
         """
@@ -310,7 +310,10 @@ class ControlBlock:
         self._let_go = weakref.finalize(self, os.close, anonymous) if anonymous is not None else None
 
     def close(self) -> None:
-        """Drop the memory as `Mapping.close`; a file stays for other processes, anonymous memory is freed."""
+        """Drop the reference to the cells, which are unmapped with the last array over them.
+
+        A file stays for other processes; anonymous memory is freed.
+        """
         del self.cells
         self._mapping.close()
         if self._let_go is not None:
@@ -383,7 +386,7 @@ def _allocate_huge_pages(descriptor: int, offset: int, length: int) -> None:
 
 
 def _allocate(path: Path, length: int) -> None:
-    """Create a file of zeros.
+    """Create a file of `length` zero bytes, with space on the disk.
 
     Raises `FileExistsError`, or an `OSError` that names the file if there is no room; the file is then removed.
     """

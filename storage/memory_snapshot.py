@@ -15,10 +15,10 @@ _PIECE_BYTES = 16 << 20
 
 
 class Snapshot:
-    """Memory for copies of arrays.
+    """Memory for copies of arrays, which `take` fills while the arrays do not change.
 
     Attributes:
-        arrays: {name: copy}; undefined until `take`. Remove one to free its memory.
+        arrays: {name: copy}; undefined until `take`. Delete an entry to free its memory.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:

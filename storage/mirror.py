@@ -19,10 +19,13 @@ _PIECE_BYTES = 4 << 20
 
 
 def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> None:
-    """Copy a checkpoint of ROOT, and the versions it names of the given blocks, to the mirror `mirror`.
+    """Copy checkpoint `number` from `root` to `mirror`, with the versions of `blocks` that it names.
 
-    Then removes from the mirror what no checkpoint of ROOT, or copy of one, names. Raises `DamagedError` for damaged
-    files, `UnreadableError` if the system cannot read one, and `OSError` if the disk is full.
+    Then removes from `mirror` the checkpoints that `root` lacks and the versions that no checkpoint names. Removes
+    nothing if a checkpoint is damaged and has no note.
+
+    Raises `DamagedError` for damaged files, `UnreadableError` if the system cannot read one, and `OSError` if the disk
+    is full.
     """
     name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
     checkpoint = checkpoints.open_checkpoint(root / name)
@@ -41,7 +44,9 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
 
 
 def restore(root: Path, mirror: Path) -> list[str]:
-    """Copy back from the mirror what ROOT lacks or has damaged; return the names, relative to ROOT.
+    """Copy checkpoints and versions from `mirror` that are missing or damaged in `root`; return names.
+
+    Names are relative to `root`.
 
     Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
     file is not replaced, because it may be valid.
@@ -63,7 +68,7 @@ def _whole(directory: Path) -> list[str]:
 
 
 def _copy(source: Path, target: Path, name: str) -> None:
-    """Copy checkpoint or version `name` to another directory, unless the same content is there."""
+    """Copy the checkpoint or version `name` from `source` to `target`, unless it is already there."""
     checkpoint, final = checkpoints.open_checkpoint(source / name), target / name
     if _content_hash(final) == checkpoint.content_hash:
         return

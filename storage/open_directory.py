@@ -68,7 +68,7 @@ class OpenDirectory:
             os.close(self.descriptor)
 
     def current_path(self) -> Path:
-        """Return the path given on opening if it still leads here, otherwise the present path."""
+        """Return the path given on opening if it still leads to this directory, otherwise its present path."""
         if self._is_at(self._given):
             return self._given
         return Path(str(self.path.readlink()).removesuffix(_REMOVED))
@@ -89,7 +89,7 @@ _REMOVED = " (deleted)"  # the kernel's suffix for the name of a removed directo
 
 
 def shown(text: str) -> str:
-    """Return a text for users, with paths through held directories replaced by real names."""
+    """Return a text with paths through open directories (/proc/PID/fd/N) replaced by real names."""
 
     def name(match: re.Match[str]) -> str:
         directory = _held.get(match[0])
@@ -100,7 +100,7 @@ def shown(text: str) -> str:
 
 @contextlib.contextmanager
 def errors_shown() -> Iterator[None]:
-    """Replace held paths in the texts of errors that leave the block, as `shown`."""
+    """Replace paths through open directories (/proc/PID/fd/N) by real names in errors of the block."""
     try:
         yield
     except Exception as error:

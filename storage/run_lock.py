@@ -136,7 +136,9 @@ class RunLock:
             raise UnreadableError(error) from error
 
     def note(self, text: str) -> None:
-        """Write a line for `noted` on what the holder is doing; does nothing while the lock is not held.
+        """Write a line on what the holder is doing to the lock file, where `noted` reads it.
+
+        It does nothing while the lock is not held.
 
         The line is for people and not durable, so errors of the disk are ignored.
         """
@@ -159,7 +161,7 @@ class RunLock:
         self._abandon()
 
     def _abandon(self) -> None:
-        """Close the descriptor without touching the file."""
+        """Close the lock file's descriptor without changing the file, which frees this process's lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -169,7 +171,7 @@ class RunLock:
 
 
 class Holder(NamedTuple):
-    """A process that holds a lock."""
+    """The process that holds a lock: its id and the host name of its machine."""
 
     process: int
     machine: str
@@ -191,7 +193,7 @@ def holder_of(path: Path) -> Holder | None:
 
 
 def noted(path: Path) -> str | None:
-    """Return the last note of the holder of the lock on `path`; None if there is none."""
+    """Return the last text that the lock's holder wrote with `RunLock.note`; None if there is none."""
     return next(iter(_lines(path)[1:]), None)
 
 
@@ -209,7 +211,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def lock_is_held(path: Path) -> bool:
-    """Return whether a process holds the lock on `path`; read-only."""
+    """Return whether a process holds the lock on `path`, without writing to the file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

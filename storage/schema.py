@@ -37,7 +37,7 @@ def check_relative_name(name: str) -> str:
 
 
 class ArraySpec(msgspec.Struct, frozen=True):
-    """Schema of a named array.
+    """Schema of a named array: its shape, dtype, axis names and initial value.
 
     Fields:
         name:  path of plain components inside the tables, such as `regret/street0/player1`

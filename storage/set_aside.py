@@ -1,7 +1,8 @@
 """Marks checkpoints from which a run must not resume: damaged ones, and ones set aside by the user.
 
-A damaged checkpoint stays in place. A note beside it, `checkpoints/000123.note`, lists the damage, and retention keeps
-every checkpoint with a note. A checkpoint that the user sets aside moves to `set-aside/000123`, with a note too.
+A damaged checkpoint stays in place. Its *note*, a JSON file `checkpoints/000123.note`, lists the damage. Checkpoints
+with a note are never removed as old ones. A checkpoint that the user sets aside moves to `set-aside/000123`, with a
+note too.
 
 The note lists the block versions that the checkpoint names; these versions are kept as well
 (`storage.block_tables.versions_of_checkpoints`). If the manifest cannot be read, the note lists
@@ -18,14 +19,19 @@ from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, no
 
 
 def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
-    """Write a durable note of the damage of checkpoint `number`; an existing note stays."""
+    """Write the note of a damaged checkpoint durably; it excludes the checkpoint from resuming.
+
+    An existing note stays.
+
+    problems  sentences about the damage, stored in the note
+    """
     path = checkpoint_path(run / CHECKPOINTS, number)
     if not note_path(path).exists():
         durable.replace_file(note_path(path), _note(run, path, problems))
 
 
 def note_sound(run: Path, number: int) -> None:
-    """Remove the note of checkpoint `number`, and the notes of checkpoints that no longer exist."""
+    """Remove the note of a valid checkpoint, and the notes of checkpoints that do not exist."""
     root = run / CHECKPOINTS
     existing = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
     stale = [path for path in list_notes(root) if path not in existing]
@@ -36,9 +42,9 @@ def note_sound(run: Path, number: int) -> None:
 
 
 def set_aside(run: Path, number: int, reason: str) -> Path:
-    """Move checkpoint `number` to `set-aside/` durably and return its new path.
+    """Move checkpoint `number` of directory `run` to `set-aside/` durably and return its new path.
 
-    The checkpoint may be damaged. `reason` is one sentence for the note.
+    The checkpoint may be damaged. `reason` is one sentence, stored in the note beside the moved checkpoint.
     """
     path = checkpoint_path(run / CHECKPOINTS, number)
     durable.make_dirs(run / SET_ASIDE)

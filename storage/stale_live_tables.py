@@ -32,7 +32,7 @@ _UNMARKED_SECONDS = 600.0  # an owner needs a millisecond between creating and m
 
 
 def new_directory(parent: Path) -> Path:
-    """Return a new unique directory name in `parent`."""
+    """Return a new unique path in `parent` for a directory of live tables, without creating it."""
     return parent / f"mccfr-{os.getpid()}-{secrets.token_hex(4)}"
 
 

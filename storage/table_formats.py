@@ -44,12 +44,18 @@ class TableFormat(Protocol):
     def create_live(
         self, directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
     ) -> tuple[Region, ...]:
-        """Create the live tables as files in `directory`, filled with zeros; `notes` as in `write_tables`."""
+        """Create the live tables as files in `directory`, filled with zeros; return the arrays' positions.
+
+        notes  JSON that becomes attributes of the group or file
+        """
 
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
     ) -> tuple[tuple[Region, ...], list[int]]:
-        """Create live tables in anonymous memory, linked from `directory`; also return the open descriptors."""
+        """Create live tables in anonymous memory, linked from `directory`.
+
+        Returns (positions of the arrays, open descriptors that keep the memory).
+        """
 
     def write_tables(
         self,
@@ -93,13 +99,13 @@ def compressed_share(
     name: str,
     change: Callable[[ArraySpec, np.ndarray], np.ndarray] = lambda _spec, chunk: chunk,
 ) -> float:
-    """Return the compressed bytes of tables in a checkpoint over the bytes of their cells.
+    """Estimate the compressed size of tables in a checkpoint, as a share of the bytes of their cells.
 
-    The first chunk of each table stands for all. Without tables the ratio is 1.
+    It compresses the first chunk of each table. Without tables the share is 1.
 
     specs, arrays  the schema, and {name: array} with its shapes and dtypes
     name           of the format
-    change         returns the cells to compress in place of a chunk's
+    change         maps (schema, chunk) to the chunk that is compressed
     """
     layout, stored, cells = table_format(name), 0.0, sum(spec.nbytes for spec in specs)
     for spec in specs:

@@ -72,7 +72,7 @@ def live_bytes(specs: Sequence[ArraySpec]) -> int:
 def _create_arrays(
     root: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[ArraySpec, Path]]:
-    """Write the metadata of live arrays; yield each with the path of its shard, in an existing directory."""
+    """Write the metadata of live arrays; yield (array, path of its shard), whose parent directory exists."""
     documents = {}
     for spec in specs:
         rows = _inner_rows(spec)
@@ -94,12 +94,12 @@ def _fill_shard(descriptor: int, spec: ArraySpec) -> None:
 def create_live(
     directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> tuple[Region, ...]:
-    """Create live tables as files.
+    """Create live tables as files of a Zarr group, one for each array.
 
     Args:
         directory: an existing directory, in which `tables.zarr` is created
         specs:     the arrays
-        notes:     attributes of the group
+        notes:     JSON attributes of the Zarr group
 
     Returns:
         The position of each array's cells, in the order of `specs`; all cells are zero.

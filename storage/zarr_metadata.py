@@ -69,7 +69,7 @@ def _write(directory: Path, document: Document) -> None:
 
 
 def _bytes(spec: ArraySpec) -> Document:
-    """Return the codec of the cells' byte order; single bytes have none."""
+    """Return the metadata of the codec `bytes`: little endian for cells of two or more bytes."""
     return _LITTLE if spec.numpy_dtype.itemsize > 1 else {"name": "bytes"}
 
 

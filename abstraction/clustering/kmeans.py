@@ -203,7 +203,7 @@ def begin_or_resume(
 
 @dataclass(frozen=True)
 class Clustering:
-    """The buckets of the given points."""
+    """Result of k-means with k buckets: their centres, and the bucket of each of N points in D dimensions."""
 
     centres: NDArray[np.float32]
     """[k, D] centres"""

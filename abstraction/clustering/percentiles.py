@@ -10,7 +10,8 @@ def percentile_buckets(values: NDArray[Any], weights: NDArray[np.float64], k: in
     """Divide distinct ascending values [V] with weights [V] into k buckets of about equal weight.
 
     Returns the smallest value of each bucket, [k]; a value v is in the last bucket whose smallest value is <= v.  A
-    value goes to the bucket that contains the middle of its weight, moved as little as needed to leave no bucket empty.
+    value goes to the bucket that contains the middle of its weight.  Values are moved only as far as needed to leave no
+    bucket empty.
     Raises `ValueError` for k larger than the number of values.
     """
     if not 1 <= k <= len(values):

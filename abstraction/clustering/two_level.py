@@ -48,7 +48,7 @@ def share_buckets(need: NDArray[np.floating[Any]], distinct: NDArray[np.int64], 
     """Divide k buckets among groups in proportion to `need` [G]: 1 to `distinct` [G] buckets each.
 
     Uses the largest-averages method (Webster): the next bucket goes to the group with the largest need / (2·buckets +
-    1), the lowest number among equals.  Raises `ValueError` if k is less than G or more than all room.
+    1), the lowest number among equals.  Raises `ValueError` if k is less than G or more than the sum of `distinct`.
     """
     if not len(distinct) <= k <= distinct.sum():
         raise ValueError(
@@ -93,8 +93,8 @@ def cluster_within(
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
 
-    Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.  In the
-    phase "buckets" the finished groups are saved, with the arrays of `more`.
+    Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.  `saver`
+    saves the finished groups and the arrays of `more` as the phase "buckets", from which a later call resumes.
 
     Raises `ValueError` if a group has fewer points than buckets.
     """
@@ -132,7 +132,7 @@ def cluster_within(
 def _within_groups(
     problem: Problem, k: int, seed: int, iterations: int, progress: Progress, saver: StateSaver
 ) -> KMeansState:
-    """Cluster in two levels, without the flat steps that follow."""
+    """Cluster points into about √k groups and each group into buckets, without the flat steps at the end."""
     groups = round(k**0.5)
     saved = saver.resume("buckets")
     if saved is None:

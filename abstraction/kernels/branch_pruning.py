@@ -52,7 +52,10 @@ def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool 
 
 
 def _kind(function_ir: Any, arguments: Sequence[Any], variable: Any) -> Any:
-    """Return a variable's numba type if arguments decide it, else None; a class stands for its instances."""
+    """Return a variable's numba type if the types of the arguments decide it, else None.
+
+    For a named tuple that the kernel makes, the result is the Python class.
+    """
     definition = _definition(function_ir, variable)
     operation = getattr(definition, "op", type(definition).__name__)
     if operation == "Arg":

@@ -84,8 +84,9 @@ def kernel_source_hash(root: Path) -> str:
 
 
 def choose_directory() -> Path:
-    """Return this version's cache directory, made if missing, and remove old versions.
+    """Return the cache directory for this version of the sources; remove those of old versions.
 
+    The directory is created if it is missing.
     If the configured directory cannot be written or is not trusted, use one in the temporary directory that belongs to
     the user.  If that is not trusted either, use one for this process alone.
     """
@@ -145,7 +146,7 @@ def _numba_cache() -> Any:
     caching: Any = import_module("numba.core.caching")
 
     class Locator(caching.UserProvidedCacheLocator):
-        """Locates a kernel's files."""
+        """Determines the cache folder of a kernel and the stamp of its source."""
 
         def __init__(self, function: Any, file: str) -> None:
             super().__init__(function, file)
@@ -159,7 +160,7 @@ def _numba_cache() -> Any:
             return "" if self._ours else super().get_source_stamp()
 
     class Files(caching.CompileResultCacheImpl):
-        """Writes and reads a kernel's files."""
+        """Converts compiled kernels to and from the data that cache files store."""
 
         _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
 
@@ -172,7 +173,7 @@ def _numba_cache() -> Any:
             return super().rebuild(target, stored)
 
     class Cache(caching.FunctionCache):
-        """Looks up kernels in their files."""
+        """Looks up and stores compiled kernels in a `KernelStore` in place of numba's files."""
 
         _impl_class = Files
 

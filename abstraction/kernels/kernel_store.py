@@ -34,14 +34,14 @@ def say_once(key: str, text: str) -> None:
 
 
 def packed(name: str, payload: bytes) -> bytes:
-    """Return the content of a kernel file."""
+    """Return the content of a kernel file: head, checksum, name and payload."""
     named = name.encode()
     body = len(named).to_bytes(_LENGTH_BYTES, "little") + named + payload
     return _MAGIC + _checksum(body) + body
 
 
 def unpacked(data: bytes) -> tuple[str, bytes]:
-    """Return (name, payload) of a file's content; `ValueError` if `packed` has not made it."""
+    """Return (name, payload) of a kernel file's content; `ValueError` if its head or checksum is wrong."""
     start = len(_MAGIC) + _DIGITS
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(body):
@@ -57,7 +57,7 @@ def _checksum(body: bytes) -> bytes:
 
 
 class KernelStore:
-    """The files of one kernel, in place of numba's index and data files."""
+    """Loads and saves the compiled versions of one kernel, in place of numba's index and data files."""
 
     def __init__(self, folder: Path, kernel: str, stamp: Any) -> None:
         """`kernel` is its name in file names.  `stamp` identifies its source if the folder's name does not."""

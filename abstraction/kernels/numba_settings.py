@@ -54,7 +54,7 @@ def stores_masked_vectors() -> bool:
 
 
 class Nowhere:
-    """Discards a part's environment, which only calls from Python would need."""
+    """Discards the environment of a function inside a kernel, which only calls from Python would need."""
 
     def set_env(self, name: str, environment: Any) -> None:
         """Ignore the environment."""
@@ -103,7 +103,7 @@ def _copy_less() -> None:
 
 
 def _part_library() -> Any:
-    """Return numba's library class, changed to hold bitcode instead of machine code for parts."""
+    """Return numba's library class, changed to keep functions inside a kernel as bitcode only."""
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     binding: Any = import_module("llvmlite.binding")
 

@@ -59,9 +59,9 @@ def kernel_argument(value: Any) -> Any:
 
 
 class StructPointer:
-    """The struct of a named tuple, as a kernel's argument.
+    """Struct with the fields of a named tuple, which a kernel takes as its argument.
 
-    address  of the struct
+    address  memory address of the struct
     """
 
     __slots__ = ("_numba_type_", "_words", "address")
@@ -117,14 +117,14 @@ def struct_type(name: str, fields: tuple[str, ...], kinds: tuple[Any, ...]) -> A
 
 
 def _words_of(kind: Any) -> int:
-    """Return the number of words of a field; see `_append`."""
+    """Return the number of 64-bit words that a field of a numba type takes in a struct."""
     if hasattr(kind, "kinds"):
         return sum(map(_words_of, kind.kinds))
     return 1 + 2 * kind.ndim if hasattr(kind, "ndim") else int(kind != import_module("numba").types.none)
 
 
 def _unbox(kind: Any, value: Any, c: Any) -> Any:
-    """Emit the pointer that a kernel's argument holds."""
+    """Emit code that reads the address of a `StructPointer` argument as a pointer."""
     number = c.pyapi.object_getattr_string(value, "address")
     pointer = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)
@@ -132,7 +132,7 @@ def _unbox(kind: Any, value: Any, c: Any) -> Any:
 
 
 def _struct_class() -> Any:
-    """Return the class of numba's types of references."""
+    """Return a class of numba types: pointers to structs."""
     types: Any = import_module("numba.core.types")
 
     class Struct(types.Type):
@@ -150,7 +150,7 @@ def _struct_class() -> Any:
 
 @cache
 def _declared() -> SimpleNamespace:
-    """Declare references to numba and return the class of their types."""
+    """Declare struct pointers to numba; return a namespace whose `kind` is the class of their types."""
     types: Any = import_module("numba.core.types")
     extending: Any = import_module("numba.extending")
     cgutils: Any = import_module("numba.core.cgutils")
@@ -170,7 +170,7 @@ def _declared() -> SimpleNamespace:
         return builder.gep(pointer, [builder.mul(words, cgutils.intp_t(_WORD_BYTES))])
 
     def field(context: Any, builder: Any, kind: Any, pointer: Any) -> Any:
-        """Emit the value of the field at a pointer."""
+        """Emit code that loads the field at a pointer."""
         if isinstance(kind, Struct):
             return pointer
         if kind == types.none:
@@ -211,7 +211,7 @@ def _declared() -> SimpleNamespace:
 
 
 def _declare_typing(struct: Any) -> None:
-    """Declare the types of struct.attribute, and of struct[i] for tuples of one type."""
+    """Declare to numba the types of struct.attribute, and of struct[i] if all fields have one type."""
     types: Any = import_module("numba.core.types")
     templates: Any = import_module("numba.core.typing.templates")
 
@@ -224,7 +224,7 @@ def _declare_typing(struct: Any) -> None:
     templates.infer_getattr(Attribute)
 
     class Item(templates.AbstractTemplate):
-        """Types struct[i] for tuples of one type."""
+        """Gives numba the type of struct[i] if all fields have one type."""
 
         def generic(self, arguments: Any, named: Any) -> Any:
             kind, index = arguments

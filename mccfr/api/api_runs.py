@@ -26,11 +26,11 @@ _LIMITS = ("nodes", "iterations", "seconds", "workers")
 
 
 class Run:
-    """A run directory of `mccfr solve`."""
+    """A run directory, which `mccfr solve` or `mccfr.solve` has created: status, evaluations, export."""
 
     @checked
     def __init__(self, directory: Pathlike, *, abstraction: Pathlike | None = None) -> None:
-        """Open a run.
+        """Open the run in a directory.
 
         abstraction  path of the run's card abstraction, if it was moved
 
@@ -47,7 +47,7 @@ class Run:
         return f"mccfr.Run({str(self.directory)!r})"
 
     def status(self) -> dict[str, Any]:
-        """Return the fields of `mccfr status --json`."""
+        """Return state, progress and sizes of the run: the fields that `mccfr status --json` prints."""
         return run_status(rundir.open_to_look(self.directory, self.abstraction))
 
     def evaluations(self) -> list[Evaluation]:
@@ -67,12 +67,16 @@ class Run:
         replace: bool = False,
         license: str | None = None,  # noqa: A002 - the name of the command's option
     ) -> Path:
-        """Write the average strategy of a checkpoint, or its tables, as `mccfr export`.
+        """Write the average strategy of a checkpoint, or its tables, as `mccfr export`; return the path.
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
 
-        checkpoint  number; None: the newest
-        license     of the data, as the export states it; None: not stated
+        format      "policy", or another format of `mccfr export`
+        quantise    "uint8" or "uint16": type of the stored probabilities
+        checkpoint  number of the checkpoint; None: the newest
+        purify      True: play only the most probable action of each infoset
+        threshold   remove actions below this probability, and rescale the others
+        license     license that the export states for its data; None: not stated
         """
         opened = self._open()
         options = ExportOptions(
@@ -157,9 +161,10 @@ def resume(
 ) -> Run:
     """Continue a run from its newest intact checkpoint, as `mccfr resume`.
 
-    Arguments and errors are those of `solve`.
+    nodes, iterations, seconds, workers, force, replace and progress, and the errors, are those of `mccfr.solve`.
 
-    abstraction  path of the run's card abstraction, if it was moved; a `Run` knows its own
+    run          a `Run`, or the path of a run directory
+    abstraction  path of the run's card abstraction, if it was moved; None: the one that a `Run` was opened with
     """
     require_main_thread()
     opened = rundir.open_run(path_of(run), abstraction_path_of(run) if abstraction is None else Path(abstraction))
@@ -170,12 +175,12 @@ def resume(
 
 
 def path_of(run: "Pathlike | Run") -> Path:
-    """Return the directory of a run."""
+    """Return the directory of a run that is given as a `Run` or a path."""
     return run.directory if isinstance(run, Run) else Path(run)
 
 
 def abstraction_path_of(run: object) -> Path | None:
-    """Return the path of the card abstraction that was given to a `Run`; None: the recorded one."""
+    """Return the card abstraction's path with which a `Run` was opened; None: the path in the run."""
     return run.abstraction if isinstance(run, Run) else None
 
 
@@ -186,7 +191,10 @@ def require_main_thread() -> None:
 
 
 def trained(opened: rundir.Run, game: Game, terms: Terms) -> Run:
-    """Train a run to its limits and export it; raises as `solve`."""
+    """Train a run to its limits and export it; return it as a `Run`.
+
+    Raises `KeyboardInterrupt` after Ctrl-C, and `SystemExit(75)` after another signal.
+    """
     outcome, exported = train_and_export(opened, game, terms.reporter, force=terms.force)
     if exported is not None:
         terms.reporter.message(f"exported to {exported}")
@@ -208,11 +216,11 @@ class CallbackReporter(report.Silent):
         self._at = time.monotonic()
 
     def message(self, text: str) -> None:
-        """Pass the text on."""
+        """Call the function with a message's text."""
         self._callback(text)
 
     def progress(self, progress: report.SessionProgress) -> None:
-        """Pass the counters on, at most once every ten seconds."""
+        """Call the function with a `Progress` of the counters, at most once every ten seconds."""
         if time.monotonic() - self._at >= self._SECONDS:
             self._at = time.monotonic()
             share = 0.0 if progress.share_done is None else progress.share_done
@@ -220,5 +228,5 @@ class CallbackReporter(report.Silent):
             self._callback(Progress(*counts, progress.nodes_per_second, share))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Pass an `Evaluation` on."""
+        """Call the function with the record as an `Evaluation`."""
         self._callback(evaluation_of(record))

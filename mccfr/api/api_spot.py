@@ -52,7 +52,8 @@ def spot(
     force         start even if memory or disk are too small
     progress      called with messages and progress objects
 
-    docs/files.md lists the fields of the result.  Raises and ends at signals as `mccfr.solve`.
+    docs/files.md lists the fields of the result.  Raises `ValueError` or `OSError` with one sentence.  A signal writes
+    a checkpoint, and raises `KeyboardInterrupt` (Ctrl-C) or `SystemExit(75)`.
     """
     require_main_thread()
     typed = {"oop": toml_value(oop), "ip": toml_value(ip), "pot": pot, "stack": stack}

@@ -13,7 +13,7 @@ Pathlike = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a solver; its text is one line.
+    """Progress of a solver or a run; `str` gives it as one line of text.
 
     iterations, nodes_touched  totals, with those of earlier sessions of a run
     seconds, nodes_per_second  training time and mean speed; of a run, those of this session
@@ -104,26 +104,26 @@ class MatchResult:
 
 
 def _filled(kind: type[Any], record: Mapping[str, Any]) -> Any:
-    """Return a record as an instance of a dataclass; missing fields are None, lists become tuples."""
+    """Convert a record to the dataclass `kind`; missing fields become None, and lists become tuples."""
     values = {field.name: record.get(field.name) for field in fields(kind)}
     tuples = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
     return kind(**{**values, **tuples, "record": dict(record)})
 
 
 def match_of(record: Mapping[str, Any]) -> MatchResult:
-    """Return the record of `play_match` as a `MatchResult`."""
+    """Convert the record of a match, with the fields of `mccfr match --json`, to a `MatchResult`."""
     result: MatchResult = _filled(MatchResult, record)
     return result
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
-    """Return a line of evaluations.jsonl as an `Evaluation`."""
+    """Convert an evaluation record (a line of evaluations.jsonl) to an `Evaluation`."""
     result: Evaluation = _filled(Evaluation, record)
     return result
 
 
 def toml_value(value: Any) -> Any:
-    """Return a value as TOML would have it, with paths as text."""
+    """Convert a Python value to the types of TOML: mappings to dicts, tuples to lists, paths to text."""
     if isinstance(value, Mapping):
         return {key: toml_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

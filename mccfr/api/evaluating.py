@@ -34,13 +34,15 @@ def evaluate_target(
 ) -> dict[str, Any]:
     """Return the evaluation record of a run's checkpoint or a policy.
 
-    target, number, abstraction, average  as for `Reference`; the record names the average
-    method                                "auto": as `evaluate_open_strategy`
-    against                               head-to-head: the other strategy
-    strategy                              one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record
-                                          names it
-    reporter                              receives phases
-    options                               of the method (`mccfr.evaluation.methods.registry.measure`)
+    target       path of a run, policy or networks
+    method       name of a method, `module:Class`, or "auto" (see `evaluate_open_strategy`)
+    number       number of a run's checkpoint; None: the newest
+    abstraction  present path of a run's card abstraction, if it was moved
+    average      name of a run's average strategy, for algorithms with several; the record names it
+    against      opponent, for the method head-to-head
+    strategy     plain strategy, such as uniform, to evaluate instead in the same game; the record names it
+    reporter     receives the phases of the evaluation
+    options      options of the method, such as `boards`
 
     Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
     opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
@@ -75,9 +77,10 @@ def evaluate_open_strategy(
 
     method    "auto": head-to-head if there is an opponent, otherwise exact. In games too large for it, a lower bound:
               lbr, or sampled-br if `boards` is given
-    against   returns the opponent's strategy and name; None: uniform play, if the method needs an opponent
-    reporter  receives phases
-    options   of the method (`mccfr.evaluation.methods.registry.measure`)
+    against   function that returns the opponent's strategy and name; None: uniform play, if the method needs an
+              opponent
+    reporter  receives the phases of the evaluation
+    options   options of the method, such as `boards`
 
     Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
     """
@@ -99,7 +102,11 @@ def evaluate_open_strategy(
 
 
 def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
-    """Return the name of the method that a command uses for "auto"."""
+    """Return the name of the evaluation method for "auto".
+
+    opposed       True if an opponent is given
+    option_names  options that the user has given
+    """
     if opposed:
         return HeadToHeadMethod.name
     chosen = method_for(game, AUTO)

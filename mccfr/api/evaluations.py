@@ -43,10 +43,10 @@ def evaluate(
     target        a `Solver`, a `Run`, a `Policy`, or the path of a run or policy
     method        name as in `mccfr evaluate` or "auto"; `module:Class`; a class derived from
                   `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
-    against       opponent, if the method has one: "uniform", "always-call", or as `target`
+    against       opponent, if the method has one: "uniform", "always-call", or a strategy of the same kinds as `target`
     boards, seed  number and seed of samples, if the method samples; None: the method's default
     checkpoint    number of a run's checkpoint; None: the newest
-    options       of the method, as in `mccfr evaluate`: `setting` and `hands` of lbr
+    options       options of the method, as in `mccfr evaluate`, such as `setting` and `hands` of lbr
 
     Raises `ValueError` if the method is unknown, does not suit the game, or has no such option.  Raises it too for an
     opponent that the method does not use, and a `checkpoint` of a solver or policy.
@@ -70,7 +70,7 @@ def evaluate(
 
 
 def _method_of(function: Callable[[Profile], float]) -> type[Method]:
-    """Return a class of evaluation methods whose result is the value of a function of the strategy."""
+    """Wrap a function from a `Profile` to a number as a class of evaluation methods."""
 
     def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
         return {"value_chips": function(side)}
@@ -99,7 +99,7 @@ def match(
                                        program, or a class derived from `mccfr.play.Program`. With three and more
                                        players b is the list of all others
     hands                              number of hands, rounded up to whole deals, of which at least 100 are needed
-    seed                               of deals and sampled actions
+    seed                               seed of deals and sampled actions
     purify, threshold                  A plays its likeliest action only; or no action below this probability
     against_purify, against_threshold  the same for the others
     workers                            processes that share the hands

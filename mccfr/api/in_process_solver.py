@@ -43,7 +43,7 @@ _MOST = 2**62
 
 @dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
-    """A game that keeps its `[game]` table, and the origin of its card abstraction, for exports."""
+    """A game that keeps its `[game]` table, and the provenance of its card abstraction, for exports."""
 
     table: GameConfig | None = None
     origin: Mapping[str, Any] | None = None
@@ -53,10 +53,10 @@ class ConfiguredGame(Game):
 def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None, **keys: Any) -> Game:
     """Return the game that a `[game]` table of these keys describes.
 
-    name         of a game, `module:function`, or a function that returns one and whose parameters are the keys
+    name         name of a game, `module:function`, or a function that returns a `Game`; its parameters are the keys
     abstraction  directory of the card abstraction
-    keys         of the table; nested tables are dictionaries: `menu={"first": ["1p"], "flop": {"max_bets": 2}}`.  Files
-                 are relative to the current directory
+    keys         keys of the table; nested tables are dictionaries: `menu={"first": ["1p"], "flop": {"max_bets": 2}}`.
+                 Files are relative to the current directory
 
     Raises `ValueError` for an invalid name, key or value.
     """
@@ -92,11 +92,11 @@ def solver(
 ) -> "Solver":
     """Return a solver of any algorithm on a game, in this process and its memory.
 
-    game                     a `Game`, or what `mccfr.game` makes one of: a name or a function
+    game                     a `Game`; or the name of a game, or a function that returns one, for `mccfr.game`
     algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
                              or a class derived from `Algorithm`
     threads                  number of threads, for full-width algorithms
-    regret_dtype, sum_dtype  as in `[tables]`, for sampling algorithms
+    regret_dtype, sum_dtype  types of regrets and strategy sums, as in `[tables]`, for sampling algorithms
     options                  keys of the `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant` may
                              be a `Variant` or a regret rule
 
@@ -131,9 +131,9 @@ def _as_variant(rule: Variant | RegretRule | Callable[..., Any]) -> Variant:
 
 
 class Solver:
-    """An algorithm that trains on a game; created by `mccfr.solver`.
+    """A CFR algorithm that trains on a game in this process; `mccfr.solver` creates it.
 
-    game  the game in the algorithm's form: with cards as chance nodes for algorithms over histories
+    game  the trained game; for algorithms over histories its tree contains the cards as chance nodes
     """
 
     def __init__(self, game: Game, config: Config, threads: int = 1) -> None:
@@ -163,7 +163,7 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """Return the tables by name (docs/files.md); they change during training."""
+        """Return {name: array} of regrets and strategy sums (docs/files.md); training changes them in place."""
         return self._tables
 
     @property
@@ -224,7 +224,11 @@ class Solver:
         return Progress(*self._counts(), speed, share)
 
     def _share(self, start: tuple[int, int, float], limits: Mapping[str, float | None]) -> float:
-        """Return the largest share of a limit that is done; 1 or more: finished."""
+        """Return the share of the nearest limit that is done since `start`; 1 or more: a limit is reached.
+
+        start   iterations, nodes touched and seconds before this call of `run`
+        limits  limits of this call in the same order; None for no limit
+        """
         done = [now - before for now, before in zip(self._counts(), start, strict=True)]
         shares = [
             1.0 if limit == 0 else part / limit
@@ -253,14 +257,20 @@ class Solver:
 
     @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-        """Return the average strategy at one decision, as `mccfr query --json`."""
+        """Return the average strategy at one decision: the fields that `mccfr query --json` prints.
+
+        line   betting line to the decision
+        hand   hole cards of the player to act; None: all hands
+        board  board cards; None for none
+        """
         return query(Profile(self.game, self.strategy()), line, hand, board)
 
     @checked
     def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
         """Write the average strategy as a policy directory and open it.
 
-        It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  Raises `FileExistsError` if
+        It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  `quantise` is "uint8" or
+        "uint16", the type of the stored probabilities.  Raises `FileExistsError` if
         something else is at `out`, `OSError` if the disk fails.
         """
         table, path = self._config.game, Path(out)

@@ -44,11 +44,11 @@ _ONE = {"iterations": 1, "workers": 0}
 def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Compile the kernels of a target, unless they are in the cache, and return the state of the cache.
 
-    target  a configuration or an example's name as for `solve`, a board of three to five cards as for `spot`, a policy
-            or run as for `bot --resolve flop`, or "all" (`ALL`)
-    say     receives a sentence on each target that is not prepared in full
+    target  configuration or name of an example, for `solve`; board of three to five cards, for `spot`; policy or run,
+            for `bot --resolve flop`; or "all" for the targets in `ALL`
+    say     receives a sentence on each target whose kernels cannot all be compiled yet
 
-    Raises `ValueError` for an unknown target, and the errors of the commands.
+    Raises `ValueError` for an unknown target, and the errors of solving or opening it.
     """
     before = len(_kernels())
     for each in ALL if target == "all" else (target,):

@@ -60,7 +60,7 @@ class BoardHands(NamedTuple):
 
 
 class Cards(ABC):
-    """Cards dealt beside a game's betting tree. S streets."""
+    """Interface of the cards that are dealt beside a game's betting tree. S streets, P players."""
 
     dealt: ClassVar[bool] = True
     """False if all chance is in the tree and no cards are dealt beside it."""
@@ -99,10 +99,10 @@ class Cards(ABC):
 
     @abstractmethod
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the dealer of one worker's training deals."""
+        """Return the object that draws one worker's training deals."""
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Return the hands on a full board.
+        """Return the hands of both ranges that fit a full board, with weights, buckets and strengths.
 
         board  index of a listed board, or its cards in order of dealing
 
@@ -112,7 +112,10 @@ class Cards(ABC):
 
     @abstractmethod
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield buckets on `street` and on the street before, for all hands in range, a few boards at a time."""
+        """Yield (buckets on `street`, buckets on the street before), of all hands of a few boards at a time.
+
+        The hands are those in the player's range.
+        """
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
         """Yield (buckets, weights) of the hands in the player's range, for each block P·street + player.
@@ -127,7 +130,7 @@ class Cards(ABC):
 
     @property
     def can_list(self) -> bool:
-        """True if `listed` is possible."""
+        """True if all hands and boards can be listed (`listed`)."""
         return True
 
     @property
@@ -162,7 +165,7 @@ class Cards(ABC):
         return self
 
     def at_table(self) -> "IndexedCards":
-        """Return the cards with the interface for tables and ranges; `ValueError` if none are dealt."""
+        """Return the cards as `IndexedCards`, with numbered hands; `ValueError` if no cards are dealt."""
         raise ValueError("the game has chance nodes in its tree: a table needs cards dealt outside of the tree")
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
@@ -183,12 +186,12 @@ class Cards(ABC):
         raise ValueError(_NO_CARDS)
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand: bucket} of the player's range on a board; `ValueError` as in `hand_bucket`."""
+        """Return {hand text: bucket} of the player's range on a board; `ValueError` for an invalid board."""
         raise ValueError(_NO_CARDS)
 
     @abstractmethod
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, hand, board) for every possible bucket, ascending, with its first hand."""
+        """Return (bucket, hand text, board text) of the first hand in every possible bucket, ascending."""
 
     @property
     def card_texts(self) -> dict[int, str]:
@@ -215,7 +218,7 @@ class Cards(ABC):
         yield from ()
 
     def texts(self) -> dict[str, list[str]]:
-        """Return all lists of text that a policy stores, by name."""
+        """Return {name: list of texts} of all texts that a policy stores."""
         return {}
 
     @property

@@ -91,7 +91,13 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 
 
 def _share_out(weights: Floats, count: int, noun: str) -> Ints:
-    """Return [F] the stratum of each of F groups of boards, ascending, with weights as even as possible."""
+    """Divide F groups of boards, in their order, among `count` strata of about equal weight.
+
+    weights  [F] probability of each group
+    noun     name of the groups in errors
+
+    Returns [F] the stratum of each group, ascending.
+    """
     if not 1 <= count <= len(weights):
         raise ValueError(
             f"run.strata = {count} is not allowed: it must be from 1 to {len(weights):,}, the {noun} that differ by "
@@ -105,7 +111,7 @@ def _share_out(weights: Floats, count: int, noun: str) -> Ints:
 
 
 def _shares(weights: Sequence[Floats]) -> Ints:
-    """Return [N] int64 shares of the strata, up to a common factor.
+    """Return [N] int64 probabilities of the strata, up to a common factor, from their boards' weights.
 
     They are exact if all weights are integer multiples of the smallest one.
     """

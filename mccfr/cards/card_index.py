@@ -25,7 +25,7 @@ class Deal(NamedTuple):
 
 
 class IndexedCards(Cards):
-    """Cards dealt beside a betting tree. H hands in one list for all players, S streets."""
+    """Interface of cards with numbered hands, for tables and ranges. H hands, one list for all; S streets."""
 
     hand_cards: npt.NDArray[np.int16]
     """[H, 2] int16 cards of each hand, -1 where it has fewer than two."""
@@ -33,7 +33,7 @@ class IndexedCards(Cards):
     """[P, H] float64 range weights; disjoint hands are dealt in proportion to the product."""
 
     def at_table(self) -> "IndexedCards":
-        """Return these cards."""
+        """Return these cards, whose hands are numbered already."""
         return self
 
     # --- hands ---
@@ -45,7 +45,7 @@ class IndexedCards(Cards):
 
     @property
     def most_hands(self) -> int:
-        """Size of the larger range, at least 1."""
+        """Number of hands in the largest range, at least 1."""
         return max(1, int((self.reach > 0).sum(axis=1).max()))
 
     @property
@@ -68,7 +68,7 @@ class IndexedCards(Cards):
 
     @cached_property
     def _whole(self) -> npt.NDArray[np.bool_]:
-        """[H] True for hands of two cards, whose own weight occurs twice in sums by card."""
+        """[H] True for hands of two cards, whose weight is counted twice, once for each card, in sums by card."""
         return np.all(self.hand_cards >= 0, axis=1)
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -111,7 +111,7 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """Return the cards of a board as bits."""
+        """Return the cards of a board as a bit mask: bit c for card c."""
 
     def live(self, street: int, board: Board) -> npt.NDArray[np.bool_]:
         """Return [H] bool: True for hands disjoint from the board."""

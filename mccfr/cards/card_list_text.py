@@ -125,7 +125,11 @@ def _board_needed(cards: NamedCards, street: int, own: int) -> str:
 
 
 def meanings(cards: NamedCards, street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
-    """Return the text of the first few (board, hand) pairs that are `live`."""
+    """Return the texts of the first few pairs, for a message.
+
+    pairs  (board, hand) indices
+    live   [pairs] True for pairs to include
+    """
     texts = [
         f"{cards.hand_names[hand]} {cards.board_text(street, board)}".rstrip()
         for (board, hand), possible in zip(pairs, live, strict=True)

@@ -57,7 +57,7 @@ class ListedCards(NamedCards):
         return [card_masks(boards) for boards in self.board_cards]
 
     def cards_on(self, street: int) -> int:
-        """Return the number of board cards on `street`."""
+        """Return the number of board cards dealt up to and including `street`."""
         return self.board_cards[street].shape[1]
 
     @property
@@ -66,7 +66,7 @@ class ListedCards(NamedCards):
         return len(self.board_cards[-1])
 
     def listed(self) -> "ListedCards":
-        """Return these cards."""
+        """Return these cards, whose hands and boards are listed already."""
         return self
 
     def after(self, street: int, board: Any) -> "ListedCards":
@@ -105,7 +105,7 @@ class ListedCards(NamedCards):
         )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return a worker's dealer."""
+        """Return the object that draws one worker's training deals."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
@@ -149,7 +149,7 @@ class ListedCards(NamedCards):
         return np.cumsum(self.reach[0] * self.disjoint_weight(self.reach[1]))
 
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed."""
+        """Return deal `number` of a seed: both hands, and the board index of every street."""
         state, masks = new_stream(seed, DEALT, EVALUATION, number), self.hand_masks()
         first = _drawn(self._first_chance, uniform(state))
         second = _drawn(np.cumsum(np.where(masks & masks[first], 0, self.reach[1])), uniform(state))
@@ -205,7 +205,7 @@ class ListedCards(NamedCards):
     def full_boards(
         self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return indices of full boards without the cards `excluded`, and the factor for means."""
+        """Return indices of full boards after `board` without the cards `excluded`, and a factor for means."""
         last, each = self._last_boards(street, board)
         excluded_mask = np.uint64(sum(1 << card for card in excluded))
         last = last[(self.board_masks[-1][last] & excluded_mask) == 0]
@@ -213,25 +213,25 @@ class ListedCards(NamedCards):
         return sampled.tolist(), len(last) / each
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """Return a board's cards as bits."""
+        """Return the cards of board index `board` of a street as a bit mask: bit c for card c."""
         return np.uint64(self.board_masks[street][board])
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [H] the player's buckets on a board."""
+        """Return [H] the bucket of each hand for a player on board index `board`; NO_BUCKET if impossible."""
         return self.bucket[street][player, board]
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [H] strengths on a full board."""
+        """Return [H] the strength of each hand on a full board, higher wins; -1 if they share a card."""
         return self.strength[full]
 
     # --- texts ---
 
     def hand_text(self, hand: int) -> str:
-        """Return a hand's text."""
+        """Return the text of hand index `hand`, such as "AsKh" or "K"."""
         return self.hand_names[hand]
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Return the hands that a text matches."""
+        """Return the indices of the hands that a text matches; `ValueError` if there is none."""
         return find_hands(self, text)
 
     def board_text(self, street: int, board: Board) -> str:
@@ -266,7 +266,7 @@ class ListedCards(NamedCards):
         return int(numbers[0])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand: bucket} of the player's range on a board."""
+        """Return {hand text: bucket} of the player's range on a board, which is given as text."""
         bucket = self.bucket[street][player][find_boards(self, street, board)]
         live = (bucket != NO_BUCKET) & (self.reach[player] > 0)
         bucket_of_hand = {}
@@ -278,7 +278,7 @@ class ListedCards(NamedCards):
         return bucket_of_hand
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, first hand, board) of every bucket."""
+        """Return (bucket, hand text, board text) of the first hand in every bucket, ascending."""
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
         numbers_used, first = np.unique(bucket, return_index=True)
         places = [divmod(int(position), bucket.shape[1]) for position in first]
@@ -309,7 +309,7 @@ class ListedCards(NamedCards):
             yield f"{self.stem}bucket_street{street}", marked
 
     def texts(self) -> dict[str, list[str]]:
-        """Return the names of the hands."""
+        """Return {name: texts} of the texts that a policy stores: the names of the hands."""
         return {f"{self.stem}hand_names": list(self.hand_names)}
 
     def deals_as(self, other: Cards) -> bool:
@@ -322,10 +322,11 @@ class ListedCards(NamedCards):
 
 
 def boards_from(board: Sequence[int], counts: Sequence[int]) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
-    """Return the boards [B, n] and parents [B] of a first board and of all later streets.
+    """Return, for each street from `board` on, the boards [B, n] that can follow, and their parents [B].
 
-    The deck has 52 cards.
+    The deck has 52 cards. A parent is the index of the board on the street before.
 
+    board   cards of the only board of the first street
     counts  number of cards dealt on each later street
     """
     boards, parents = [np.array([board], np.int16)], [np.zeros(1, np.int32)]
@@ -359,7 +360,7 @@ def lossless_buckets(
 
 
 def deal_arrays(cards: ListedCards) -> DealArrays:
-    """Return the deal kernel's arrays of listed cards.
+    """Convert listed cards to the arrays that the kernel for drawing deals takes.
 
     Raises `ValueError` if the boards of a street are not in the order of their parents, equally many for each.
     """
@@ -402,7 +403,7 @@ def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
 
 
 def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
-    """Yield [2, B, H] for each street: True for hands in the player's range that fit the board."""
+    """Yield [2, B, H] for each street: True if a hand is in the player's range and fits the board."""
     masks = cards.hand_masks()
     for boards in cards.board_masks:
         yield (cards.reach > 0)[:, None] & ((boards[:, None] & masks) == 0)

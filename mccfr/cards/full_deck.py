@@ -97,15 +97,15 @@ class WholeDeck(IndexedCards):
         return self.buckets.shape[1]
 
     def of_two(self) -> "WholeDeck":
-        """Return the cards for two players who are left of more."""
+        """Return the same cards for two players, such as the last two of a game with more."""
         return self if self.players == 2 else replace(self, buckets=self.buckets[:, :2])
 
     def cards_on(self, street: int) -> int:
-        """Return the number of board cards on `street`."""
+        """Return the number of board cards dealt up to and including `street`."""
         return sum(self.board_cards[: street + 1])
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return a worker's dealer."""
+        """Return the object that draws one worker's training deals."""
         return DeckDealer(self.lookup, seed, worker, self.histories)
 
     @property
@@ -122,7 +122,10 @@ class WholeDeck(IndexedCards):
         return self.layout.length_bytes
 
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
-        """Return the cards with their bucket tables in `memory`; `fill` raises the errors of `load`."""
+        """Return the cards with their bucket tables in `memory`.
+
+        fill  True: read the tables into it, which raises the errors of `load`; False: they are already there
+        """
         if fill:
             streets = [self.layout.street(memory, street) for street in range(self.streets)]
             if self.read_into is not None:
@@ -132,7 +135,7 @@ class WholeDeck(IndexedCards):
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """Bucket tables of the lookup kernels; `ValueError` if the abstraction does not fit."""
+        """Bucket tables as the lookup kernels take them; `ValueError` if the abstraction does not fit."""
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)
@@ -199,7 +202,7 @@ class WholeDeck(IndexedCards):
         )
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """Return the cards of the subgame after `board`.
+        """Return the listed cards of the subgame that begins once `board` is dealt on `street`.
 
         48 rivers can follow a turn, 2,352 turns and rivers a flop.
         """
@@ -218,19 +221,22 @@ class WholeDeck(IndexedCards):
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [1326] all players' buckets on a board."""
+        """Return [1326] the buckets on a board, the same for all players."""
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
         return self.board_row(street, board) if self.histories is None else self._path_rows(street, board)[-1]
 
     def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
-        """Return `bucket_row` for each street up to `street`."""
+        """Return the buckets [1326] on the board of each street up to `street`."""
         rows = [self.board_row(each, board_cards) for each, board_cards in enumerate(self.path(street, board))]
         return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] the table's buckets on a board; `ValueError` for cards that are not a board."""
+        """Return [1326] the entries of the bucket table on a board, before `histories` is applied.
+
+        Raises `ValueError` for cards that are not a board.
+        """
         del street
         return board_row(self.lookup, board)
 
@@ -271,7 +277,7 @@ class WholeDeck(IndexedCards):
     # --- deals ---
 
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed."""
+        """Return deal `number` of a seed: each player's hand, and the board of every street."""
         cards = np.empty((1, 2 * self.players + BOARD_CARDS), np.int8)
         keys = np.uint64(seed), np.uint64(DEALT), EVALUATION, np.int64(number), np.int64(1)
         draw_cards(*keys, np.zeros(4, np.uint64), cards)
@@ -297,7 +303,7 @@ class WholeDeck(IndexedCards):
     def full_boards(
         self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return full boards after `board` without the cards `excluded`, and the factor for means."""
+        """Return full boards after `board` without the cards `excluded`, and a factor for means over them."""
         before = () if street < 0 else tuple(board)
         remaining = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
         more = sum(self.board_cards) - len(before)
@@ -309,11 +315,11 @@ class WholeDeck(IndexedCards):
         return [(*before, *cards) for cards in np.array(remaining)[positions].tolist()], factor
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """Return a board's cards as bits."""
+        """Return the cards of a board as a bit mask: bit c for card c."""
         return np.uint64(card_mask(board))
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [1326] strengths on a full board."""
+        """Return [1326] the strength of each hand on a full board, higher wins; negative if they share a card."""
         return board_strengths(full)
 
     def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:
@@ -336,7 +342,7 @@ class WholeDeck(IndexedCards):
         return [card_text(card) for card in range(CARD_COUNT)]
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the cards of a board's text."""
+        """Return the cards of a street's board, given as text; `ValueError` for another number of cards."""
         board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
         if len(board) != needed:
             count_text = (

@@ -15,12 +15,12 @@ _WIDTH = 13
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of a grid. H hands, C cells.
+    """Display grid of a game's hands. H hands, C cells, each for one hand or one class of hands.
 
     rows, columns  size of the grid
-    label          C names: AA, AKs, K
-    place          C pairs (row, column)
-    cell           [H] int64 cell of each hand
+    label          C texts of the cells: AA, AKs, K
+    place          C pairs (row, column) of the cells
+    cell           [H] int64 index of each hand's cell
     """
 
     rows: int
@@ -31,10 +31,10 @@ class Grid:
 
 
 def make_grid(hand_cards: npt.NDArray[np.integer], names: Sequence[str]) -> Grid:
-    """Return the grid of a game's hands.
+    """Return the display grid of a game's hands.
 
-    hand_cards  [H, 2] cards by number, -1 where a hand has fewer
-    names       H texts
+    hand_cards  [H, 2] cards of each hand by number, -1 for a missing card
+    names       H texts of the hands
 
     Hands of a full 52-card deck form the 13×13 square: pairs on the diagonal, aces first, suited above, offsuit below.
     Otherwise each hand has a cell of its own.

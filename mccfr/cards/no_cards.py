@@ -12,16 +12,16 @@ from mccfr.cards.deals import Deals
 
 
 class _TieDealer:
-    """Deals bucket 0 and ties (a `mccfr.cards.base.Dealer`)."""
+    """Draws deals in which every player has bucket 0 and showdowns are ties."""
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write a batch of deals into `deals`."""
+        """Write bucket 0 and ties into entries 0..count-1 of `deals`."""
         deals.bucket[:count], deals.result[:count] = 0, 0
 
 
 @dataclass(frozen=True)
 class NoCards(Cards):
-    """No dealt cards: one street, one bucket, every showdown a tie.
+    """Cards of a game that deals none beside its tree: one street, one bucket, every showdown a tie.
 
     buckets  [1, P] ones, for P players
     """
@@ -32,11 +32,11 @@ class NoCards(Cards):
     buckets: npt.NDArray[np.int64] = field(default_factory=lambda: np.ones((1, 2), np.int64))
 
     def cards_on(self, street: int) -> int:
-        """Return 0."""
+        """Return 0, because there are no board cards."""
         return 0
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return a dealer of bucket 0 and ties."""
+        """Return an object that draws deals of bucket 0 and ties."""
         return _TieDealer()
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:

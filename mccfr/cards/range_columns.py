@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class RangeColumns(NDArrayOperatorsMixin):
-    """Array [.., H] that stores only some columns; `columns` reads them without expanding it.
+    """Array [.., H] that stores only some columns; the function `columns` reads them without expanding it.
 
     Any other use of it as an array computes the full array once, by `make`.
 
@@ -50,7 +50,6 @@ def spread(
     kept: npt.NDArray[np.int32], held: npt.NDArray[np.integer], hands: int, nothing: int
 ) -> npt.NDArray[np.int32]:
     """Return an array with a column for each hand: `kept` in columns `held`, `nothing` in the others.
-
 
     The result is a `RangeColumns`, or `kept` itself if all hands are held.
     """

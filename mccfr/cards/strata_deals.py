@@ -115,7 +115,7 @@ class ListedStratumDealer:
     """Draws deals of one stratum of listed boards (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, alias_table: BoardAliasTable, seed: int, stratum: int) -> None:
-        """Take `alias_table` with indices into the list of all streets' boards."""
+        """Take the listed boards, and the `alias_table` that draws the stratum's boards by their number there."""
         self._arrays, self._drawn = arrays, alias_table
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)

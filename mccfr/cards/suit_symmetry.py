@@ -51,7 +51,7 @@ class BoardCopies(NamedTuple):
 
 
 class _Renaming(NamedTuple):
-    """Images of the hands [H] and, for each street, of the boards [B_s] under one permutation."""
+    """One permutation: the image of each hand [H] and, for each street, of each board [B_s], as indices."""
 
     hand: Ints
     boards: list[Ints]
@@ -111,7 +111,7 @@ def lossless(cards: ListedCards) -> ListedCards:
 
 
 def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
-    """Return [H] bool: True if either player has a bucket for the hand on any board."""
+    """Return [H] bool: True if a player has a bucket for the hand on some board."""
     has_bucket = np.zeros(len(cards.hand_cards), bool)
     for bucket in cards.bucket:
         held, numbers = stored_columns(bucket)
@@ -299,7 +299,11 @@ def _renaming(
 
 
 def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
-    """Return True if a permutation preserves strengths of all hands that have a bucket."""
+    """Return True if a permutation preserves the showdown strengths of all hands that have a bucket.
+
+    hand_image  [B] image of each full board
+    hand        [H] image of each hand
+    """
     strength, bucket = cards.strength, cards.bucket[-1]
     for first in range(0, len(strength), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
@@ -312,7 +316,13 @@ def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
 def _same_buckets(
     bucket: npt.NDArray[np.int32], hand_image: Ints, hand: Ints, strategies: Strategies | None, block: int
 ) -> bool:
-    """Return True if a permutation preserves a block's buckets [B, H], or their rows of `strategies`."""
+    """Return True if a permutation preserves the buckets [B, H] of a block (2·street + player).
+
+    With `strategies`, equal action probabilities of the two buckets suffice.
+
+    hand_image  [B] image of each board
+    hand        [H] image of each hand
+    """
     for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
         before, after = bucket[part], np.take(bucket[hand_image[part]], hand, axis=1)

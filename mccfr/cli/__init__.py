@@ -24,7 +24,7 @@ _MARKS = "manifest.json", "meta.json", "networks.json", "preflop", "build.lock"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and end with its exit status.
 
-    arguments  None: those of the process, which then ends here
+    arguments  words of the command line; None: those of this process, which then ends here
     """
     with signals.command_line():
         try:
@@ -75,9 +75,9 @@ def _status_of(arguments: Sequence[str] | None) -> int:
 
 
 def _is_inside_artefact(error: OSError) -> bool:
-    """Return whether an error is about a file in a run, checkpoint, policy, networks or abstraction.
+    """Return True if an error names a file in a run, checkpoint, policy, networks or abstraction.
 
-    True if the system cannot tell.
+    Returns True also if the system cannot read the directories.
     """
     folders = Path(error.filename or "").absolute().parents
     try:

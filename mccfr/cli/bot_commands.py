@@ -51,7 +51,7 @@ _REPORT_HANDS = 100
 
 
 def _manner(options: Mapping[str, Any]) -> "PlayManner":
-    """Return the manner of play that a command's options describe."""
+    """Convert --purify, --threshold and --resolve to the manner in which a policy is played."""
     from mccfr.matches.players import PlayManner
     from mccfr.play.resolving.resolving_table import settings_of
 
@@ -65,7 +65,7 @@ def bot() -> None:
 
 
 def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all bots after the command's own."""
+    """Decorate a bot command with the options that all bots share; they follow its own."""
     shared = code_option, manner_options, _resolve_option, _seed_option, _log_option, _silence_option
     for option in reversed((*shared, json_option)):
         command = option(command)
@@ -75,7 +75,7 @@ def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _play_at_server(policy: str, options: Mapping[str, Any], play: Callable[["ServerPlayer"], dict[str, Any]]) -> None:
     """Open a policy as a player, let it play at a server, and print the result.
 
-    play  plays the hands of a player at the server and returns the record
+    play  function that plays the hands of a player at the server, and returns the record of results
     """
     from mccfr.matches.bot_sessions import record_text, server_player
 
@@ -162,7 +162,7 @@ def json_bot(policy: str, **options: Any) -> None:
 
 
 def _progress(hands: int) -> Callable[[int], None]:
-    """Return a function that prints the number of played hands, every 100."""
+    """Return a function that takes the number of played hands and prints every hundredth."""
 
     def progress(done: int) -> None:
         if done % _REPORT_HANDS == 0:
@@ -309,7 +309,7 @@ def _read_line(prompt: str) -> str:
 
 
 def _names(names: str | None, local_players: Sequence[str], seats: int) -> tuple[str, ...]:
-    """Return the names of all players: those of --names, else those of the local players."""
+    """Return the names of all players: those of --names, or else of local players, then player-1 ..."""
     from mccfr.matches.players import distinct_names, table_names
 
     if names is None:

@@ -147,7 +147,7 @@ def _status_text(status: Mapping[str, Any]) -> str:
 
 
 def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
-    """Return the function that starts or opens a configuration's run, and the command of each rank.
+    """Return a function that starts or opens a configuration's run, and the command line of each rank.
 
     machines  number of machines; None: those of the job in which this process runs
     """
@@ -160,7 +160,7 @@ def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> 
 
 
 def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
-    """Return the function that opens a run's directory, and the command of each rank."""
+    """Return a function that opens a run, and the command line (arguments) of each rank."""
     from mccfr.cluster.capacity import coordinator_problem
 
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
@@ -180,7 +180,7 @@ def _terms(options: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Te
 
 
 def _arguments(given: Mapping[str, Any]) -> list[str]:
-    """Return the options of this command as arguments for the command of each rank."""
+    """Convert this command's options to command-line arguments for each rank's command."""
     options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
     options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
     arguments = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
@@ -209,7 +209,10 @@ def _named(hosts: str) -> list[str]:
 
 
 def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
-    """Run this rank's part of a session of the run in `directory`."""
+    """Train as one rank of the MPI job in a session of the run in `directory`.
+
+    prepare  function that starts or opens the run, given a reporter
+    """
     from mccfr.cluster.startup_signals import set_startup_signals
 
     set_startup_signals(status_of=lambda number: EXIT_RESUMABLE if holds_runs(directory) else 128 + number)
@@ -239,7 +242,12 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
-    """Check the run, start its machines, and end with their coordinator's exit status."""
+    """Check the run, start the ranks on all machines, and exit with the coordinator's status.
+
+    prepare    function that starts or opens the run, given a reporter
+    arguments  command line of each rank
+    hosts      names of the machines; None: processes on this machine
+    """
     from mccfr.cluster.capacity import check_cluster
     from mccfr.cluster.launch import check_reachable, hosts_launch, local_launch, reachable_hosts, run_to_end
     from mccfr.runs.directory.run import lock

@@ -17,14 +17,14 @@ _LOOK_SECONDS = 0.5
 
 
 def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
-    """Execute a command line as one rank.
+    """Execute a command line as one rank of an MPI job; then end all ranks.
 
-    The coordinator writes its status to a file, and ends when the launching process has ended.
+    The coordinator writes its exit status to a file, and is killed when the launching process has ended.
 
-    ended      file of the coordinator's process id and status
+    ended      file for the coordinator's process id and exit status
     launcher   process id of the launching process
     text       number of the open file for stderr; "-": the one that MPI provides
-    arguments  of the command
+    arguments  words of the command line
     """
     from mccfr.cluster.launch import write_end
     from mccfr.cluster.mpi import abort_all_ranks

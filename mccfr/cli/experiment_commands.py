@@ -64,7 +64,10 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
 
 def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
-    """Return one line for each curve, at the last point that all curves of its measure have."""
+    """Return a line for each curve: its mean at the last point that all curves of its measure have.
+
+    axis  unit of the points, such as nodes
+    """
     width = max((len(curve.variant) for curve in curves), default=0)
     lines = []
     for curve in curves:

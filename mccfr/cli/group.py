@@ -43,7 +43,7 @@ click.rich_click.COMMAND_GROUPS = {
 
 
 class _Commands(click.RichGroup):
-    """Command group that reports long compilations of games, and prints tracebacks with --traceback."""
+    """Command group that prints progress of long game compilations, and tracebacks with --traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

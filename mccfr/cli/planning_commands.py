@@ -48,7 +48,7 @@ def games(name: str | None, as_json: bool) -> None:
 
 
 def _toml(value: Any) -> str:
-    """Return a parameter as it is written in a configuration."""
+    """Return a parameter's value in TOML form, or "(none)"."""
     if value is None:
         return "(none)"
     if isinstance(value, dict):
@@ -169,7 +169,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
 
 
 def _similar_text(run: dict[str, Any]) -> str:
-    """Return a line on what a measured run of this game has lost."""
+    """Return a line on a measured earlier run of this game: buckets, length and exploitability (loss)."""
     _, *later = run["buckets"]
     buckets = " / ".join(f"{count:,}" for count in (later if len(set(later)) > 1 else later[:1]))
     length = f"{run['boards']:,} boards" if run["nodes"] is None else f"{run['nodes']:.1e} nodes"
@@ -181,19 +181,19 @@ def _similar_text(run: dict[str, Any]) -> str:
 
 
 def _players_lines(plan: dict[str, Any]) -> list[str]:
-    """Return the line about decisions by players left; none for two players."""
+    """Return a line on the number of decisions by players who have not folded; [] for two players."""
     table = plan.get("decision_nodes_by_players_left", [])
     counts = (f"{players}: {list(column)}" for players, column in enumerate(zip(*table, strict=True), 2))
     return [f"             by players left, each by street: {', '.join(counts)}"] if table else []
 
 
 def _left_text(plan: dict[str, Any]) -> str:
-    """Return the bytes of the checkpoints that stay; "" for a run without limit."""
+    """Return a text on the bytes of the checkpoints that are kept; "" for a run without limit."""
     return "" if plan["left_bytes"] is None else f"; its checkpoints keep about {bytes_text(plan['left_bytes'])}"
 
 
 def _traffic_text(plan: dict[str, Any]) -> str:
-    """Return the number of checkpoints and all their bytes; "" for a run without limit."""
+    """Return a text on the number of checkpoints and the bytes they write; "" for a run without limit."""
     if plan["checkpoints"] is None:
         return ""
     return f"; {plan['checkpoints']:,} in all write up to {bytes_text(plan['checkpoint_traffic_bytes'])}"

@@ -24,9 +24,9 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
 
 
 def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
-    """Return the counters as one line of text.
+    """Return nodes, speed, iterations and share done as one line of text.
 
-    A phase beside training comes first, because narrow terminals cut the end off.
+    phase  present phase of the run; any but training comes first, because narrow terminals cut the end off
     """
     parts = [
         *([] if phase == TRAINING else [phase]),
@@ -60,7 +60,7 @@ class DelayedLine:
         self.compiling = False  # whether a line on compiling was printed
 
     def say(self, text: str | None) -> None:
-        """Print the text after two seconds unless another one, or None, replaces it."""
+        """Print the text in two seconds unless another call, also with None, replaces it before."""
         with signals_deferred():  # a handler's exception would leave the timer's lock taken
             if self._timer is not None:
                 self._timer.cancel()
@@ -94,7 +94,7 @@ class HistoryCounts:
 
 
 class PlainReporter:
-    """Prints progress as lines on stderr: messages at once, counters every ten seconds, long phases."""
+    """Prints lines on stderr: messages at once, counters every ten seconds, phases after two seconds."""
 
     def __init__(self) -> None:
         self._last = self._counted = time.monotonic()
@@ -151,7 +151,7 @@ class LiveReporter:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Show the phase beside the bar, and with compilation a clock."""
+        """Show the phase beside the bar, and during compilation the time since it began."""
         self._phase = text
         self._bar.update(self._task, began=time.monotonic() if text.startswith(COMPILING) else None)
         if self._progress is None:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 class EvaluateCommand(click.RichCommand):
-    """Command with the options of all methods before the last two of its own, --json and --help.
+    """The command `evaluate`, which also has the options of all evaluation methods.
+
+    They come before the last two of its own, --json and --help.
 
     Methods are imported when the options are read, so that other commands start fast.
     """
@@ -42,7 +44,7 @@ class EvaluateCommand(click.RichCommand):
 
 
 def method_options_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of methods among a command's options, by keyword."""
+    """Return those of a command's options that belong to evaluation methods, by keyword."""
     from mccfr.evaluation.methods.registry import options_of_all
 
     return {name: options[name] for name in options_of_all()}
@@ -58,7 +60,7 @@ def _method_options() -> list[click.Parameter]:
 
 
 def _type(declared: "Declared") -> click.ParamType[Any]:
-    """Return click's type of a method's option; a float is a duration."""
+    """Return click's type for a declared method option; a float is a duration."""
     option = declared.option
     if declared.type is int:
         return Count(option.least, option.most)
@@ -127,7 +129,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
 
 def _best_response_text(record: dict[str, Any]) -> str:
-    """Return a line on what best responses win from the strategy; "" if the method has none."""
+    """Return a line on the chips that a best response wins as each player; "" for methods without one."""
     best = record["best_response_chips"]
     if best is None:
         return ""
@@ -235,7 +237,10 @@ def export(
 
 
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
-    """Raise `ValueError` for a number of sampled boards that has no effect."""
+    """Raise `ValueError` if the option for sampled boards of values is given but has no effect.
+
+    values  True if --values is given
+    """
     if not values:
         refuse_options_without_effect("without --values", "values_boards")
     if game.cards.boards is not None:
@@ -243,7 +248,7 @@ def _refuse_without_effect(game: "Game", *, values: bool) -> None:
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
-    """Return the board for rows of hands ("" for no board); None for rows of buckets."""
+    """Return the board of an export with a row for each hand ("" for none); None for rows of buckets."""
     from mccfr.policy.export import BY_HAND
 
     if by == "bucket":
@@ -263,7 +268,7 @@ def _tell_written(path: Path, format_name: str) -> None:
 
 
 def _tell_origin(path: Path, format_name: str) -> None:
-    """Print the facts that an export of a run states of itself, if its format holds any."""
+    """Print the provenance that an export states of itself, if its format has any."""
     from mccfr.policy.origin import origin_facts
     from mccfr.runs.results.run_export import ORIGIN
 
@@ -272,7 +277,7 @@ def _tell_origin(path: Path, format_name: str) -> None:
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
-    """Export a policy in another format; `ValueError` for an option that is for runs."""
+    """Export a policy in another format; `ValueError` for an option that applies only to runs."""
     from mccfr.policy import Policy
 
     names = click.get_current_context().params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}
@@ -281,7 +286,7 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
 
 
 def _export_vectors(directory: Path, out: Path, count: int) -> None:
-    """Write random decisions of a policy; `ValueError` for an option that is for other exports."""
+    """Write `count` random decisions of a policy; `ValueError` for options of other exports."""
     from mccfr.policy import Policy
     from mccfr.policy.export.vectors import write_vectors
 
@@ -357,7 +362,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 
 
 def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str | None, board: str | None) -> None:
-    """Add the EVs of a decision to the answer of a query."""
+    """Add the EVs after a line to `found`, the answer of a query."""
     from mccfr.view.expected_values import query_values
 
     values = query_values(source, line, hand, board)
@@ -412,7 +417,7 @@ def _query_text(answer_fields: dict[str, Any]) -> str:
 
 
 def _range_values(found: Mapping[str, Any]) -> list[str]:
-    """Return the lines with EVs of a query without a hand: of each hand, and of the range, by action."""
+    """Return lines with the EV of each action, for each hand and for the range; [] for one hand."""
     if "hand_evs" not in found:
         return []
     names = [action["action"] for action in found["actions"]]

@@ -76,7 +76,11 @@ def run_directory_of(config: Path, directory: Path | None) -> Path:
 def started(
     config: Path, directory: Path, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
 ) -> "tuple[Run, Game]":
-    """Start or open the run of a configuration with this session's limits; return run and game."""
+    """Create or reopen the run of a configuration, with this session's limits; return run and game.
+
+    overrides  texts TABLE.KEY=VALUE of --set
+    limits     nodes, iterations, seconds and workers of the command line; None: those of the configuration
+    """
     from msgspec import structs
 
     from mccfr.config.toml_files import load_config, parse_override
@@ -136,7 +140,7 @@ def reopened(
     terms: "Terms",
     overrides: tuple[str, ...] = (),
 ) -> "tuple[Run, Game]":
-    """Open the run in a directory with this session's limits and overrides; return run and game."""
+    """Open the run in a directory, with limits and --set texts of this session; return run and game."""
     from mccfr.config.toml_files import parse_override
     from mccfr.runs.directory.run import open_run, with_settings
     from mccfr.runs.session.start import changed_run, prepare_run
@@ -150,7 +154,7 @@ def reopened(
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
     """Train a run, export it, and end the process with status 75 after a signal.
 
-    aside  numbers of checkpoints to move away before; None: all
+    aside  numbers of checkpoints to move to set-aside/ first; None: all
     """
     from mccfr.runs.session.restoring import put_aside
     from mccfr.runs.session.train_and_export import train_and_export
@@ -206,7 +210,7 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
 
 
 def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
-    """Return (work, command) for an evaluation and an export that a signal has prevented."""
+    """Return (work, command) for an evaluation or export that is still due because of a signal."""
     undone = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
     if outcome.at_limit and run.config.export is not None:
         undone.append(("the export", f"export {run.directory} OUT"))
@@ -214,7 +218,7 @@ def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
 
 
 def _measured_lines(run: "Run") -> list[str]:
-    """Return lines on the exploitability of the kept checkpoints, if there are several."""
+    """Return lines on the exploitability of each kept checkpoint; [] if fewer than two were measured."""
     from mccfr.config.game_tables import HoldemGame
     from mccfr.runs.results.checkpoints import measured_checkpoints
 

@@ -20,12 +20,12 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
 class Duration(click.ParamType[float]):
-    """Duration in seconds: 90, 90s, 10m, 5min, 1.5h, 2h30m, 7d."""
+    """Option type: duration, converted to seconds: 90, 90s, 10m, 5min, 1.5h, 2h30m, 7d."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds; the error names valid forms."""
+        """Convert the option's text to seconds; the error message lists valid forms."""
         from mccfr.config.value_limits import MOST_NUMBER, shown
 
         text = str(value).strip().lower()
@@ -42,7 +42,7 @@ class Duration(click.ParamType[float]):
 
 
 class MethodName(click.ParamType[str]):
-    """Name of an evaluation method, which the command itself checks."""
+    """Option type: name of an evaluation method; the command checks that it exists."""
 
     name = "method"
 
@@ -54,7 +54,7 @@ class MethodName(click.ParamType[str]):
 
 
 class Count(click.ParamType[int]):
-    """Integer within limits, by default from 0 to 10^18, also written 1e7 or 10_000_000."""
+    """Option type: integer within limits, by default 0 to 10^18; it may be written 1e7 or 10_000_000."""
 
     name = "number"
 
@@ -62,7 +62,7 @@ class Count(click.ParamType[int]):
         self._least, self._most = least or 0, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the integer; the error names valid forms."""
+        """Convert the option's text to an integer; the error message lists valid forms."""
         from mccfr.config.value_limits import MOST_COUNT, shown
 
         try:
@@ -77,12 +77,12 @@ class Count(click.ParamType[int]):
 
 
 class MemorySizes(click.ParamType[tuple[float, ...]]):
-    """One or several numbers of bytes, separated by commas: 256GB,128GB."""
+    """Option type: one or several memory sizes in bytes, separated by commas: 256GB,128GB."""
 
     name = "amounts"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        """Return bytes; the error names valid forms."""
+        """Convert the option's text to numbers of bytes; the error message lists valid forms."""
         from mccfr.config.memory_sizes import bytes_of
 
         try:
@@ -92,16 +92,16 @@ class MemorySizes(click.ParamType[tuple[float, ...]]):
 
 
 class Share(click.ParamType[float]):
-    """Share from 0% to 100%: 0.3%."""
+    """Option type: share up to 100%, such as 0.3%, converted to a number from 0 to 1."""
 
     name = "share"
 
     def __init__(self, *, zero: bool = False) -> None:
-        """Allow 0 if `zero`."""
+        """Create the type; `zero` allows a share of 0%."""
         self._zero = zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the share; the error names valid forms."""
+        """Convert the option's text to a share from 0 to 1; the error message lists valid forms."""
         from mccfr.config.value_limits import share_of, shown
 
         try:
@@ -206,7 +206,11 @@ def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_options_without_effect(where: str, *names: str) -> None:
-    """Raise `ValueError` for an option, by its parameter's name, that is given and has no effect `where`."""
+    """Raise `ValueError` if the user gave one of the options `names`, which have no effect `where`.
+
+    where  end of the message, such as "with --range"
+    names  parameter names of the options
+    """
     context = click.get_current_context()
     for option in context.command.get_params(context):
         source = context.get_parameter_source(option.name or "")
@@ -221,8 +225,8 @@ NOT_REACHED = 3
 def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
     """End a command with status `NOT_REACHED` and a message.
 
-    to       share of the pot that was not reached
-    reached  share that was reached, as text
+    to       exploitability of --to, as a share of the pot
+    reached  exploitability that was reached, as text
     advice   how the user can reach it
     """
     click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {advice}", err=True)
@@ -231,7 +235,10 @@ def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
 
 @contextmanager
 def file_or_example(argument: Path, folder: str = "") -> Iterator[Path]:
-    """Yield the file of an argument; an example is first copied to runs/, with a message."""
+    """Yield the file that an argument names; an example is first copied to runs/, with a message.
+
+    folder  folder of the examples; "" for runs
+    """
     from mccfr.config.examples import copy_of_example, find_file
 
     with copy_of_example(find_file(argument, folder)) as (path, copied):
@@ -254,7 +261,7 @@ def answer(result: Any, as_json: bool, text: Callable[[Any], str]) -> None:
 
 
 def workers_text(workers: int) -> str:
-    """Return a number of workers as text."""
+    """Return a number of workers as text, such as "4 workers"; 0 is "in its own process"."""
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
 
 

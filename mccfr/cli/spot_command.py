@@ -79,7 +79,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
 
 def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str, Any]:
-    """Train a spot's run and return its answer."""
+    """Train a spot's run; return the solution (EVs, frequencies) that the command prints."""
     from mccfr.runs.session.train_and_export import train_and_export
 
     report.message(_beginning(started))
@@ -103,7 +103,7 @@ def _beginning(started: Any) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return the answer as text."""
+    """Return a spot's solution as text: EVs of both players, first actions, and tables of hand classes."""
     unit = answer["big_blind_chips"] or 1.0
     pot, name = answer["pot_chips"], "chips" if unit == 1 else "big blinds"
     lines = [
@@ -130,7 +130,7 @@ def _text(answer: Mapping[str, Any]) -> str:
 
 
 def _advice(seconds: float | None) -> str:
-    """Return the advice on how to reach the exploitability of --to."""
+    """Return advice on how to reach the exploitability of --to; `seconds` is the limit of --time."""
     if seconds is not None:
         return "repeat the command with a longer --time: the run continues"
     return "allow more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"

@@ -161,7 +161,7 @@ def _shown(watch: bool) -> Iterator[Callable[[str], None]]:
 
 
 def _list_text(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a table of runs."""
+    """Return the runs of a folder as a table of text, with a line for each run."""
     from mccfr.evaluation.methods.registry import find_method
 
     lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
@@ -216,7 +216,7 @@ def _run_text(status: dict[str, Any]) -> str:
 
 
 def _speed_text(status: dict[str, Any]) -> str:
-    """Return the speed of a run's newest session, with the time that it covers."""
+    """Return a text on the speed of a run's newest session in nodes per second."""
     if status["nodes_per_second"] is None:
         return "not measured yet"
     recent = status["nodes_per_second_recent"]
@@ -233,7 +233,10 @@ def _memory_text(status: dict[str, Any]) -> str:
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
-    """Return lines on the bounds of exploitability, and on any that have risen."""
+    """Return lines on the newest exploitability results, with a note on each that has risen.
+
+    bounds  pairs of evaluation records: `now`, and `before` or None
+    """
     from mccfr.cli.progress_display import evaluation_text
 
     lines = []
@@ -252,7 +255,7 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 
 
 def _trend_lines(status: dict[str, Any]) -> list[str]:
-    """Return lines on the trends of the newest checkpoint."""
+    """Return lines on the newest checkpoint: unreached rows, saturated cells, and moved blocks."""
     lines, never = [], status["never_reached_per_street"]
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)

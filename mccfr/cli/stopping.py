@@ -16,17 +16,20 @@ RESUME = "mccfr resume {}"
 
 @reading()
 def holds_runs(directory: Path) -> bool:
-    """Return whether a directory holds a run, or the runs of an experiment.
+    """Return True if a directory is a run, or contains the runs of an experiment.
 
     It repeats `mccfr.runs.directory.run.is_run`, because a signal may have interrupted that module's import.
-    Raises `UnreadableError` if the system cannot tell.
+    Raises `UnreadableError` if the system cannot read the directory.
     """
     places = [directory, *directory.glob("runs/*")]
     return any((place / "manifest.json").is_file() and (place / "config.toml").is_file() for place in places)
 
 
 def stoppable(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command's callback that ends with status 128 + N at signal N; one that trains is unchanged."""
+    """Wrap a command's function so that signal N ends it with status 128 + N.
+
+    A function that `resumable_command` has decorated is returned unchanged.
+    """
     if hasattr(callback, "place"):
         return callback
 
@@ -44,12 +47,12 @@ def stoppable(callback: Callable[..., Any]) -> Callable[..., Any]:
 def resumable_command(
     directory_of: Callable[..., Path | None], by: str = RESUME
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for commands that train, which a signal ends with status 75 if a run exists.
+    """Return a decorator for commands that train: a signal ends them with status 75 if a run exists.
 
-    Without a run the status is 128 + N.
+    Without a run signal N gives status 128 + N.
 
-    directory_of  returns the run's directory from the command's parameters; None: not known yet
-    by            command that continues, with {} for the directory
+    directory_of  function that returns the run's directory from the command's parameters; None: not known yet
+    by            command that continues the run, for the message; {} stands for the directory
     """
 
     def decorate(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,7 +72,11 @@ def resumable_command(
 
 
 def end_resumable(stop: SignalInterrupt, directory: Path | None, by: str = RESUME) -> NoReturn:
-    """End a command that trains, with the status and message that `resumable_command` describes."""
+    """End a training command after a signal, with status 75 if a run exists, else 128 + N.
+
+    directory  the run's directory; None: not known
+    by         command that continues the run, for the message; {} stands for the directory
+    """
     directory = stop.directory or directory
     if directory is not None and holds_runs(directory):
         _end(EXIT_RESUMABLE, f"{stop}; continue with: {by.format(directory)}")

@@ -55,5 +55,5 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
 
 
 def _has_screen() -> bool:
-    """Return whether a browser opens in a window instead of this terminal."""
+    """Return True if a browser can open in a window, False if it would open in this terminal."""
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,4 +1,8 @@
-"""Assigns strata to ranks: as evenly as speeds and memory allow, and moved only for a gain."""
+"""Assigns strata to ranks, the training processes of a cluster, by their speeds and free memory.
+
+A stratum is a group of boards of the second street (flops), with the table rows that belong to them. It is moved to
+another rank only if that shortens an interval.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,11 +21,11 @@ LEAST_GAIN = 1.02
 
 
 class MachineCapacity(NamedTuple):
-    """Memory of the machines for strata. N strata, R ranks, M machines.
+    """Memory that each machine has for strata. N strata, R ranks, M machines.
 
     sizes    [N] bytes of each stratum's rows
-    machine  [R] machine of each rank
-    free     [M] bytes for rows on each machine
+    machine  [R] number of the machine of each rank
+    free     [M] bytes available for strata on each machine
     """
 
     sizes: Ints
@@ -29,11 +33,11 @@ class MachineCapacity(NamedTuple):
     free: Floats
 
     def bytes_by_machine(self, owner: Ints) -> Floats:
-        """Return the bytes of the strata on each machine, [M] float64."""
+        """Return [M] float64 the bytes of the strata on each machine; `owner` [N]: rank of each stratum."""
         return np.bincount(self.machine[owner], self.sizes, minlength=len(self.free)).astype(np.float64)
 
     def holds(self, owner: Ints) -> bool:
-        """Return whether all strata fit in memory where they are assigned."""
+        """Return whether each machine has memory for its strata; `owner` [N]: rank of each stratum."""
         return bool((self.bytes_by_machine(owner) <= self.free).all())
 
 
@@ -41,9 +45,9 @@ def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity 
     """Return the rank of each stratum, [N] int64, by a greedy assignment with local search.
 
     Each rank first gets one of the smallest strata, so that all speeds are measured. The others follow, largest first,
-    each to the rank that would finish it first. Then single strata are exchanged as long as the interval gets shorter.
+    each to the rank that would finish it first. Then pairs of strata are swapped as long as the interval gets shorter.
 
-    loads   [N] work of an interval, in any unit; at least as many strata as ranks
+    loads   [N] work of each stratum in an interval, in any unit; at least as many strata as ranks
     speeds  [R] speed of each rank, in any unit
     memory  limits of memory. If the result exceeds one, the strata are assigned by size in bytes to ranks with room,
             with exchanges within the limits only. If that fails too, the result is the one without `memory`
@@ -71,7 +75,9 @@ def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity 
 
 
 def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bool) -> Ints | None:
-    """Return an assignment within the limits of memory, a stratum on each rank; None if none is found.
+    """Return [N] the rank of each stratum, within the limits of memory; None if no assignment is found.
+
+    Each rank gets at least one stratum.
 
     roomiest  True: prefer the machine with the most memory left; False: prefer the rank that finishes first
     """
@@ -97,9 +103,10 @@ def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *
 
 
 def _exchange(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity | None) -> bool:
-    """Exchange a stratum of the slowest rank with another, in place; False if no exchange is faster.
+    """Swap one stratum of the slowest rank with one of another rank; return False if no swap is faster.
 
-    Of the exchanges that fit in memory, it takes the one after which both ranks finish earliest.
+    Changes `owner` [N], the rank of each stratum, in place. Of the swaps that fit in memory, it takes the one after
+    which both ranks finish earliest.
     """
     load = np.bincount(owner, loads, minlength=len(speed))
     slowest = int(np.argmax(load / speed))
@@ -125,7 +132,10 @@ def interval_time(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
 
 
 def reassign(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
-    """Return the rank of each stratum [N] by measured speeds; unchanged if the gain is below `LEAST_GAIN`."""
+    """Return [N] a better rank for each stratum by measured speeds; `owner` if the gain is small.
+
+    A gain is small if the interval gets less than `LEAST_GAIN` times as fast.
+    """
     better = assign_strata(loads, speeds, memory)
     gains = interval_time(loads, owner, speeds) >= LEAST_GAIN * interval_time(loads, better, speeds)
     return better if gains else owner

@@ -21,7 +21,7 @@ _COPIES = 3  # of the first street's tables on each rank: the rank's own copy, t
 
 
 def check_cluster(config: Config, machines: int) -> None:
-    """Raise `ValueError` if a configuration cannot be trained on a number of machines."""
+    """Raise `ValueError` if a configuration cannot be trained on so many machines."""
     least, most = config.cluster.machines
     strata, ranks = config.run.strata, machines * max(1, config.run.workers)
     if (problem := algorithm_of(config).problem()) is not None:
@@ -50,7 +50,7 @@ def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
 
 
 def first_street_bytes(layout: TableLayout) -> int:
-    """Return the bytes of the first street's tables in a message between ranks."""
+    """Return the bytes of the first street's regrets and strategy sums in a message between ranks."""
     kinds = ("regret/", "strategy_sum/")
     shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
     return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
@@ -101,7 +101,7 @@ def coordinator_problem(
 
     The coordinator holds only the tables of the first street.
 
-    machines  number of machines, if it is known: then raises `ValueError` as `check_cluster`
+    machines  number of machines, or None if unknown. Raises `ValueError` if the configuration cannot be trained on them
     """
     if machines is not None:
         check_cluster(config, machines)

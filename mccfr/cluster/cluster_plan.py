@@ -25,17 +25,18 @@ NETWORK_BITS = 1e9  # per second
 
 
 class ClusterSpace:
-    """A check of memory and disk of several machines, called as `space_problem`.
+    """Callable that checks the memory and disk of several machines for a run.
 
     Attributes:
-        figures: estimates for `mccfr plan`, set by the check
+        figures: estimates for `mccfr plan`, set by each call: bytes of a machine and of the coordinator, network
+            traffic at a barrier, uneven work
     """
 
     def __init__(self, config: Config, machines: int, memory_bytes: Sequence[float] = ()) -> None:
-        """Check the number of machines.
+        """Store the machines, after checking that `config` can be trained on so many.
 
-        memory_bytes  memory of each machine. One number is for all machines; none: as this machine, whose disk is then
-                      checked too
+        memory_bytes  memory of each machine, or one number for all. Empty: as much as this machine has, whose disk is
+                      then checked too
 
         Raises `ValueError` for settings that forbid so many machines, and a wrong number of `memory_bytes`.
         """
@@ -48,7 +49,7 @@ class ClusterSpace:
         self.figures: dict[str, Any] = {}
 
     def __call__(self, config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-        """Return a sentence if memory or disk are too small, or None."""
+        """Return a sentence if memory or disk are too small for a run in `directory`, or None."""
         assert game.strata is not None
         each, workers = self._memory or [available_memory_bytes()], max(1, config.run.workers)
         locations = [

@@ -1,7 +1,7 @@
-"""Sessions on several machines: finds the ranks, checks that they agree, and starts their work.
+"""Sessions on several machines: finds the ranks, checks that their software agrees, starts training.
 
-Every rank calls `take_part`. Rank 0 creates or opens the run and gets its outcome; the others train until rank 0 ends
-them.
+A rank is an MPI process. Every rank calls `take_part`. Rank 0 creates or opens the run and gets its outcome; the others
+train until rank 0 ends them.
 """
 
 import os
@@ -38,9 +38,9 @@ Ended = tuple[Run, Outcome, Path | None]
 
 
 def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
-    """Return the location of each rank.
+    """Return the location of each rank from its host name.
 
-    Ranks on one host are grouped into machines of `workers` ranks, in order.
+    Ranks on one host are grouped into machines of `workers` ranks, in order. One host may simulate several machines.
     """
     locations: list[RankLocation] = []
     ranks_on_host: dict[str, int] = {}
@@ -60,8 +60,10 @@ def take_part(
     prepare  creates or opens the run; called by rank 0 only
     force    do not check memory
 
-    Returns the outcome on rank 0 and None on training ranks. Raises, on rank 0, as `prepare` and `train_and_export`,
-    and `ValueError` if machines differ in software, run or processor.
+    Returns (run, outcome, path of the export) on rank 0 and None on training ranks.
+
+    On rank 0, it raises `ValueError` if machines differ in software, run or processor. It passes on the errors of
+    `prepare`, and `RuntimeError`, `OSError` or `MemoryError` of training.
     """
     if world.rank:
         _train(world)
@@ -78,7 +80,10 @@ def take_part(
 
 
 def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
-    """Coordinate a session of a run whose directory is held open; raises as `take_part`."""
+    """Run a session as rank 0; return its outcome and the path of its export, if any.
+
+    The caller holds the run's directory open. Errors end the training ranks and are passed on.
+    """
     try:
         ranks = _check_agreement(world, run, game, force=force)
     except BaseException:
@@ -104,7 +109,10 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
 
 
 def _refuse(answers: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the first problem that a rank reports: `RuntimeError` for a system error, else `ValueError`."""
+    """Raise the first problem in the ranks' answers, if any.
+
+    Raises `RuntimeError` for a file that the system cannot read, else `ValueError`.
+    """
     for answer in sorted(answers, key=lambda answer: not answer["system"]):
         kind = RuntimeError if answer["system"] else ValueError
         raise kind(f"{answer['host']} cannot take part: {answer['problem']}")
@@ -186,7 +194,7 @@ def _train(world: World) -> None:
 def _train_strata(world: World, run: Run | None) -> None:
     """Create the rank's tables and carry out the coordinator's orders.
 
-    run  None: this rank could not open it, and only waits for the coordinator's refusal
+    run  the opened run; None: this rank could not open it, and only waits for the coordinator's refusal
     """
     order = world.receive_text(0)
     if not order["go"] or run is None:

@@ -11,9 +11,9 @@ _FIELDS = {"nodes_touched", "barriers", "sent_bytes", "received_bytes", "moved_s
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
-    """Return the newest whole line of the run's `cluster.jsonl`.
+    """Return the newest complete line of `cluster.jsonl`: nodes, traffic, and the work of each rank.
 
-    `running` is True while a session works on the run.
+    The key `running` is added: True while a session works on the run.
 
     Raises `ValueError` if there is no such line.
     """

@@ -48,7 +48,7 @@ def processor_features() -> str:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return the facts that a machine reports about itself and an opened run."""
+    """Return this machine's versions and processor features, and the hashes of a run that it opened."""
     hashes = run.manifest["identity_document"].get("abstraction")
     return {
         "host": socket.gethostname(),
@@ -63,7 +63,7 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a sentence on the first difference between machines that must be equal, or None.
+    """Return a sentence on the first fact in which a machine differs from the coordinator, or None.
 
     facts  results of `facts_of` on each machine, the coordinator's first
     """
@@ -79,7 +79,10 @@ def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def new_token(run: Run) -> str:
-    """Write a new random token into the run directory, and return it."""
+    """Write a new random token into the run directory, and return it.
+
+    A machine that reads the token there has the coordinator's directory.
+    """
     token = secrets.token_hex(16)
     run.path(TOKEN).unlink(missing_ok=True)
     durable.write_file(run.path(TOKEN), token.encode())

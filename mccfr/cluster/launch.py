@@ -47,8 +47,8 @@ class Launch(NamedTuple):
 
     command      the launcher with its options
     environment  additional variables of the ranks
-    passes_file  whether ranks inherit open files of this process. gforker stops forwarding text at the first non-ASCII
-                 character and closes it, so they write to an inherited file
+    passes_file  whether ranks inherit open files of this process. The launcher gforker stops forwarding text at the
+                 first non-ASCII character and closes it, so they write to an inherited file
     """
 
     command: list[str]
@@ -139,7 +139,7 @@ def run_to_end(
     machines: int,
     report: Callable[[str], None],
 ) -> int:
-    """Run a session to its end, restarting it after losses; return its exit status.
+    """Run a session to its end, restarting it after the loss of ranks; return its exit status.
 
     start          returns the launch command for a number of machines
     machines_left  returns the number of machines left after a loss, given the number before
@@ -147,8 +147,8 @@ def run_to_end(
     machines       number of machines to start with
     report         receives messages, as sentences
 
-    Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint, and if one is lost after the run was
-    moved.
+    Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint. Also if one is lost after a signal, or
+    after the run directory was moved.
     """
     losses, newest, directory, forward = 0, -1, run.directory, _Forward()
     with OpenDirectory(directory) as opened, errors_shown(), signals_to(forward.note):
@@ -255,7 +255,10 @@ def _pids_with_argument(argument: str) -> list[int]:
 
 
 def read_end(path: Path) -> dict[str, int]:
-    """Read the coordinator's status file: `pid`, and at its end `status`; {} if there is none."""
+    """Return {"pid": id, "status": exit status} from the coordinator's status file; {} if there is none.
+
+    "status" is present once the coordinator has ended.
+    """
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
@@ -263,7 +266,7 @@ def read_end(path: Path) -> dict[str, int]:
 
 
 def write_end(path: Path, **facts: int) -> None:
-    """Write the coordinator's status file atomically; see `read_end`."""
+    """Write the coordinator's process id `pid`, and at its end `status`, to its status file atomically."""
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(facts))
     temporary.rename(path)

@@ -1,7 +1,8 @@
 """Messages between the coordinator and the training ranks: orders and answers, as flat int64 arrays.
 
-An order contains everything that determines a rank's work except the rows of its strata: their states, their quotas,
-and the first street at the barrier. A rank therefore keeps nothing else from earlier intervals.
+An order contains everything that determines a rank's work except the table rows of its strata: the states of the
+strata, their quotas of iterations, and the first street at the barrier, the start of an interval. A rank therefore
+keeps nothing else from earlier intervals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +27,11 @@ VERSION_CELLS = 5
 
 
 class RankLocation(NamedTuple):
-    """Location of a rank.
+    """Machine, host and process of a rank.
 
     machine       number of its machine, from 0
+    host          name of its host
+    pid           its process id; 0: not yet known
     memory_bytes  memory of the machine for all its ranks, in bytes
     """
 
@@ -39,7 +42,10 @@ class RankLocation(NamedTuple):
 
 
 def copy_machines(locations: Sequence[RankLocation]) -> list[int | None]:
-    """Return the machine whose second copies each rank keeps; None except for a machine's first rank."""
+    """Return for each rank its machine's number if it keeps the machine's backup copies, else None.
+
+    The first rank of each machine keeps them: copies of checkpoints and of the rows that another machine trains.
+    """
     machines = [location.machine for location in locations]
     return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
 
@@ -48,14 +54,16 @@ class Order:
     """An order from the coordinator to all ranks. N strata, C cells of the first street.
 
     cells     the whole message, int64
-    head      [5] COMMAND; EPOCH, unique for each order; NODES and SCALE of the interval (SCALE as float64 bits);
-              CHECKPOINT. The last is the checkpoint to copy, or the one that holds the rows of strata without a version
-              (0: rows of zeros). For RESTORE it is the machine that restores
+    head      [5] COMMAND; EPOCH, unique for each order; NODES, the nodes touched before the interval; SCALE,
+              factor of changes before rounding, as float64 bits; CHECKPOINT. The last is the checkpoint to copy, or the
+              one that holds the rows of strata without a version (0: rows of zeros). For RESTORE it is the machine that
+              restores
     owner     [N] rank of each stratum
-    moved     [N] 1 if that rank must read the stratum's rows
-    copy_at   [N] machine that keeps the second copy of each stratum's rows
+    moved     [N] 1 if that rank must read the stratum's rows from files
+    copy_at   [N] machine that keeps the backup copy of each stratum's rows
     versions  [N, 5] versions of the rows, as cells for `version_of`
-    rows      [N, columns] states and quotas, with the columns of `mccfr.runs.session.control`
+    rows      [N, columns] counters, random state and quota of each stratum, in the columns of
+              `mccfr.runs.session.control`
     first     [C] float64 totals of the first street, table by table
     """
 
@@ -70,7 +78,7 @@ class Order:
         self.first = first.view(np.float64)
 
     def totals(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, npt.NDArray[np.float64]]:
-        """Return views of `first` as tables, with the given names and shapes, in order."""
+        """Return {name: view of `first`} of the first street's tables; `shapes` has their shapes, in order."""
         ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())]).tolist()
         return {
             name: self.first[begin:end].reshape(shape)
@@ -83,7 +91,7 @@ class RankAnswer:
 
     cells    the whole message, int64
     head     [5] ANSWERED, the order's epoch; OVERFLOW, 1 if a change did not fit; nanoseconds of training; nodes
-    rows     [N, columns] as in the order; 0 for strata of other ranks
+    rows     [N, columns] new states of the rank's strata, as in the order; 0 for strata of other ranks
     changes  [C] changes of the first street by this rank's strata, as integers
     """
 
@@ -95,12 +103,12 @@ class RankAnswer:
 
 
 def version_cells(version: tuple[int, str] | None) -> npt.NDArray[np.int64]:
-    """Return a version (number, hash of its manifest) as cells [5]; zeros for None."""
+    """Return a version of rows (number, hash of its manifest) as int64 cells [5]; zeros for None."""
     number, content_hash = version or (0, "0" * 64)
     words = np.frombuffer(bytes.fromhex(content_hash), np.int64)
     return np.concatenate([[number], words]).astype(np.int64)
 
 
 def version_of(cells: npt.NDArray[np.int64]) -> tuple[int, str] | None:
-    """Return the version that cells contain, or None."""
+    """Return the version (number, hash of its manifest) that cells [5] contain; None for zeros."""
     return (int(cells[0]), cells[1:].tobytes().hex()) if cells[0] else None

@@ -38,7 +38,7 @@ def is_inside_mpi() -> bool:
 
 
 class World:
-    """All ranks of the job and the communication between them."""
+    """The MPI job of this process: its rank, the number of ranks, and messages between them."""
 
     def __init__(self) -> None:
         """Join the job; raises `ValueError` if MPI is not installed."""
@@ -86,7 +86,7 @@ class World:
         self.wait([self.comm.Isend(np.frombuffer(text.ljust(_TEXT_BYTES), np.uint8), rank, _TEXT)])
 
     def receive_text(self, rank: int) -> dict[str, Any]:
-        """Return the object that a rank has sent by `send_text`."""
+        """Wait for an object that a rank sends by `send_text`, and return it."""
         text = np.empty(_TEXT_BYTES, np.uint8)
         self.wait([self.comm.Irecv(text, rank, _TEXT)])
         return json.loads(text.tobytes())
@@ -109,7 +109,7 @@ class World:
 
 
 def shared_by_mpich(maps: str) -> list[Path]:
-    """Return the shared-memory files of MPICH in a process's memory map, the text of `/proc/PID/maps`."""
+    """Return the shared-memory files of MPICH that `maps`, the text of `/proc/PID/maps`, lists."""
     return [Path(name) for name in dict.fromkeys(_SHARED.findall(maps))]
 
 
@@ -133,8 +133,8 @@ def host_name() -> str:
 class MpiEngine:
     """Carries the coordinator's orders to the training ranks, and their answers back.
 
-    locations                   locations of the ranks; rank r is rank 1 + r of the world
-    sent_bytes, received_bytes  traffic to and from the ranks so far
+    locations                   locations of the ranks; item r is that of MPI rank 1 + r
+    sent_bytes, received_bytes  bytes sent to and received from the ranks so far
     """
 
     def __init__(self, world: World, locations: Sequence[RankLocation], strata: int, first_cells: int) -> None:
@@ -147,7 +147,7 @@ class MpiEngine:
         self._closed = False
 
     def run(self, order: Order) -> None:
-        """Send an interval to all ranks."""
+        """Send the order to train an interval to all ranks, and prepare to receive their answers."""
         assert order.head[COMMAND] == RUN
         self._tell(order)
         for rank, answer in enumerate(self._answers):
@@ -166,9 +166,9 @@ class MpiEngine:
         return answer
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """Make all ranks write the rows of their strata; return the versions [N, 5].
+        """Make all ranks write the rows of their strata; return [N, 5] the new versions as cells.
 
-        Raises as `Trainer.write`.
+        Raises `OSError` if a rank's disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
         assert order.head[COMMAND] == WRITE
         answers = self._reports_on(order)
@@ -181,16 +181,16 @@ class MpiEngine:
         return versions
 
     def obey(self, order: Order) -> list[str]:
-        """Make all ranks carry out an order about files; return the names of restored files.
+        """Make all ranks read, copy or restore files, as ordered; return the names of restored files.
 
-        Raises as `Trainer.obey`.
+        Raises `OSError` if a file is damaged, missing or unreadable, or a disk is full.
         """
         answers = self._reports_on(order)
         _raise_first(answers)
         return [name for answer in answers for name in answer["restored"]]
 
     def _reports_on(self, order: Order) -> list[dict[str, Any]]:
-        """Send an order about files; return the report of each rank."""
+        """Send an order to write, read, copy or restore files; return the report of each rank."""
         self._tell(order)
         self._world.wait(self._sending)
         return [self._world.receive_text(1 + rank) for rank in range(len(self.locations))]
@@ -201,7 +201,7 @@ class MpiEngine:
         self.sent_bytes += order.cells.nbytes * len(self.locations)
 
     def close(self) -> None:
-        """Make the ranks end; a second call does nothing."""
+        """Send the order to end to all ranks; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._quit.head[COMMAND] = QUIT
@@ -210,7 +210,7 @@ class MpiEngine:
 
 
 def serve(world: World, trainer: Trainer) -> None:
-    """Carry out the coordinator's orders until QUIT."""
+    """Carry out the coordinator's orders on a training rank, until the order QUIT."""
     order, comm = trainer.order, world.comm
     while True:
         world.wait([comm.Irecv(order.cells, 0, _ORDER)])
@@ -225,7 +225,7 @@ def serve(world: World, trainer: Trainer) -> None:
 
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
-    """Carry out an order about files, and report the result to the coordinator."""
+    """Carry out an order to write, read, copy or restore files, and report to the coordinator."""
     versions, report = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
         if command == WRITE:

@@ -42,7 +42,7 @@ _NAP_SECONDS = 0.0005
 
 
 class ClusterPool(IntervalPool):
-    """Pool of workers whose workers are training ranks on several machines."""
+    """Pool whose workers are the training ranks: MPI processes on several machines."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: MpiEngine) -> None:
         assert game.strata is not None
@@ -76,7 +76,7 @@ class ClusterPool(IntervalPool):
             self._order.versions[stratum] = version_cells(version)
 
     def extra_state(self) -> "ClusterPool":
-        """Return this pool, because its ranks write the part of a checkpoint besides the tables."""
+        """Return this pool, whose ranks write the part of a checkpoint besides the first street."""
         return self
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -157,7 +157,10 @@ class ClusterPool(IntervalPool):
         self._order.rows[:] = self._intervals.rows
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Make the ranks write their strata; return state and names as `ExtraState.write`."""
+        """Make the ranks write their strata; return fields of the checkpoint's state, and version hashes.
+
+        The second result is {name of a version: hash of its manifest}.
+        """
         self._prepare_order(messages.WRITE)
         self._order.versions[:] = self._engine.write(self._order)
         versions = enumerate(map(version_of, self._order.versions))
@@ -168,9 +171,9 @@ class ClusterPool(IntervalPool):
         return {}
 
     def settle(self) -> None:
-        """Remove versions that no checkpoint names, and make the ranks copy the checkpoint; after a commit.
+        """Remove versions that no checkpoint names, and make the ranks back up the newest checkpoint.
 
-        Strata may be moved between ranks from now on.
+        Call it after a commit. Strata may then be moved between ranks, because the checkpoint has their present rows.
         """
         self._store.settle()
         self._saved = True
@@ -261,7 +264,8 @@ class ClusterPool(IntervalPool):
 def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) -> None:
     """Restore damaged or missing files of a run from copies on other machines, before a session begins.
 
-    Raises `OSError` if a disk is full, and as `mccfr.runs.directory.run.lock`.
+    Raises `OSError` if a disk is full, `BlockingIOError` while another process works on the run, and `ValueError` if
+    another run has replaced it.
     """
     if run.config.cluster.directory is None:
         return

@@ -38,35 +38,35 @@ from storage.table_formats import NotFiniteError
 
 
 def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:
-    """Return the names and shapes of the tables that all strata share."""
+    """Return {name: shape} of the first street's tables, which all strata share."""
     shapes = {spec.name: spec.shape for spec in run.layout(game).specs}
     return {name: shapes[name] for name in first_street_names(game)}
 
 
 def new_order(run: Run, game: Game) -> Order:
-    """Return an empty order with the number of strata and cells of a run."""
+    """Return an order of zeros, sized for the strata and the first-street cells of a run."""
     assert game.strata is not None
     return Order(game.strata.count, sum(int(np.prod(shape)) for shape in first_street_shapes(run, game).values()))
 
 
 def stratum_store(run: Run, game: Game) -> BlockStore:
-    """Return the store of the strata's rows as versions, with a block for each stratum."""
+    """Return the store that writes and reads versions of strata's rows; each stratum is a block."""
     specs = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
     partition = Partition(specs, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in specs})
     return BlockStore(run.directory, partition, run.identity, format=run.config.tables.format, lock=run.lock)
 
 
 class Trainer:
-    """State and work of one rank.
+    """Trains the strata of one rank, and writes, reads and copies their rows.
 
-    order, answer  the messages, filled by the engine and by `train`
-    tables         of all streets; the first street is a copy
+    order, answer  the coordinator's order, received by the MPI engine; and the answer, filled by `train`
+    tables         {name: array} of all streets; those of the first street are a copy
     """
 
     def __init__(self, run: Run, game: Game, rank: int, keeps_for: int | None = None) -> None:
         """Create the rank's tables and compile its kernels.
 
-        keeps_for  machine whose second copies this rank keeps; None: it keeps none
+        keeps_for  number of the machine whose backup copies this rank keeps; None: it keeps none
         """
         algorithm = run.algorithm
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
@@ -136,7 +136,10 @@ class Trainer:
             self._held.add(stratum)
 
     def obey(self) -> list[str]:
-        """Carry out an order about files other than `write`; return the restored names. Raises `OSError`."""
+        """Carry out an order to read, copy or restore files; return the names of restored files.
+
+        Raises `OSError` if a file is damaged, missing or unreadable, or the disk is full.
+        """
         command, kept = int(self.order.head[messages.COMMAND]), self._copies_directory()
         if command == messages.READ:
             self.read()
@@ -148,7 +151,7 @@ class Trainer:
         return []
 
     def _copies_directory(self) -> Path | None:
-        """Return the directory of the second copies that this rank keeps; None if it keeps none."""
+        """Return the directory in which this rank keeps backup copies of checkpoints; None: it keeps none."""
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
@@ -156,6 +159,6 @@ class Trainer:
         return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _cells(self, parts: Partition, stratum: int) -> dict[str, npt.NDArray[Any]]:
-        """Return {name: rows of a stratum} of every later-street table that has any, as views."""
+        """Return {table name: view of a stratum's rows} of each table after the first street that has any."""
         ends = {spec.name: parts.first[spec.name][stratum : stratum + 2] for spec in parts.parts(stratum)}
         return {name: self.tables[name][begin:end] for name, (begin, end) in ends.items()}

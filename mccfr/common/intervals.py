@@ -16,7 +16,7 @@ _Z95 = 1.959964
 
 
 class Estimate(NamedTuple):
-    """A mean and half the width of its 95 % interval; 0 if it is exact."""
+    """A mean and half the width of its 95 % interval, `within`; a width of 0 means that it is exact."""
 
     mean: float
     within: float

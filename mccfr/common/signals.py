@@ -99,7 +99,7 @@ def take(handler: Handler) -> None:
 
 
 def is_taken() -> bool:
-    """Return whether `take` was called."""
+    """Return whether `take` has set a handler of the signals."""
     return _taken
 
 
@@ -145,7 +145,7 @@ _program = _Program()
 def command_line() -> Iterator[None]:
     """Within the context, the command line handles signals; in the main thread only.
 
-    They wait until `release`, and again after `settle`.
+    Signals wait until `release`, and then raise `SignalInterrupt`. After `settle` they have no effect.
     """
     global _program, _silent
     if not in_main_thread():

@@ -53,7 +53,7 @@ def calling(function: Any, where: str = "") -> Iterator[None]:
 
     Exceptions of this project's functions are not replaced.
 
-    where  as in `user_error`
+    where  end of the message, such as " after the history 'h t'"
     """
     try:
         yield

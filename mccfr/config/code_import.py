@@ -39,7 +39,7 @@ class Watched:
     listed   {absolute path: content} of listed files that are not imported yet
     run      {absolute path: SHA-256} of other files already imported
     added    {module: function called after each further imported file}
-    strange  an imported file that is no Python source, so that it cannot be listed
+    strange  an imported file that is no Python source, so that it cannot be listed; None: no such file
     """
 
     root: str
@@ -84,7 +84,7 @@ class Watched:
 
 
 class _Loader(SourceFileLoader):
-    """Executes a module's source as returned by `Watched.read`."""
+    """Executes a module from the bytes that were hashed, which `read` returns."""
 
     def __init__(self, name: str, path: str, read: Callable[[], bytes]) -> None:
         super().__init__(name, path)

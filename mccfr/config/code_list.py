@@ -26,7 +26,7 @@ _MOST_BYTES = 16 << 20
 
 
 class CodeEntry(msgspec.Struct, frozen=True):
-    """A module that the user has executed.
+    """Entry of the user's list of code: a module that the user has executed, with hashes of its files.
 
     module  its name
     folder  absolute path of the folder in which it was found

@@ -58,7 +58,9 @@ def find_file(name: Path, folder: str = CONFIGS) -> Path:
 
 @contextmanager
 def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield a file from `find_file`, copied to `runs/` if it is an example, and True if it was copied.
+    """Yield (path of a file, True if it was copied); an example is first copied to `runs/`.
+
+    path  file as returned by `find_file`
 
     An example is copied with all files that it names. The copies are removed if the body raises an error. Raises
     `FileExistsError` if different files have their names.

@@ -55,7 +55,7 @@ class MatrixGame(GameConfig, frozen=True, tag="matrix"):
 
 
 class PlayerMenu(Table, frozen=True):
-    """Bet sizes of one player on one street: `[game.menu.STREET.button]`. Absent keys: the street's."""
+    """Bet sizes of one player on one street, `[game.menu.STREET.button]`; by default those of the street."""
 
     first: Sequence[str] | None = None  # sizes of a street's first bet; preflop, of the first raise
     later: Sequence[str] | None = None  # sizes of later raises
@@ -67,7 +67,7 @@ class PlayerMenu(Table, frozen=True):
 
 
 class StreetMenu(PlayerMenu, frozen=True):
-    """Bet sizes on one street: `[game.menu.STREET]`. Absent keys: the menu's."""
+    """Bet sizes on one street, `[game.menu.STREET]`; by default those of the menu."""
 
     small_blind: PlayerMenu | None = None  # with three and more seats; with two the button has the small blind
     big_blind: PlayerMenu | None = None

@@ -46,7 +46,7 @@ _ALLOWED: list[Path] = []  # directories that the user permits for code of artef
 
 
 class Permitted(NamedTuple):
-    """Permission to import a module.
+    """Permission to import a user's module from one folder.
 
     folder  absolute path of the module's folder
     listed  {absolute path: content} of the only files that may be imported from there; None: any file
@@ -76,7 +76,7 @@ class Source:
 
 @dataclass(frozen=True)
 class NamedCode:
-    """Code named by an artefact; it gives no permission to import the code.
+    """User code that an artefact (a run, networks) names; being named is no permission to import it.
 
     where   the artefact, for errors
     sha256  {name: hash of the file that defined it}, to look it up in the user's list of code
@@ -123,7 +123,7 @@ def permissions() -> dict[str, Any]:
 
 
 def grant(permitted: Mapping[str, Any]) -> None:
-    """Permit what the coordinator's `permissions` returned; `ValueError` if a listed file has changed."""
+    """Permit the imports that `permissions` listed in the coordinator; `ValueError` if a file has changed."""
     for module, (folder, files) in permitted.items():
         listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
         _GRANTED[module] = Permitted(folder, listed)
@@ -142,7 +142,7 @@ def user_code_names(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield table, key, group and name of all that a document names."""
+    """Yield (table, key, group, name) for each key of a document that can name user code."""
     for (table, key), group in NAMED.items():
         inside = document.get(table)
         name = inside.get(key) if isinstance(inside, Mapping) else None
@@ -164,10 +164,10 @@ def load_user_code(
     search_directories: Sequence[Path] | None = None,
     artefact_code: NamedCode | None = None,
 ) -> None:
-    """Import what a document names as `module:object`; `ValueError` of one sentence if that fails.
+    """Import the code that a document names as `module:object`; `ValueError` of one sentence on failure.
 
     search_directories  for the user's own document: directories searched for modules before `sys.path`
-    artefact_code       for an artefact's document: what it says of its code
+    artefact_code       for the document of an artefact (a run, networks): its code, which needs permission
 
     With neither, only modules of this program are imported.
     """

@@ -37,13 +37,13 @@ class TablesConfig(Table, frozen=True):
     memory_budget: str | None = None  # "16GB": memory for tables, strata are trained out of core; None: all in memory
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         unfit = _size_problem(self.memory_budget)
         return [("memory_budget", unfit is None, unfit or "")]
 
 
 def _size_problem(text: str | None) -> str | None:
-    """Return what a memory size must look like if the text is invalid, otherwise None."""
+    """Return a phrase for the allowed memory sizes if the text is not one, otherwise None."""
     try:
         bytes_of(text or "1B")
     except ValueError as error:
@@ -81,7 +81,7 @@ class RunSettings(Table, frozen=True):
     keep_checkpoints: Positive = 3
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         strata, blocks = self.strata, self.blocks
         goal = self.exploitability_pot
         unfit = None if goal is None else share_problem(goal) or (None if share_of(goal) else "above 0")
@@ -131,7 +131,7 @@ class EvaluationConfig(Table, frozen=True):
     hands: Annotated[int, Meta(ge=100)] | None = None  # lbr: number of sampled deals
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         if isinstance(self.method, str):
             good = self.method in METHODS or plugins.find(plugins.METHODS, self.method) is not None
             allowed = f"one of {', '.join(map(repr, METHODS))}, or module:object{did_you_mean(self.method, METHODS)}"
@@ -147,7 +147,7 @@ class EvaluationConfig(Table, frozen=True):
 
     @property
     def chosen(self) -> Sequence[str]:
-        """Names of the evaluation methods."""
+        """Names of the evaluation methods, in their order, as a sequence even if there is one."""
         return (self.method,) if isinstance(self.method, str) else self.method
 
 
@@ -167,7 +167,7 @@ class ClusterConfig(Table, frozen=True):
     directory: str | None = None
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         name, bounds = bool(self.network) and not set(self.network) & set(", /"), [1, *self.machines, 1024]
         return [
             ("machines", len(self.machines) == 2 and bounds == sorted(bounds), "[least, most], from 1 to 1024"),

@@ -38,7 +38,7 @@ class SampledConfig(InPeriodsConfig, frozen=True):
     discount_until_nodes: Natural | None = None  # None: discounting never ends
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         return self.unused(self.discount == "none", "with solver.discount = 'none'", "discount_until_nodes")
 
 
@@ -52,7 +52,7 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
     floor_bb: float = 3_100.0  # regrets are kept above minus this
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         below, where = self.prune_below_bb, "without solver.negative_regret_pruning = true"
         return [
             *super().checks(),
@@ -62,7 +62,7 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
 
 
 class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
-    """Outcome sampling: one path of each traversal."""
+    """Outcome sampling: each traversal samples a single path."""
 
     epsilon: Annotated[float, Meta(gt=0, le=1)] = 0.6  # share of uniform exploration (Lanctot et al. 2009)
 
@@ -92,7 +92,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     prune_threshold: Positive = 25  # regret-based: shortest interval worth skipping, in iterations
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         by_regret = self.pruning == "regret-based"
         return [
             *self.unused(not by_regret, "without solver.pruning = 'regret-based'", "prune_threshold"),
@@ -144,7 +144,7 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     horizon: Positive | None = None  # iterations for which there is space; None: run.iterations at the start
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys."""
+        """Return (key, True if valid, allowed values) for each rule on the keys."""
         averaged, keys = "network" in self.averages, ("layers", "units", "readout", "steps", "batch", "learning_rate")
         tables, where = self.fit == "table" and not averaged, "with solver.fit = 'table'"
         return [

@@ -55,7 +55,7 @@ def _texts(sizes: Any) -> Any:
 
 
 def _read(key: str, value: Any, folder: Path) -> Any:
-    """Return a range, read from its file if it is "@FILE"."""
+    """Return a range's value; for "@FILE" the text of that file, relative to `folder`."""
     if not isinstance(value, str) or not value.strip().startswith("@"):
         return value
     path = folder / value.strip()[1:]
@@ -100,12 +100,12 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
 
 
 def sizes_of(text: str) -> list[str]:
-    """Return bet sizes that are separated by commas."""
+    """Split a text at its commas into bet sizes, without blanks and empty parts."""
     return [size.strip() for size in text.split(",") if size.strip()]
 
 
 def locks_of(texts: Sequence[str]) -> dict[str, str]:
-    """Return node locks by line from texts LINE=ACTIONS; several of one line are joined."""
+    """Parse texts LINE=ACTIONS to node locks {line: actions}; several texts of one line are joined."""
     locks: dict[str, str] = {}
     for text in texts:
         line, equals, lock = (part.strip() for part in text.partition("="))
@@ -126,9 +126,9 @@ AUTO = "auto"
 def auto_counts(option: str, text: str, streets: int) -> list[int | None]:
     """Return for each street the N of `auto:N`, or None for sizes that are given.
 
-    text  sizes as for `spot_menu`
+    text  sizes such as "50%,100%/auto:2", streets separated by "/"; the last also applies to later streets
 
-    Raises `ValueError`, naming the option, for an N that is no number of sizes of the fine menu.
+    Raises `ValueError`, naming the option, for an N that is not from 1 to the number of `FINE_SIZES`.
     """
     found = [_auto_count(option, part) for part in text.split("/")]
     return [found[min(street, len(found) - 1)] for street in range(streets)]
@@ -147,7 +147,10 @@ def _auto_count(option: str, text: str) -> int | None:
 
 
 def with_sizes(text: str, sizes: Sequence[str]) -> str:
-    """Return sizes as for `spot_menu` with `sizes`, one text for each street, in place of each auto:N."""
+    """Replace each `auto:N` in typed sizes by the street's text of `sizes`; streets are separated by "/".
+
+    sizes  one text for each street, such as "50%,100%"
+    """
     parts = text.split("/")
     parts += parts[-1:] * (len(sizes) - len(parts))
     last = len(sizes) - 1

@@ -17,14 +17,17 @@ fields_of = cache(msgspec.structs.fields)
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A TOML table; unknown keys are errors."""
+    """Base class of a configuration's TOML tables, as frozen structs; unknown keys are errors."""
 
     def checks(self) -> list[Check]:
-        """Return checks of the table's own keys that types cannot express."""
+        """Return (key, True if valid, allowed values) for each rule on the table that types cannot express."""
         return []
 
     def unused(self, unused: bool, where: str, *keys: str) -> list[Check]:
-        """Return checks that keys, if they are unused, have their defaults; `where` says why they are."""
+        """Return checks that the given keys have their defaults if `unused` is True.
+
+        where  end of the message on when keys have no effect, such as "without run.strata"
+        """
         usual = {field.encode_name: field.default for field in fields_of(type(self))}
         values = {key: getattr(self, key) for key in keys}
         values |= {key: tuple(value) for key, value in values.items() if isinstance(value, list)}

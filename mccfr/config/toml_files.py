@@ -88,7 +88,7 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
 
 
 def check_overrides(paths: Iterable[str], overrides: Iterable[str]) -> None:
-    """Raise `ValueError` if an option gives an overridden key, or a key or table around it."""
+    """Raise `ValueError` if a key of `paths` equals, contains or lies inside a key of `overrides`."""
     keys = list(overrides)
     for path in paths:
         if any(f"{path}.".startswith(f"{key}.") or key.startswith(f"{path}.") for key in keys):
@@ -113,7 +113,7 @@ def config_from(
     source              names the document in errors (`ValueError`)
     search_directories  for the user's own document, whose code is executed: directories searched first for modules, and
                         for files
-    artefact_code       for an artefact's document: what it says of its code (`mccfr.config.plugins`)
+    artefact_code       for the document of an artefact (a run, networks): its code, which needs permission
     opaque              import no user code: tables that it defines have their name only (`OpaqueGame`, `OpaqueSolver`)
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
@@ -219,7 +219,7 @@ def foreign_keys(table: Mapping[str, Any], own: type[SolverConfig]) -> list[str]
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
-    """Convert a table to a plain dictionary as `to_document` does, without keys at their default."""
+    """Convert a table to a plain dictionary of the keys whose values are not the defaults."""
     document: dict[str, Any] = {}
     tag = table.__struct_config__.tag
     if tag is not None and tag != DEFAULT_ALGORITHM:

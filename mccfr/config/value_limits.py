@@ -71,7 +71,7 @@ def share_of(text: object) -> float:
 
 
 def share_text(share: float) -> str:
-    """Return a share as `share_of` reads it: 0.05 as "5%"."""
+    """Return the text of a share in percent, which `share_of` parses: 0.05 as "5%"."""
     return f"{100 * share:.15f}".rstrip("0").rstrip(".") + "%"
 
 

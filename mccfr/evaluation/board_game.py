@@ -22,7 +22,13 @@ from mccfr.tables.strategy import Strategy, row_starts
 def board_game(
     game: Game, strategy: Strategy, street: int, board: int | Sequence[int]
 ) -> tuple[PublicTree, Sequence[npt.NDArray[np.floating]]]:
-    """Return `card_game` for the cards after a board; in float32 for the full deck."""
+    """Return the public tree after a board and the strategy's tables for it; float32 for the full deck.
+
+    street  street of the board
+    board   its number in a game that lists boards, else its cards
+
+    The tables are [slots, buckets], one for each street and player; a slot is an action of a decision.
+    """
     public, tables = card_game(game, strategy, game.cards.after(street, board))
     if game.cards.boards is not None:
         return public, tables
@@ -32,7 +38,8 @@ def board_game(
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """Return the public tree with some of a game's cards, and the strategy's tables for their buckets.
 
-    The buckets that occur are numbered from 0.  The tables are [slots, buckets] float64, one for each block.
+    The buckets that occur are numbered from 0.  The tables are [slots, buckets] float64, one for each street and
+    player; a slot is an action of a decision.
     """
     tables, buckets, numbers = [], [], []
     for street in range(cards.streets):

@@ -68,7 +68,7 @@ class DecisionValues:
 
     @property
     def exact(self) -> bool:
-        """All possible boards have been walked."""
+        """True if all possible boards have been walked."""
         return not len(self.hand_errors)
 
     @cached_property
@@ -168,7 +168,7 @@ _Figures = tuple[Floats, Floats, Floats, Floats, int]
 
 
 def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
-    """Return the figures over all boards."""
+    """Return EVs of hands and of actions over all boards, empty errors, and the number of boards."""
     below, board, reach = place.below, place.board, place.reach
     every = isinstance(board, tuple) and not below.cards_to_come
     cards = below.on_board(board, reach) if every else below.listed(board, reach)
@@ -180,7 +180,10 @@ def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
 
 
 def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, seed: int) -> _Figures:
-    """Return estimates over drawn boards of `last` cards."""
+    """Return EVs of hands and of actions on drawn boards, their errors, and the number of boards.
+
+    last  number of cards of a full board
+    """
     below, board, reach, known = place.below, place.board, place.reach, len(place.board)
     size = int(np.clip(_WORK // (below.nodes * SAMPLES), _LEAST_BOARDS, _MOST_BOARDS[known]))
     drawn = [full for number in range(SAMPLES) for full in _drawn(board, last, size, (seed, number))]
@@ -203,7 +206,8 @@ def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, 
 def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int) -> tuple[Floats, Floats]:
     """Return [1 + A, H] chips of the other player's hands and of each action, and the samples' deviations.
 
-    sums   value, action, weight and showdown results of each sample, as of `Below.of_samples`
+    sums   of each of R samples: counterfactual values [R, 2, H] of hands and [R, A, H] of actions, [R, 2, H] weights of
+           opposing hands, and [R, 2, H] weight beaten minus weight lost to at showdowns
     shown  [2, 2, H] sums of showdown results over all boards, and of the opposing weights
     ended  [1 + A, H] the part of the results that is won on the street itself, which no board changes
 
@@ -222,10 +226,10 @@ def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int
 
 
 def _controlled(found: Floats, beside: Floats, weight: Floats) -> Floats:
-    """Return [1 + A, H] results by weight, less a factor times those of the control variate.
+    """Return [1 + A, H] results per unit of weight, corrected by a control variate with a fitted factor.
 
     found   [R, 1 + A, H] results of the samples, `weight` their weights
-    beside  results of the control variate, less their expected ones: 0 by weight over all boards
+    beside  [R, 1 + A, H] results of the control variate minus their expected values; their sum over all boards is 0
     """
     total = weight.sum(axis=0)
     total = np.where(total > _LEAST_MET * total.max(initial=0), total, 0)

@@ -81,10 +81,13 @@ def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
 def class_sums(
     source: Profile, dealing: IndexedCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
 ) -> Floats:
-    """Return [CLASSES, 2·4 + A] sums at a decision.
+    """Return [CLASSES, 2·4 + A] sums over the hands of each class at a decision.
+
+    The columns are weight, weight·equity, weight·value and weight of the value for each player; then weight·frequency
+    of each action.
 
     place   node, street, player, board
-    values  [2, 2, H] of `LineOnFlops._walked`
+    values  [2, 2, H] weight·value, and weight of the value, of both players' hands
     """
     (node, street, actor, board), columns = place, []
     pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
@@ -99,8 +102,8 @@ def class_sums(
 class LineOnFlops(SampledEvaluation):
     """Samples for one line of a strategy, one flop each. A actions, K run-outs of each flop.
 
-    A sample has CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes. Then follow K × 3 numbers: for each
-    run-out player 0's chips, its result at an immediate showdown, and the weight of both.
+    A sample has CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes (`class_sums`). Then follow K × 3
+    numbers: for each run-out player 0's chips, its result at an immediate showdown, and the weight of both.
     """
 
     least, option, step = 1, "flops", "flop"
@@ -152,7 +155,7 @@ class LineOnFlops(SampledEvaluation):
         return followed
 
     def play(self, sample: int) -> Floats:
-        """Return one flop's sums."""
+        """Return [fields] one flop's sums for the hand classes, then for the run-outs."""
         dealing, followed = self._ranges.dealing, self.follow(sample)
         assert followed.boards is not None
         board, reach = followed.boards[-1], self._ranges.reach(followed)
@@ -161,7 +164,11 @@ class LineOnFlops(SampledEvaluation):
         return np.concatenate([class_sums(self._source, dealing, decision, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, sample: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
-        """Return [2, 2, H] weighted chips and weights of hands by player, and [K, 3] sums of each run-out."""
+        """Return [2, 2, H] sums of both players' hands, and [K, 3] sums of each run-out.
+
+        The first are weight·value and weight of the value. A run-out has player 0's chips, its result at an immediate
+        showdown, and the weight of both.
+        """
         dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, sample))
         full, _ = dealing.full_boards(street, board, (), self._drawn, rng)
         values, drawn = np.zeros((2, *reach.shape)), np.zeros((self._drawn, 3))
@@ -181,9 +188,13 @@ class FlopReport:
 
     actions, player  at the line's decision, and the player to act
     put_in           chips of each player over the hand so far
-    classes          [F, CLASSES, 2·4 + A] sums of `LineOnFlops`
-    run_outs         [F, K, 3] sums of `LineOnFlops`; K = 0: the values are exact
+    classes          [F, CLASSES, 2·4 + A] sums over the hands of a class: weight, weight·equity, weight·value and
+                     weight of the value for each player; then weight·frequency of each action
+    run_outs         [F, K, 3] for each run-out player 0's chips, its result at an immediate showdown, and the weight of
+                     both; K = 0: the values are exact
     unit             chips of a big blind; 1 for games without one, and for spots of which none was given
+
+    The methods take `flops`, numbers of some of the F flops.
     """
 
     line: str
@@ -209,7 +220,7 @@ class FlopReport:
         return float((rest[0] * rest[1]).sum()) / spread if spread > 0 else 0.0
 
     def weight(self, flops: npt.NDArray[np.int64]) -> Floats:
-        """Return [F] the flops' weights: possible pairs of hands times the number of flops represented."""
+        """Return the weight of each of `flops`: possible pairs of hands times the number of flops represented."""
         return self.flops.weight[flops] * self.classes[flops, :, 0].sum(axis=1)
 
     def value(self, flops: npt.NDArray[np.int64], player: int) -> Estimate:
@@ -245,9 +256,10 @@ class FlopReport:
         return float(sums[0] / sums[1])
 
     def of_classes(self, player: int) -> dict[str, tuple[float, float, float, list[float]]]:
-        """Return by hand class of a player: (share of range, equity, EV as in `value`, action frequencies).
+        """Return by hand class of a player: (share of range, equity, EV in chips, action frequencies).
 
-        Frequencies are empty for the player who does not act.
+        The EV is from here on: chips already put in count as gone. Frequencies are empty for the player who does not
+        act.
         """
         sums = np.tensordot(self.flops.weight, self.classes, 1)
         weight, equity, value, walked = sums[:, _PLAYER_COLUMNS * player : _PLAYER_COLUMNS * (player + 1)].T
@@ -269,7 +281,11 @@ def flop_report(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> FlopReport:
-    """Return the report of a line on some flops; raises as `LineOnFlops` and `run_samples`."""
+    """Return the report of a line on some flops.
+
+    Raises `ValueError` if the line ends at no flop decision of the tree, and for fewer than 2 run-outs. Raises
+    `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    """
     samples = LineOnFlops(source, line, flops, run_outs, seed)
     sums = run_samples(samples, len(flops.cards), effort)
     classes, rest = np.split(sums, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)

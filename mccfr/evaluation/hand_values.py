@@ -82,10 +82,12 @@ class Below:
         return value, action, weight
 
     def of_samples(self, cards: ListedCards, size: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
-        """Yield the sums of each sample of `size` consecutive boards of `on_boards`.
+        """Yield four sums for each sample: `size` consecutive boards of the cards from `on_boards`.
 
-        They are `value`, `action` and `weight` as in `values`. The fourth is [2, H] the weight that each hand beats
-        minus the weight that it loses to at showdowns on these boards.
+        * [2, H] chips of the whole hand at the decision, times the weight of the opposing hands
+        * [A, H] the same for the player to act after each action
+        * [2, H] the weight of the opposing hands
+        * [2, H] the weight that each hand beats minus the weight that it loses to at showdowns on these boards
         """
         tables, cards = self._tables(cards)
 
@@ -109,7 +111,9 @@ class Below:
             yield from pool.map(sample, range(0, len(cards.strength), size))
 
     def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
-        """Return the part of `value` and `action` that is won where a hand ends on the street itself.
+        """Return the counterfactual values [2, H] and [A, H] that are won where a hand ends on this street.
+
+        [2, H] is at the decision for both players, [A, H] after each action of the player to act.
 
         cards  of `on_boards`; the result does not depend on the boards
         """
@@ -121,7 +125,7 @@ class Below:
         return value, action
 
     def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
-        """Return value and action as in `values`, and the public tree."""
+        """Return counterfactual values [2, H] at the decision and [A, H] after actions, and the public tree."""
         hands = self._dealing.hand_count
         value, action = np.zeros((2, hands)), np.zeros((self._actions, hands))
         for player in players:
@@ -132,9 +136,10 @@ class Below:
         return value, action, public
 
     def by_decision(self, cards: ListedCards) -> Iterator[tuple[int, int, Floats]]:
-        """Yield (node, player, [A, H] as in `values`) for each decision of the street; one walk per player.
+        """Yield (node, player, counterfactual values [A, H] of actions) for each decision of the street.
 
         Values are weighted by the opponent's reach at each decision, starting from the range at the first decision.
+        The tree is walked once for each player.
         """
         walk, public = self._walk(cards)
         for player in range(2):
@@ -173,7 +178,7 @@ class Below:
         return self._alike._replace(ranges=ranges, reach=np.array(cards.reach, np.float64, order="C"))
 
     def on_board(self, full: Sequence[int], reach: Floats) -> ListedCards:
-        """Return one full board of the full deck, from the decision's street on.
+        """Return the listed cards with one full board of the full deck, from the decision's street on.
 
         reach  [2, H] weights of both players' hands at the decision; hands that share a card with the board count as 0
         """
@@ -194,9 +199,10 @@ class Below:
         )
 
     def on_boards(self, board: Sequence[int], full: Sequence[Sequence[int]], reach: Floats) -> ListedCards:
-        """Return some full boards after `board` of the full deck, for `of_samples`; `reach` as in `on_board`.
+        """Return the listed cards with some full boards after `board` of the full deck, for `of_samples`.
 
-        No two of them have the same next street.
+        full   full boards; no two of them have the same cards on the next street
+        reach  [2, H] weights of both players' hands at the decision
         """
         dealing, deck, count = self._dealing, self._source.game.cards, len(full)
         boards = [np.array([board], np.int16)]
@@ -220,7 +226,10 @@ class Below:
         )
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
-        """Return all boards after `board` (its number) in a game that lists them; `reach` as in `on_board`."""
+        """Return all boards after `board` (its number) in a game that lists them.
+
+        reach  [2, H] weights of both players' hands at the decision
+        """
         known = self._source.game.cards.after(self.street, board).from_street(self.street)
         return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
 
@@ -249,13 +258,13 @@ class Below:
 
 
 def _parents(count: int, streets: int) -> list[npt.NDArray[np.int32]]:
-    """Return the parents of `count` boards that have one next street each."""
+    """Return each board's parent by street, for `count` boards that share only the first street's board."""
     one, each = np.zeros(1, np.int32), np.arange(count, dtype=np.int32)
     return [one, np.zeros(count, np.int32), *[each] * (streets - 2)][:streets]
 
 
 def _boards_from(cards: ListedCards, first: int, count: int) -> ListedCards:
-    """Return the cards with `count` of the last-street boards of `Below.on_boards`."""
+    """Return the cards with only the `count` full boards from number `first` on."""
     some = slice(first, first + count)
     return replace(
         cards,
@@ -292,8 +301,8 @@ def root_values(
     boards    full boards drawn in full-deck hold'em; listed boards are all walked, with exact values
     progress  called with the number of boards done and the total
 
-    Values are counterfactual: the player's own reach is left out. Raises `ValueError` for a game without cards
-    beside its tree, and for fewer than one board.
+    Values are counterfactual: the player's own reach is left out. Raises `ValueError` for a game that deals no
+    cards outside of its tree, and for fewer than one board.
     """
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
@@ -331,7 +340,7 @@ def root_values(
 
 
 def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
-    """Return the decisions that begin a street."""
+    """Return the subtrees below all decisions that begin a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
     street = tree.arrays.block // 2
@@ -355,7 +364,7 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
 
 
 def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
-    """Return for each decision [2, H] deal weights times each player's reach.
+    """Return {decision node: [2, H] deal weights times each player's reach}.
 
     path  boards of the first streets; decisions of later ones are left out
     """
@@ -379,7 +388,11 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
 def _add_root(
     sums: Floats, root: Below, dealing: IndexedCards, path: Sequence[Board], player: int, reach: Floats
 ) -> None:
-    """Add to sums [2, B] the weighted chips of a player's buckets at a root, and the weights."""
+    """Add to sums [2, B] the weighted chips of a player's buckets, and the weights.
+
+    root  subtree below a decision that begins a street
+    path  boards by street
+    """
     weight = reach.copy()
     weight[player] = dealing.reach[player]
     last, board = path[-1], path[root.street]

@@ -64,9 +64,9 @@ def head_to_head(
 
     boards  number of boards; if the game lists no more than that, all are played and the result is exact
 
-    Raises `ValueError` for a game without cards beside its tree, fewer than two boards, or a strategy that does not
-    fit its game. Also for games that differ in more than buckets and bet sizes, and for too large joint trees.
-    Raises as `run_samples` as well.
+    Raises `ValueError` for a game that deals no cards outside of its tree, and for fewer than two boards. Also for a
+    strategy that does not fit its game, games that differ in more than buckets and bet sizes, and too large joint
+    trees. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     check_same_game(first.game, second.game)
     meetings = _Meetings(first, second, seed)
@@ -127,7 +127,7 @@ def boards_in_both_seats(
 
 
 def _expanded_rows(side: Profile) -> list[BlockRows]:
-    """Return the rows of each block of a side."""
+    """Return a side's strategy for each block (street and player), in the form that the kernel reads."""
     blocks = range(2 * side.game.tree.streets)
     return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block)) for block in blocks]
 
@@ -153,7 +153,7 @@ class PolicyPair:
         """Return sums over pairs of hands on a board: player 0's chips and the weights.
 
         board    with hands in order of strength
-        seating  the side that is player 0
+        seating  number of the side that is player 0: 0 or 1
         """
         return self._seatings[seating].play(board)
 
@@ -183,7 +183,10 @@ class _Seating:
 
 
 def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> tuple[_Spans, int]:
-    """Return each street tree's rows (first, stop, first slot, [2, U] each), and the most slots in one.
+    """Return (first row, end of the rows, first slot), each [2, U], and the most slots in a street tree.
+
+    A street tree is the part of the betting tree on one street after one line. There are U of them; the first axis is
+    the player. A row is a decision, a slot an action of a row.
 
     starts  for each block the first slot of each row, and the end of the last
     """
@@ -205,7 +208,10 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
 def _ways_in(
     meeting: JointTree, trees: StreetTrees, slots: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return `at` and `factor` of `PlayedRows`.
+    """Return for each node of all street trees the slot of the action into it, and a factor.
+
+    The slot counts from the player's first one in the street tree. The factor is the probability that the other player
+    translates the action as the node says.
 
     slots  [2, U] first slot of each player in each street tree
     """

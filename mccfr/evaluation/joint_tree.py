@@ -73,7 +73,7 @@ class _JointDecision(NamedTuple):
 
 
 class _JointTreeBuilder:
-    """Expands decisions depth-first; siblings are numbered together, before the first one's children."""
+    """Builds a joint tree depth-first; siblings are numbered together, before the first one's children."""
 
     def __init__(self, players: Sequence[Translation]) -> None:
         self.players = players
@@ -124,7 +124,7 @@ class _JointTreeBuilder:
         return children
 
     def translations_of(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return a player's possible translations of the other player's action."""
+        """Return the nodes of a player's tree to which the other player's action may be translated."""
         key = (player, reading._replace(probability=1.0), state, action)
         translations = self.outcomes.get(key)
         if translations is None:
@@ -134,7 +134,7 @@ class _JointTreeBuilder:
     def played_on(
         self, state: BettingState, readings: tuple[LineReading, LineReading]
     ) -> _JointDecision | tuple[float, float]:
-        """Return the next decision, or a terminal's payoffs."""
+        """Return the next decision, or a terminal's payoffs; players whose tree has no decision call."""
         while not self.players[state.player].decides(readings[state.player]):
             action = self.players[state.player].real_actions(readings[state.player], state)[0]
             after = self.players[0].apply(state, action)

@@ -140,7 +140,7 @@ class FirstStreet:
     def _walk(
         self, player: int, values: Floats, choice: dict[int, npt.NDArray[np.int64]] | None
     ) -> tuple[Floats, dict[int, npt.NDArray[np.int64]]]:
-        """Return the root's values [..., C] and the player's actions [..., C] at each decision.
+        """Return the root's values [..., C] and {decision: the player's action [..., C] by hand class}.
 
         values  [..., E, C] of the leaves
         choice  the player's actions; None: the best for each class
@@ -231,7 +231,7 @@ class SecondStreetBoards(BoardSamples):
         return len(self.boards)
 
     def play(self, sample: int) -> Floats:
-        """Return one sample of `FirstStreet.sample_of_board`."""
+        """Return one board's sample [fields]: leaf values by class, its weight, and player 0's chips."""
         return self.first.sample_of_board(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
 
 
@@ -270,7 +270,7 @@ def evaluate_flops(
     Values below different flops are independent, so each is walked alone (Johanson, Waugh, Bowling & Zinkevich 2011,
     "Accelerating best response calculation in large extensive games").
 
-    Raises `ValueError` for too few flops; also raises as `run_samples`.
+    Raises `ValueError` for too few flops, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     every, offset = flops is None and effort.seconds is None, side.game.offset_chips
     samples = SecondStreetBoards(side, seed, every=every)

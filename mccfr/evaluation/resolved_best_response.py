@@ -79,7 +79,10 @@ class ResolvedBoards:
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
-        """Return [2] the reduction of the responder's chips by seat, times weights of hands as in walks."""
+        """Return [2] the reduction of the responder's chips by seat, times the weights of both hands.
+
+        unit  number of the sample, which seeds the draws
+        """
         later = self._game.cards.after(self.street, board)
         reduction, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
         reached = self._reached(later)
@@ -114,7 +117,7 @@ class ResolvedBoards:
         return reached
 
     def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
-        """Return the reduction at one root, weighted by the responder's range."""
+        """Return the reduction at one decision that begins the street, weighted by the responder's range."""
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
         line, state = self._line(root.node, board)
@@ -172,9 +175,9 @@ class ResolvedBoards:
 
 
 def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tuple[int, float]]:
-    """Draw about `count` places in proportion to `shares` by systematic sampling.
+    """Draw about `count` indices of `shares`, in proportion to them, by systematic sampling.
 
-    Returns (place, importance weight) of each drawn place.
+    Returns (index, importance weight) of each drawn one.
     """
     if not len(shares):
         return []

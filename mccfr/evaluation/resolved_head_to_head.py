@@ -27,7 +27,13 @@ from mccfr.policy.strategy_profile import Profile
 
 
 class _PlayedRange(RangeResponder):
-    """A policy that plays the responder's seat; `own` maps positions in its own tree to ranges [H]."""
+    """Plays the second side's policy, instead of a best response, in the responder's seat.
+
+    theirs  reads the second side's strategy
+    boards  the second side's hands and buckets as of each street
+
+    `own` is the second side's range: weights [H] of hands by its position in its own tree.
+    """
 
     theirs: Responder
     boards: list[OpponentRanges]
@@ -73,7 +79,7 @@ class _ResolvedMeetings(SampledEvaluation):
         return chips
 
     def _boards(self, sample: int) -> list[list[OpponentRanges]]:
-        """Return for each side a board as of each street."""
+        """Return for each side the sample's board as of each street, with the side's own buckets."""
         board, _, state = self._tables[0].deal(sample)
         boards = [board, DeckBoard(self._tables[1], board.cards, state)]
         return [
@@ -91,7 +97,11 @@ def resolved_head_to_head(
 ) -> HeadToHeadResult:
     """Return chips per hand that `first` with re-solving wins from `second` without; mean over both seats.
 
-    settings  of re-solving; other arguments and errors as in `head_to_head`, and errors of `Resolver`
+    boards    number of sampled boards, each played in both seats
+    settings  of re-solving
+
+    Raises `ValueError` for games that differ in more than buckets and bet sizes, and for settings that do not suit the
+    game. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     check_same_game(first.game, second.game)
     chips = run_samples(_ResolvedMeetings(first, second, seed, settings), boards, effort)

@@ -52,8 +52,8 @@ def sampled_best_response(
     resolve  re-solving settings of the strategy, for full-deck no-limit hold'em from the same street on, river or
              turn (`mccfr.evaluation.resolved_best_response`)
 
-    Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, or re-solving from
-    another street; also raises as `run_samples`.
+    Raises `ValueError` for a game that deals no cards outside of its tree, too few boards for an interval, or
+    re-solving from another street. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     if not side.game.cards.dealt:
         raise ValueError(f"{side.game.name} deals no cards outside of its tree: use the method exact")
@@ -67,8 +67,8 @@ class BestResponseSamples(BoardSamples):
     """Boards of one street, with the responder's chips on each.
 
     A sample is (chips as player 0, chips as player 1, the board's weight). With re-solving, two reductions by seat
-    follow; the first two numbers include them. If the responder decides before the board, a sample is that of
-    `FirstStreet`. If all boards are requested, they are one sample.
+    follow; the first two numbers include them. If the responder decides before the board, a sample has the values of
+    the first street's leaves by hand class (`FirstStreet`). If all boards are requested, they are one sample.
 
     first  the responder's decisions before the board; None: it decides on the board
     """
@@ -102,7 +102,7 @@ class BestResponseSamples(BoardSamples):
         return super().draw(count)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return one sample."""
+        """Return [fields] one sample, as the class describes it."""
         game, strategy = self.game, self.strategy
         public, tables = (
             card_game(game, strategy, game.cards.listed())

@@ -83,7 +83,7 @@ class SampledEvaluation(ABC):
     step: str = "board"
 
     def draw(self, count: int) -> int:
-        """Draw `count` samples if they depend on their number, and return the number of them to play."""
+        """Draw `count` samples, if a sample depends on how many there are; return the number to play."""
         return count
 
     @abstractmethod
@@ -139,7 +139,8 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
     (`mccfr.evaluation.evaluation_progress`).
 
     Raises `ValueError` for too few samples or too many for the memory, and if `effort.keep` belongs to another
-    evaluation. Raises `OSError` if it is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and
+    `RuntimeError` if a worker dies.
     """
     if effort.seconds is not None:
         count = samples_in(evaluation, effort.seconds, effort.workers)
@@ -203,9 +204,9 @@ def play_remaining(
 ) -> None:
     """Play the samples `remaining` of `count`, here or in `workers` processes.
 
-    journal  journal, closed in the worker processes
-    take  called with (number, result) of each finished sample
-    step  name of a sample in progress reports
+    journal  file of finished samples, which the worker processes close
+    take     called with (number, result) of each finished sample
+    step     name of a sample in progress reports
 
     Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
@@ -308,7 +309,12 @@ class SampleFile:
     """
 
     def __init__(self, path: Path | None, magic: bytes, identity: Mapping[str, Any], of: str) -> None:
-        """Take the file; `magic` begins all files of the kind, `of` names another work's records in messages."""
+        """Take the file; without a path nothing is kept.
+
+        magic     bytes with which all files of the kind begin
+        identity  JSON that identifies the work, for the header line
+        of        text for records of other work, in messages
+        """
         self.path, self._magic, self._of = path, magic, of
         self._head = magic + json.dumps(identity, sort_keys=True).encode() + b"\n"
         self._file: FileIO | None = None
@@ -408,7 +414,10 @@ class _SavedSamples(SampleFile):
         self._record = struct.Struct(f"<q{fields}d")
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Yield the samples in the journal, without damaged ones; raises as `run_samples`."""
+        """Yield (number, values) of the samples in the journal, without damaged ones.
+
+        Raises `ValueError` if the file belongs to another evaluation or is in use.
+        """
         size, damaged = self._record.size + 4, 0
         content = self.records(lambda found: len(found) // size * size)
         for offset in range(0, len(content), size):
@@ -424,6 +433,6 @@ class _SavedSamples(SampleFile):
             logging.getLogger("mccfr.samples").warning(text, self.path, damaged)
 
     def write(self, sample: int, numbers: npt.NDArray[np.float64]) -> None:
-        """Append a sample."""
+        """Append a finished sample: its number and its values."""
         record = self._record.pack(sample, *numbers.tolist())
         self.append(record + zlib.crc32(record).to_bytes(4, "little"))

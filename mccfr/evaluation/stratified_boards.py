@@ -87,7 +87,7 @@ class BoardSamples(SampledEvaluation):
     """Samples that are boards of one street, drawn in strata.
 
     strata  of the samples
-    boards  [n] board of each sample, as in `sample_boards`
+    boards  [n] board of each sample: its number in a game that lists boards, else its cards
     """
 
     strata: BoardStrata

@@ -36,7 +36,7 @@ AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "traini
 
 
 class Measure(NamedTuple):
-    """A quantity that an experiment measures.
+    """A quantity that an experiment measures, such as exploitability, and how to plot it.
 
     label   text of the y axis
     method  evaluation method that gives it; None: every run gives it
@@ -78,7 +78,13 @@ Document = dict[str, Any]
 
 
 class _VariantTable(Table, frozen=True):
-    """A `[[compare.variant]]` table."""
+    """A `[[compare.variant]]` table.
+
+    name     name of the curve
+    set      `table.key=value` texts that the variant changes
+    of       earlier variant whose runs are measured
+    average  average strategy of these runs to measure
+    """
 
     name: str
     set: Sequence[str] = ()
@@ -87,7 +93,7 @@ class _VariantTable(Table, frozen=True):
 
 
 class _CompareTable(Table, frozen=True):
-    """The `[compare]` table."""
+    """The `[compare]` table: axes, measuring points, seeds and variants of an experiment."""
 
     base: str | None = None
     title: str = ""
@@ -103,7 +109,7 @@ class _CompareTable(Table, frozen=True):
 
 @dataclass(frozen=True)
 class ExperimentVariant:
-    """One curve of an experiment.
+    """One curve of an experiment: runs of one configuration with several seeds.
 
     name       shown to users
     directory  prefix of the names of its run directories
@@ -119,7 +125,7 @@ class ExperimentVariant:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A validated experiment.
+    """A validated experiment: variants and seeds of runs, and the points at which they are measured.
 
     measures  keys of MEASURES; empty: exploitability, in mbb/g if the game has a big blind, else in chips
     axis      a key of AXES
@@ -173,7 +179,7 @@ class Experiment:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Return the evaluation methods that give the measures."""
+        """Return the names of the evaluation methods that compute the experiment's measures."""
         return tuple(dict.fromkeys(m for name in self.measures if (m := MEASURES[name].method))) or _EXACT
 
     def seeds_of(self, variant: ExperimentVariant) -> tuple[int, ...]:
@@ -234,7 +240,7 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
     folder  base of relative file names
     source  name of the document in errors
 
-    Raises `ValueError` as `load_experiment`.
+    Raises `ValueError` with source, key, value and the allowed values.
     """
     table = _compare_table(document, source)
     try:

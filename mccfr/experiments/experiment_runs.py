@@ -42,12 +42,12 @@ class _Within:
         self.phase, self.progress, self.evaluation = reporter.phase, reporter.progress, Silent().evaluation
 
     def message(self, text: str) -> None:
-        """Pass the text on with the run's name."""
+        """Send the text to the experiment's reporter, with the run's name before it."""
         self._reporter.message(f"{self._which}: {text}")
 
 
 def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
-    """Return the directory of one run."""
+    """Return the directory of the run of a variant with a seed, below the experiment's output `out`."""
     return out / RUNS / f"{variant.directory}-{seed}"
 
 
@@ -110,7 +110,7 @@ def run_experiment(
     force  start even if memory or disk are too small
 
     Checks everything first.  Raises `ValueError` for an invalid experiment or another run in a directory, and
-    `FileExistsError` if `out` is no experiment's.  Raises further as `start_run` and `train`.
+    `FileExistsError` if `out` is no experiment's.  Training raises `OSError`, for example if the disk is full.
     """
     check_out(out)
     experiment = check(experiment, out, reporter, force=force)
@@ -149,7 +149,7 @@ def _train_runs(experiment: Experiment, out: Path, reporter: Reporter, noted: li
 
 
 def _opened(config: Config, directory: Path) -> rundir.Run:
-    """Return the run in a directory; `ValueError` if it is another run."""
+    """Return the run in a directory; `ValueError` if it has another configuration."""
     try:
         return reopen_run(config, Path(), directory)
     except ValueError as error:

@@ -178,7 +178,10 @@ def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
-    """Return (geometric mean or ratio, low, high, mean or difference) for a file; first or last is None."""
+    """Return four CSV cells: (geometric mean or ratio, low, high, arithmetic mean or difference).
+
+    linear  True: the first is None; False: the last is None
+    """
     middle, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
     return [None, low95, high95, middle] if linear else [middle, low95, high95, None]
 

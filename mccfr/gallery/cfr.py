@@ -16,7 +16,12 @@ from mccfr.solvers.variants import variant
 
 
 class Options(SolverConfig, frozen=True, tag="cfr"):
-    """variant: its name; updates: alternating or simultaneous; horizon: planned number of iterations."""
+    """Options of CFR.
+
+    variant  name of a variant of `mccfr.solvers.variants`
+    updates  "alternating" or "simultaneous"
+    horizon  planned number of iterations
+    """
 
     variant: str = "cfr"
     updates: str = "alternating"
@@ -24,7 +29,7 @@ class Options(SolverConfig, frozen=True, tag="cfr"):
 
 
 class Cfr(HistoryGame):
-    """CFR and its variants."""
+    """CFR in full width, in any variant: each iteration visits every history."""
 
     options = Options
     keeps = ("regret", "strategy_sum", "predicted_regret")

@@ -16,7 +16,7 @@ from mccfr.solvers.variants import variant
 
 
 class CfrBestResponse(Cfr):
-    """CFR-BR in full width."""
+    """CFR-BR in full width: each player learns against the opponent's best response."""
 
     def iterate(self, t: int) -> None:
         """For each player, compute the opponent's best response and then the player's regrets against it."""

@@ -15,15 +15,18 @@ from mccfr.gallery.history_game import Count, History, HistoryGame, Infoset, Row
 
 
 class Options(SolverConfig, frozen=True, tag="deep"):
-    """traversals: number K for each player in each iteration."""
+    """Options of Deep CFR.
+
+    traversals  number K of traversals for each player in each iteration
+    """
 
     traversals: Count = 100
 
 
 class DeepCfr(HistoryGame):
-    """Deep CFR.
+    """Deep CFR, with a table of mean sampled regrets in place of the network.
 
-    `memory` is the sum of t times regret, `samples` the sum of t, and `regret` their ratio.
+    `memory` is the sum of t times sampled regret, `samples` the sum of t, and `regret` their ratio.
     """
 
     options = Options
@@ -43,7 +46,7 @@ class DeepCfr(HistoryGame):
                     I.regret[:] = I.memory / I.samples
 
     def walk(self, h: History, i: int, t: int) -> float:
-        """Return a sampled value of h for player i, as in external sampling."""
+        """Return a sampled value of h for player i; explore all actions of i, sample one of others and chance."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

@@ -46,7 +46,7 @@ class ExternalSampling(HistoryGame):
         return float(sigma @ v)
 
     def weight(self, j: int, i: int, sampled: Row) -> float:
-        """Return the weight of the strategy of player j in a traversal of player i."""
+        """Return the weight with which player j's strategy is added to its sum in a traversal of player i."""
         return 1 / float(np.delete(sampled, j).prod())
 
 

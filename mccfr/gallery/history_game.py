@@ -92,8 +92,8 @@ DRAWS_NOTHING = replace(TRAITS, seeded=False)
 class HistoryGame(Algorithm):
     """Base class of the gallery's algorithms; a subclass implements `iterate`.
 
-    root, infosets  the game; infosets in order of first appearance
-    given           the options
+    root, infosets  the game's first history; all infosets in order of first appearance
+    given           the options, from the `[solver]` table
     rng             generator seeded by seed and iteration number, so that resuming needs no saved state
     nodes           number of histories visited
     """
@@ -150,7 +150,7 @@ class HistoryGame(Algorithm):
 
 
 class Iterations:
-    """The `Solver` of a gallery algorithm."""
+    """Runs the iterations of a gallery algorithm in the program's interface of solvers."""
 
     def __init__(self, algorithm: HistoryGame, game: Game, tables: TableSet, share: RunShare) -> None:
         self._algorithm, self.state, self.busy_seconds = algorithm, share.state, 0.0

@@ -14,13 +14,16 @@ from mccfr.gallery.history_game import History, HistoryGame, Share, regret_match
 
 
 class Options(SolverConfig, frozen=True, tag="outcome"):
-    """epsilon: share of uniform exploration by the traverser."""
+    """Options of outcome sampling.
+
+    epsilon  probability with which the traverser plays uniformly, 0 to 1
+    """
 
     epsilon: Share = 0.6
 
 
 class OutcomeSampling(HistoryGame):
-    """Outcome-sampling MCCFR."""
+    """Outcome-sampling MCCFR: an iteration samples one path for each player."""
 
     options = Options
 

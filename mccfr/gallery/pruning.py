@@ -15,7 +15,7 @@ from mccfr.tables.table_layout import TableSet, table_name
 
 
 class RegretBasedPruning(HistoryGame):
-    """Regret-based pruning.
+    """CFR with regret-based pruning: it skips actions of negative regret and catches up later.
 
     `assumed` is the sum of values assumed for a pruned action.  `before` is the `reach` of each history below it when
     pruning began.
@@ -83,9 +83,9 @@ class RegretBasedPruning(HistoryGame):
         I.pruned[a] = 0
 
     def respond(self, I: Infoset, a: int) -> float:
-        """Return the value of a best response after an action, summed since pruning began.
+        """Return the value of player I's best response after action a, summed since pruning began.
 
-        Updates the regrets below the action.
+        Adds the same response's regrets to the infosets below the action.
         """
         i, reached = I.player, below([h.children[a] for h in I.histories], but_of=I.player)
         self.nodes += len(reached)

@@ -17,7 +17,7 @@ from mccfr.trees.compiled import TERMINAL
 
 
 class PublicChanceSampling(HistoryGame):
-    """Public chance sampling."""
+    """Public chance sampling: an iteration samples one board and traverses it with all hands."""
 
     traits = replace(TRAITS, over_histories=False)
 

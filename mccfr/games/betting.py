@@ -29,7 +29,7 @@ MAX_CHIPS = 1e15
 
 
 class Seats(NamedTuple):
-    """Sets of seats; seat i is bit i."""
+    """Sets of seats of one street, each as an integer in which bit i stands for seat i."""
 
     acted: int = 0  # took an action on this street
     folded: int = 0
@@ -37,7 +37,7 @@ class Seats(NamedTuple):
 
 
 class BettingState(NamedTuple):
-    """A public state: everything that all players see of the betting."""
+    """Public state of the betting, as all players see it: chips put in, player to act, street, bets."""
 
     put_in: tuple[float, ...]  # chips each player has put in over the whole hand
     player: int
@@ -57,16 +57,19 @@ class BettingState(NamedTuple):
 
     @property
     def to_call(self) -> float:
-        """Chips that a player with enough of them has put in after a check or call, over the whole hand.
+        """Chips over the whole hand that a check or call brings a player to: the largest amount put in.
 
-        It is the largest of all amounts, since the player's own blind may be the largest one.
+        A player with fewer chips calls all-in for less. The player's own blind may be the largest amount.
         """
         level = max(self.put_in)
         return level if level >= self.least_call else self.least_call
 
     @property
     def lowest_raise(self) -> float:
-        """Least amount of a no-limit raise: a call plus the largest bet or raise so far on the street."""
+        """Least amount that a no-limit raise may raise to, over the whole hand.
+
+        It is the amount of a call plus the largest bet or raise so far on the street.
+        """
         return self.to_call + self.last_raise
 
     @property
@@ -86,7 +89,7 @@ class BettingState(NamedTuple):
 
 @dataclass(frozen=True)
 class BettingRules:
-    """Parameters of a betting game. Positions are player numbers from 0 on, in the order of action."""
+    """Parameters of a betting game. A position is a player's number from 0 on, in the order of action."""
 
     put_in: tuple[float, ...]  # antes and blinds, by position
     first_player: Sequence[int]  # position to act first on each street; the next one if that player cannot act
@@ -116,7 +119,7 @@ class BettingRules:
 
     @property
     def line_start(self) -> LineStart:
-        """Chips at the beginning of the game's lines."""
+        """Chips put in at the beginning of a hand, from which lines convert street amounts to whole ones."""
         return LineStart(self.put_in_before, max(self.put_in), len(self.put_in))
 
     def deals_board(self, street: int) -> bool:
@@ -162,8 +165,8 @@ def may_raise(rules: BettingRules, state: BettingState) -> bool:
 def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float] | None:
     """Return the least and largest amount of a no-limit raise, or None if no raise is legal.
 
-    A raise adds at least the street's largest bet or raise so far, at least the minimum bet. A player with fewer chips
-    may raise all-in.
+    Amounts are the player's chips put in over the whole hand after the raise. A raise adds at least the street's
+    largest bet or raise so far, at least the minimum bet. A player with fewer chips may raise all-in.
     """
     if not may_raise(rules, state):
         return None
@@ -174,9 +177,9 @@ def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float
 def may_call(rules: BettingRules, state: BettingState) -> bool:
     """Return True if the player to act may check or call: always, with two exceptions on the first street.
 
-    * A limp, if `rules.limp` is False and the position is not one of `rules.limpers`
-    * A call of a bet that `rules.flop_players` others with chips left have matched; the last player to act on the
-      street, the big blind, counts as one of them until it folds
+    * A limp (a call of the blind) is illegal if `rules.limp` is False and the position is not one of `rules.limpers`.
+    * A call is illegal if `rules.flop_players` others with chips left have matched the bet. The last player to act on
+      the street, the big blind, counts as one of them until it folds.
 
     An all-in call is always allowed, because no raise could replace it.
     """
@@ -197,15 +200,15 @@ def may_call(rules: BettingRules, state: BettingState) -> bool:
 
 
 def fold_value(state: BettingState) -> float:
-    """Return the chips that player 0 wins when the player to act of two folds (negative for a loss)."""
+    """Return the chips that player 0 wins if the player to act folds, with two players; negative: a loss."""
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
 def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
     """Return the next player to act, from position `first` on, or None if the street is over.
 
-    A player has to act who has chips, and has not acted or has put in less than a call, of `level` chips. The last
-    player with chips acts only against a bet.
+    A player has to act who has chips left, and has either not acted or put in less than `level`, the amount of a call.
+    The last player with chips acts only against a bet.
     """
     acted, folded, _ = seats
     count, able, found = len(put_in), 0, None
@@ -223,8 +226,8 @@ def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, s
 def following(rules: BettingRules, state: BettingState, *, closes: bool = False) -> BettingState | None:
     """Return the next decision after a fold, check or call, or None at the end of the hand.
 
-    state   of `after_fold` or `after_call`
-    closes  True: the street ends here
+    state   state after the action, from `after_fold` or `after_call`
+    closes  True: the street ends with this action
     """
     put_in, level, seats = state.put_in, state.to_call, state.seats
     if seats.folded.bit_count() == len(put_in) - 1:
@@ -252,21 +255,21 @@ def following(rules: BettingRules, state: BettingState, *, closes: bool = False)
 
 
 def after_fold(state: BettingState) -> BettingState:
-    """Return the state in which the player to act has just folded (see `following`)."""
+    """Return the state just after the player to act folds; `following` finds the next decision."""
     acted, folded, barred = state.seats
     own = 1 << state.player
     return state._replace(seats=Seats(acted | own, folded | own, barred))
 
 
 def after_call(rules: BettingRules, state: BettingState) -> BettingState:
-    """Return the state in which the player to act has just checked or called (see `following`)."""
+    """Return the state just after the player to act checks or calls; `following` finds the next decision."""
     acted, folded, barred = state.seats
     amount = min(state.to_call, rules.stack_of(state.player))
     return state._replace(put_in=state.with_put_in(amount), seats=Seats(acted | 1 << state.player, folded, barred))
 
 
 def after_last(rules: BettingRules, state: BettingState, action: str) -> BettingState:
-    """Return the state after the fold or call that ended a hand, for `pots_of` and `payoffs`."""
+    """Return the state after a fold ("f") or call that ends the hand, for `pots_of` and `payoffs`."""
     return after_fold(state) if action == "f" else after_call(rules, state)
 
 
@@ -295,16 +298,16 @@ def raised(rules: BettingRules, state: BettingState, target: float) -> BettingSt
 
 
 class Pot(NamedTuple):
-    """A main or side pot: its chips after rake, and its contenders as a set of seats."""
+    """A main or side pot: its chips after rake, and the seats that can win it (bit i: seat i)."""
 
     chips: float
     contenders: int
 
 
 def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
-    """Return the main pot and the side pots at the end of a hand; with the chips of `rules.dead`.
+    """Return the main pot and the side pots at the end of a hand, including the chips of `rules.dead`.
 
-    state  of `after_fold` or `after_call`, which `following` does not follow
+    state  state after the last action, from `after_last`
 
     A pot holds what all players put in up to the amount of one player who has not folded. Its contenders are those who
     put in as much and have not folded. The last one includes the uncalled bet, which pays no rake.
@@ -326,8 +329,8 @@ def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
 def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
     """Return the chips that each player wins at the end of a hand; they sum to minus the rake.
 
-    state     as for `pots_of`
-    strength  of each player's hand at the showdown, higher wins; those of folded players are not read
+    state     state after the last action, from `after_last`
+    strength  rank of each player's hand at the showdown, higher wins; those of folded players are not read
 
     The best hands among the contenders of a pot share it.
     """

@@ -43,7 +43,10 @@ MAX_BLOCKS = 127
 
 
 class _Builder:
-    """Expands decisions in depth-first order; siblings are numbered together, before their children."""
+    """Builds the arrays of a betting tree, decision by decision in depth-first order.
+
+    Siblings are numbered together, before their children.
+    """
 
     def __init__(self, rules: BettingRules) -> None:
         self.rules = rules
@@ -110,7 +113,10 @@ class _Builder:
         return raises
 
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """Return the targets at a decision with the edits of its line (`added`, `removed`) applied."""
+        """Return the raise amounts `targets` at a decision, with those of `rules.added` and `rules.removed`.
+
+        Raises `ValueError` if an added amount is illegal or present, or a removed one is absent.
+        """
         rules, line = self.rules, self.line(node)
         for amounts, edit in ((rules.added, "add"), (rules.removed, "remove")):
             for amount in amounts.get(line, ()):
@@ -136,7 +142,7 @@ class _Builder:
         return sorted(offered - removed)
 
     def check_edits(self) -> None:
-        """Raise `ValueError` for an edit whose line leads to no decision."""
+        """Raise `ValueError` for an entry of `rules.added` or `rules.removed` that was applied nowhere."""
         for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
             for line, listed in amounts.items():
                 for amount in listed:
@@ -148,11 +154,11 @@ class _Builder:
                         )
 
     def street_bet(self, line: str, amount: float) -> str:
-        """Return a raise to `amount` after a line, with the chips put in on the street: b75."""
+        """Return the text of a raise to `amount` (whole hand) after a line, as chips on the street: b75."""
         return street_action(line, f"r{amount_text(amount)}", self.start)
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
-        """Record the decision of `state` and return its children that are decisions."""
+        """Record `node`, the decision of `state`; return (node, state) of its children that are decisions."""
         rules = self.rules
         first = len(self.label)
         children: list[tuple[int, BettingState]] = []
@@ -182,10 +188,12 @@ class _Builder:
     def follow(
         self, children: list[tuple[int, BettingState]], label: str, acted: BettingState, after: BettingState | None
     ) -> None:
-        """Add the node after a fold or call, to `children` if it is a decision.
+        """Add the node after a fold or call: a decision to `children`, or a terminal to the lists.
 
-        acted  state after the action
-        after  the next decision, or None if the hand ends
+        children  (node, state) of the decisions so far
+        label     "f" or "c"
+        acted     state after the action
+        after     state of the next decision, or None if the hand ends
         """
         node = self.add(label)
         if after is not None:
@@ -283,10 +291,10 @@ def _check_rules(rules: BettingRules) -> None:
 def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
     """Build the public betting tree of `rules` (depth-first, siblings contiguous).
 
-    start  first decision of the tree, if it begins in the middle of a hand, with street 0. Then `rules.added` and
-           `rules.removed`, which are lines of whole hands, are ignored
+    start  first decision, if the tree begins in the middle of a hand; its street is 0. `rules.added` and
+           `rules.removed` are then ignored, because their lines begin with the hand
 
-    Payoffs of two players are before rake (`mccfr.games.game.Rake`); the pots of more are after it.
+    With two players the payoffs in the tree are before rake (`mccfr.games.game.Rake`). With more the pots are after it.
 
     Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
     MAX_BLOCKS blocks; and if a raise adds nothing or exceeds MAX_CHIPS.

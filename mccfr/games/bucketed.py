@@ -17,7 +17,7 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def bucketed(game: Game, abstraction: Abstraction) -> Game:
-    """Return `game` with the buckets of an abstraction instead of its own infosets.
+    """Return `game` with an abstraction's buckets of hands instead of its own.
 
     Cards, payoffs and best responses stay the same; only the players' information is coarser. Buckets without a
     possible hand are left out, so bucket numbers differ from the abstraction's. Raises `ValueError` if the abstraction
@@ -40,8 +40,8 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
     """Return `game` with as many buckets as an abstraction of `recipe` will have, or a few more.
 
-    Hands are distributed over buckets evenly, not by strength: use it for sizes and counts only. Raises `ValueError`
-    for a game without cards, or if the recipe lacks one of its streets.
+    Hands are distributed over buckets evenly, not by strength, so the game serves only for sizes and counts. Raises
+    `ValueError` for a game without cards, or if the recipe lacks one of its streets.
     """
     if not game.cards.dealt or game.cards.board_cards_by_street is not None:
         raise ValueError(
@@ -59,7 +59,7 @@ def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
 
 
 def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
-    """Return the listed cards of a game whose deck fits the abstraction; `ValueError` if it does not."""
+    """Return the cards of a game, listed; `ValueError` if the abstraction is for another deck."""
     if abstraction.listing is None:
         if game.cards.board_cards_by_street is not None or not game.is_holdem:
             raise ValueError(
@@ -81,5 +81,5 @@ def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
 
 
 def _labels(boards: npt.NDArray[np.int16], abstraction: Abstraction) -> npt.NDArray[np.int64]:
-    """Return [B, 1326] the abstraction's bucket of every hand on every board."""
+    """Return [B, 1326] the abstraction's bucket of every hand on each of B boards."""
     return np.array([abstraction.row(board) for board in boards.tolist()], np.int64)

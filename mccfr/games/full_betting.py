@@ -13,7 +13,9 @@ from mccfr.games.posting import posted
 
 
 def small_rules(config: PokerGame) -> BettingRules:
-    """Return stacks, blinds and order of a `[game]` table, with limps and without raises.
+    """Return the rules of a `[game]` table of small-deck poker: stacks, blinds, order of action.
+
+    Limps are legal. `raise_targets` returns no raises; the caller sets it.
 
     Raises `ValueError` for an invalid table.
     """
@@ -60,14 +62,14 @@ def small_rules(config: PokerGame) -> BettingRules:
 
 
 def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
-    """Return no-limit rules with the stacks and blinds of a `[game]` table; limps are legal in any case."""
+    """Return the rules of the full game of a `[game]` table: its stacks and blinds, all legal amounts."""
     if isinstance(config, PokerGame):
         return small_rules(config)
     return configured_rules(structs.replace(config, menu=Menu(), flop_players=None))
 
 
 def rules_of_document(document: Mapping[str, Any], source: str) -> BettingRules | None:
-    """Return the rules of a `[game]` table stored in a policy, or None if the tree has every legal bet.
+    """Return the full rules for the `[game]` table stored in a policy; None if the tree has every bet.
 
     Raises `ValueError`, naming `source`, for an invalid table.
     """

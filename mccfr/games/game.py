@@ -33,8 +33,8 @@ class Rake(NamedTuple):
 class Game:
     """A game ready for tables, kernels and evaluation.
 
-    `cards` is `NO_CARDS` if chance and hidden moves are in the tree. Reports add `offset_chips`, money in the pot from
-    neither player, to player 0's value. Kernels see the zero-sum game without it.
+    `cards` is `NO_CARDS` if the tree itself contains chance and hidden moves. Reports add `offset_chips`, money in the
+    pot from neither player, to player 0's value. Kernels compute the zero-sum game without it.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Game:
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
         """Return both players' winnings in chips at the end of a hand, after rake, without `offset_chips`.
 
-        fixed     chips that player 0 wins independent of the cards (a fold)
-        showdown  chips that the winner of a showdown gets from the loser; 0 if there is none
-        result    of the showdown: +1 player 0 wins, -1 player 1, 0 the pot is split
+        fixed     chips that player 0 wins independent of the cards, by a fold; negative: a loss
+        showdown  chips that the winner of a showdown gets from the loser; 0 without a showdown
+        result    showdown: +1 if player 0 wins, -1 if player 1 wins, 0 if the pot is split
         """
         chips = fixed + showdown * result
         rake_chips = 0.0 if self.rake is None else float(self.rake.of(np.array(2 * max(abs(fixed), showdown))))
@@ -93,16 +93,16 @@ class Game:
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:
-        """[P·S] number of buckets of each block (P·street + player)."""
+        """[P·S] number of buckets of each block; block P·street + player, with P players and S streets."""
         return self.cards.buckets.reshape(-1)
 
     @property
     def infosets(self) -> npt.NDArray[np.int64]:
-        """[P·S] number of infosets of each block."""
+        """[P·S] number of infosets of each block: its rows in the tree times its buckets."""
         return self.tree.row_count * self.buckets
 
     def check_two_players(self, what: str) -> None:
-        """Raise `ValueError` for three and more players; `what` is the subject of its sentence."""
+        """Raise `ValueError` "`what` is for two players ..." if the game has three or more."""
         if self.tree.players > 2:
             response = "trained-response" if self.cards.dealt else "exact"
             raise ValueError(
@@ -130,10 +130,10 @@ class Game:
     def _counts_by_players(
         self, street: npt.NDArray[np.int8], decision: npt.NDArray[np.bool_]
     ) -> dict[str, list[list[int]]]:
-        """Return the number of decisions by street and by players who have not folded; {} for two.
+        """Return the number of decisions by street and by players who have not folded; {} for two players.
 
-        street    [D] of each decision
-        decision  [N] True for decisions
+        street    [D] street of each decision
+        decision  [N] True for nodes that are decisions
         """
         tree = self.tree
         if tree.players == 2 or tree.put_in is None:
@@ -147,7 +147,7 @@ class Game:
 
 
 def game_problem(game: Game) -> str | None:
-    """Return a sentence about an invalid field of a user's game, or None if all are valid."""
+    """Return a sentence about the first invalid field of a user's game, or None if all are valid."""
     if not isinstance(game.tree, CompiledTree):
         return f"its tree is a {type(game.tree).__name__}; build_tree or build_history_tree makes one"
     if len(game.cards.buckets) != game.tree.streets:

@@ -18,7 +18,7 @@ _MAX_CARDS = 6
 
 
 class _Round(NamedTuple):
-    """A history: before a round's first bid, or between its two bids."""
+    """A history of the game tree: before a round's first bid, or between its two bids."""
 
     hands: tuple[tuple[int, ...], tuple[int, ...]]
     seen: tuple[str, str]  # names of the players' infosets
@@ -29,8 +29,9 @@ class _Round(NamedTuple):
 def goofspiel(config: GoofspielGame) -> Game:
     """Build Goofspiel with 2 to 6 cards; its value is 0.
 
-    Labels are the bids. Infosets are named by the bids of earlier rounds, in the order of the line ("3 1 2 2"). With
-    `reveal = "result"` they are named by the player's own bids and their results ("3+ 2= 1-": won, split, lost).
+    The labels of actions are the bids. Infosets are named by the bids of earlier rounds, in the order of the line
+    ("3 1 2 2"). With `reveal = "result"` they are named by the player's own bids and their results ("3+ 2= 1-": won,
+    split, lost).
 
     Raises `ValueError` for another number of cards; 7 cards have 48 million histories.
     """

@@ -31,7 +31,7 @@ _ROOT_LEVEL, _PAIR_LEVEL = 0, 2
 
 
 class _Deal(NamedTuple):
-    """A node of the deal tree: hands and board dealt so far, -1 if not dealt yet."""
+    """The numbers of the hands and the board dealt so far, -1 if not dealt yet; `level` counts the steps."""
 
     level: int
     hand_0: int = -1
@@ -40,7 +40,7 @@ class _Deal(NamedTuple):
 
 
 class _Dealer:
-    """Enumerates deals, and identifies deals that no player can distinguish."""
+    """Enumerates the deals of a card game, and numbers classes of deals that no player can distinguish."""
 
     def __init__(self, cards: ListedCards) -> None:
         self.cards, self.last_level = cards, _PAIR_LEVEL + cards.streets
@@ -57,7 +57,7 @@ class _Dealer:
         self.known: dict[_Deal, int] = {}
 
     def children(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Return every deal of the next level, with its probability."""
+        """Return (deal, probability) for each card event that can follow: a hand, or a street's board."""
         level = deal.level + 1
         if level <= _PAIR_LEVEL:
             weight = self.weight_0 if level == 1 else self.weight_1[deal.hand_0]
@@ -78,14 +78,14 @@ class _Dealer:
         return int(bucket[0, deal.board, deal.hand_0]), int(bucket[1, deal.board, deal.hand_1])
 
     def result(self, deal: _Deal) -> int:
-        """Return the result of a showdown for player 0, or 0 before the last street."""
+        """Return the result of a showdown for player 0: 1 win, 0 tie, -1 loss; 0 before the last street."""
         if deal.level < self.last_level:
             return 0
         strength = self.cards.strength[deal.board]
         return int(np.sign(int(strength[deal.hand_0]) - int(strength[deal.hand_1])))
 
     def merged(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Return `children` with indistinguishable deals merged: the first of each class, with their total."""
+        """Return (first deal, total probability) of each class of `children` that no player distinguishes."""
         classes: dict[int, tuple[_Deal, float]] = {}
         for child, probability in self.children(deal) if deal.level < self.last_level else []:
             deal_class = self.class_of(child)
@@ -94,7 +94,7 @@ class _Dealer:
         return list(classes.values())
 
     def class_of(self, deal: _Deal) -> int:
-        """Return a class number: two deals share it if no player can distinguish them, now or later."""
+        """Return the number of a deal's class: deals that no player can distinguish, now or later, share it."""
         if deal not in self.known:
             later: Counter[tuple[int, float]] = Counter()
             if deal.level < self.last_level:
@@ -120,11 +120,11 @@ class _Dealer:
 
 @dataclass(frozen=True)
 class ExpandedGame:
-    """A card game as a tree of histories, with the information to convert strategies.
+    """A card game expanded to a tree of histories, with the rows to convert strategies back.
 
-    game      the expanded game, without cards beside its tree
-    original  the game with cards
-    rows      for each player [rows, 2] int64: decision of the original tree, and bucket, of each row of `game`
+    game      the expanded game, whose tree contains the deals as chance nodes
+    original  the game with cards beside its betting tree
+    rows      for each player [rows, 2] int64: (decision of the original tree, bucket) of each infoset of `game`
     """
 
     game: Game
@@ -133,10 +133,10 @@ class ExpandedGame:
 
 
 def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
-    """Return the game with its cards in the tree; infosets are named by hand, board and betting line.
+    """Convert a game to a tree with its deals; infosets are named by hand, board and betting line.
 
-    The hand is the first of its bucket. Raises `ValueError` for a game without listed cards, and above MAX_DEALS deals
-    or `max_histories` histories.
+    The named hand is the first of its bucket. Raises `ValueError` for a game without listed cards, and above MAX_DEALS
+    deals or `max_histories` histories.
     """
     if not game.cards.dealt:
         raise ValueError(f"{game.name} has every history in its tree already: there are no cards to expand")
@@ -159,9 +159,10 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
 def _expansion(
     game: Game, dealer: _Dealer
 ) -> tuple[tuple[dict[str, tuple[int, int]], ...], Callable[[tuple[int, _Deal]], Expansion]]:
-    """Return each player's (node, bucket) by infoset name, to be filled, and the function of histories.
+    """Return the players' infosets, which are still empty, and the function that expands a history.
 
-    A history is a node of the public tree and a deal.
+    The infosets are {name: (node, bucket)} for each player; the function fills them. It takes a history, (node of the
+    public tree, deal), and returns the decision, chance node or payoff there.
     """
     tree, line, rows = game.tree, all_lines(game.tree), (dict[str, tuple[int, int]](), dict[str, tuple[int, int]]())
     ends = tree.arrays.kind == TERMINAL

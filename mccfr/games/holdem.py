@@ -31,8 +31,8 @@ _UNBUCKETED = (
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
     """Build no-limit hold'em with the bet sizes of `config.menu` and an abstraction's buckets.
 
-    Positions are those of `mccfr.games.holdem_betting`. Raises `ValueError` for invalid chips or bet sizes, or without
-    an abstraction, since the lossless game is too large.
+    With two players position 0 is the big blind; with more it is the small blind. Raises `ValueError` for invalid chips
+    or bet sizes, or without an abstraction, since the lossless game is too large.
     """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format("holdem"))
@@ -50,7 +50,10 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
 
 
 def limit_holdem(config: LimitHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Build heads-up limit hold'em with the buckets of `abstraction`; raises as `holdem`."""
+    """Build heads-up limit hold'em with an abstraction's buckets.
+
+    Raises `ValueError` for invalid blinds, or without an abstraction.
+    """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format(config.__struct_config__.tag))
     _check_chips({"blinds": config.blinds}, {})
@@ -63,7 +66,10 @@ _FLOP_BLINDS = 50.0, 100.0
 
 
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Build two-street hold'em with one bet size, lossless without an abstraction; raises as `holdem`."""
+    """Build two-street hold'em with one bet size; without an abstraction its infosets are lossless.
+
+    Raises `ValueError` for invalid chips or numbers of raises.
+    """
     _check_chips({} if config.bet == "pot" else {"bet": (config.bet,)}, {})
     rules = flop_holdem_rules(_FLOP_BLINDS, config.bet, _raises(config), config.board_cards, limp=config.limp)
     second_street_cards = config.board_cards
@@ -82,7 +88,7 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
 
 
 def _raises(config: FlopHoldemGame) -> tuple[int, int]:
-    """Return the most bets and raises on each of the two streets; `ValueError` for invalid numbers."""
+    """Return the maximum of bets and raises on each of the two streets; `ValueError` if invalid."""
     limits = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
     if len(limits) != 2 or min(limits) < 0 or max(limits) < 1:
         raise ValueError(
@@ -108,9 +114,12 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
 
 
 def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path, seats: int = 2) -> WholeDeck:
-    """Return the deck with a built abstraction, or with the sizes of its recipe if it is not built yet.
+    """Return the deck with an abstraction's buckets, or with its recipe's counts if it is not built yet.
 
-    In the second case bucket counts are known, but `load` raises `ValueError`.
+    board_cards  number of cards dealt on each street
+    base         directory to which the abstraction's paths are relative
+
+    Without a built abstraction, loading the bucket tables raises `ValueError`.
     """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path

@@ -27,7 +27,8 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
     Both players have `stack` chips and post `ante`, which counts as no bet. Then they post `blinds`: the button the
     first, smaller one. A blind larger than the remaining stack is all-in. The button acts first preflop and last on
     later streets. A raise adds at least the street's largest bet or raise, at least the big blind; an all-in may be
-    smaller. Amounts count the whole hand, antes included. If stack, blinds and ante are whole, so is every raise.
+    smaller. Amounts are chips put in over the whole hand, antes included. If stack, blinds and ante are whole, so is
+    every raise.
 
     Raises `ValueError` for an invalid menu, a stack that leaves no decision, or a menu without limps or raises for the
     button.
@@ -55,12 +56,12 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
 
 
 def seat_names(seats: int) -> tuple[str, ...]:
-    """Return the names of the positions in keys, from position 0 on."""
+    """Return the names of positions as configuration keys, such as "big_blind", from position 0 on."""
     return PLAYER_NAMES if seats == 2 else SEAT_NAMES[:2] + SEAT_NAMES[MOST_SEATS + 2 - seats :]
 
 
 def position_names(seats: int) -> tuple[str, ...]:
-    """Return the names of the positions for players, from position 0 on: named from the button back."""
+    """Return the short names of positions for display, such as "BB" and "BTN", from position 0 on."""
     return ("BB", "BTN") if seats == 2 else ("SB", "BB", *("UTG", "HJ", "CO")[MOST_SEATS - seats :], "BTN")
 
 
@@ -70,7 +71,7 @@ def configured_rules(config: HoldemGame) -> BettingRules:
     Two players have the rules of `holdem_rules`. With more, the player after the big blind acts first preflop, and the
     first player after the button on later streets. Antes are posted before blinds (`posted`).
 
-    Raises `ValueError` as `holdem_rules`.
+    Raises `ValueError` for an invalid menu, stacks that leave no decision, or a menu that lets a player only fold.
     """
     seats, menu, blinds = config.seats, config.menu, list(config.blinds)
     if seats == 2:
@@ -142,9 +143,9 @@ def flop_holdem_rules(
 ) -> BettingRules:
     """Return the rules of hold'em that ends after the flop, with one bet size.
 
-    blinds       the button's first
-    bet          chips, or "pot": the pot after a call
-    max_raises   most bets and raises on each of the two streets, blinds excluded
+    blinds       chips: the button's, then the big blind
+    bet          size of each bet and raise: chips, or "pot" for the pot after a call
+    max_raises   maximum of bets and raises on each of the two streets, blinds excluded
     board_cards  cards dealt on the second street
 
     Stacks are unlimited. Flop Hold'em of the Deep CFR papers: blinds 50 and 100, bet 100, three raises. 5-Flop Hold'em

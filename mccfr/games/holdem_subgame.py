@@ -29,7 +29,7 @@ SPOT_BIG_BLIND = 1.0
 
 
 def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = True) -> Game:
-    """Build the spot of `config`, or of its file (relative to `base`), with the bet sizes of its menu.
+    """Build a postflop spot from `config`, or from its file (relative to `base`), with its bet sizes.
 
     Each player has put in half the pot; the player out of position acts first on every street. Infosets are lossless:
     one for each (board, hand) in a player's range. With `merge_suits`, isomorphic ones of a spot without a file are
@@ -77,13 +77,13 @@ def endgame_rules(config: HoldemSubgame, base: Path, endgame: Endgame) -> Bettin
 
 
 def spot_rake(config: HoldemSubgame) -> Rake | None:
-    """Return the rake of a spot, None without."""
+    """Return the rake of a spot, or None if its rake is 0 %."""
     share = share_of(config.rake)
     return Rake(share, config.rake_cap or inf) if share else None
 
 
 def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
-    """Return the board, pot and ranges of a spot, and the number of blocked hands of each range.
+    """Return a spot's board, pot and ranges, and the number of hands of each range that the board blocks.
 
     Raises `ValueError`, naming the key, for an invalid board, range or pot.
     """
@@ -114,7 +114,7 @@ def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
 
 
 def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -> None:
-    """Raise `ValueError` for a stack that is not above half the pot."""
+    """Raise `ValueError` for a stack that is infinite or not above `half`, the chips already put in."""
     key = "stack" if config.file is not None else "effective_stack"
     if not isfinite(stack):
         raise ValueError(f"game.{key} = {getattr(config, key)} is not allowed: a finite amount is needed")
@@ -126,6 +126,9 @@ def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -
 
 
 def dropped_text(dropped: Mapping[str, int], board: Sequence[int]) -> str | None:
-    """Return one sentence about hands that the board blocks, or None if there are none."""
+    """Return one sentence about hands that share a card with the board, or None for none.
+
+    dropped  number of such hands by range, `oop` and `ip`
+    """
     counts = [f"{count} of {name}" for name, count in dropped.items() if count]
     return f"hands that the board {cards_text(board)} blocks are dropped: {', '.join(counts)}" if counts else None

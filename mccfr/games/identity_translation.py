@@ -13,9 +13,9 @@ from mccfr.trees.compiled import DECISION, CompiledTree
 
 
 class TreeState(NamedTuple):
-    """A decision as both players see it; fields have the meaning of those of `BettingState`.
+    """A decision of a two-player betting tree: its node, player to act, street, and chips put in.
 
-    node    of the tree
+    node    number of the decision in the tree
     put_in  chips each player has put in over the whole hand
     """
 
@@ -36,15 +36,16 @@ class TreeState(NamedTuple):
 
 
 class IdentityTranslation:
-    """Betting of a game whose tree is complete: every reading has probability 1.
+    """Follows lines in a game whose tree contains every legal bet, with the interface of `Translation`.
 
-    The interface is that of `Translation` without `rules`; it adds `actions`, the list of all legal actions.
+    A reading is the tree node to which a line is mapped; here there is one, with probability 1. The class lacks `rules`
+    and adds `actions`, which lists all legal actions.
     """
 
     players = 2
 
     def __init__(self, tree: CompiledTree) -> None:
-        """Take a betting tree of a game with cards beside it."""
+        """Take a two-player betting tree, which contains no cards."""
         self.tree = tree
 
     @cached_property
@@ -61,38 +62,44 @@ class IdentityTranslation:
         return states
 
     def start(self) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state and readings of the empty line."""
+        """Return the state of the empty line, and its readings: the root with probability 1."""
         return self._states[0], [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state after a line, and its reading; `ValueError` names the first illegal character."""
+        """Return the state after a line, and its reading (node, probability 1).
+
+        Raises `ValueError`, naming the first illegal character.
+        """
         node = find_node(self.tree, line)
         return self._states[node], [LineReading(node, 1.0)]
 
     def apply(self, state: TreeState, action: str, where: str = "") -> "TreeState | int":
-        """Return the state after an action; `ValueError`, beginning with `where`, if it is illegal."""
+        """Return the state after an action; `ValueError`, beginning with the text `where`, if illegal."""
         return self._states[self._child(state.node, action, where)]
 
     def settled(self, state: TreeState, action: str) -> tuple[float, float]:
-        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
+        """Return (player 0's chips by a fold, chips of a showdown) for an action that ends the hand.
+
+        These are the arguments `fixed` and `showdown` of `Game.won_chips`.
+        """
         child = self._child(state.node, action)
         return float(self.tree.arrays.fixed[child]), float(self.tree.arrays.showdown[child])
 
     def actions(self, state: TreeState) -> list[str]:
-        """Return all legal actions."""
+        """Return all legal actions at a state, as labels such as c, f and r300."""
         return [self.tree.label[child] for child in self.tree.children(state.node)]
 
     def follow(self, readings: Sequence[LineReading], state: TreeState, action: str) -> list[LineReading]:
-        """Return the readings after a legal action."""
+        """Return the readings (tree node with probability) after a legal action."""
         return followed(self, readings, state, action)
 
     def at(self, reading: LineReading, state: TreeState) -> LineReading:
-        """Return `reading`, which is at the decision of the player to act."""
+        """Return `reading` unchanged: its node is always the decision of the player to act."""
         del state
         return reading
 
     def outcomes(self, reading: LineReading, state: TreeState, action: str) -> list[LineReading]:
-        """Return the reading after an action at `reading`, with probability 1."""
+        """Return the one reading after an action at `reading`: the child, with probability 1."""
         return [LineReading(self._child(reading.node, action), 1.0)]
 
     def real_actions(self, reading: LineReading, state: TreeState) -> list[str]:
@@ -108,11 +115,11 @@ class IdentityTranslation:
         return int(self.tree.arrays.first[node]) + number
 
     def decides(self, reading: LineReading) -> bool:
-        """Return True if the tree has a decision at a reading."""
+        """Return True if the node of a reading is a decision, False if the hand is over there."""
         return not isinstance(self._states[reading.node], int)
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
-        """Return the reading after the player to act has taken the tree's action `number`."""
+        """Return the reading after action `number` of the tree: the child, with probability 1."""
         return LineReading(self.child(reading.node, number), 1.0)
 
     def _child(self, node: int, action: str, where: str = "") -> int:

@@ -41,7 +41,7 @@ class Endgame:
 
 
 def _values(text: str) -> dict[str, str]:
-    """Return the text of each key; `ValueError` for unknown, repeated and missing keys."""
+    """Split a file into {key: text}; `ValueError` for unknown, repeated and missing keys."""
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -59,7 +59,7 @@ def _values(text: str) -> dict[str, str]:
 
 
 def _number(text: str) -> float:
-    """Return a decimal number with or without exponent; NaN for other text (also "Infinity")."""
+    """Parse a decimal number with or without exponent; other text, also "Infinity", gives NaN."""
     return float(text) if _NUMBER.fullmatch(text) else nan
 
 

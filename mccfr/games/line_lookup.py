@@ -14,11 +14,11 @@ NOWHERE = -1
 class LineReading(NamedTuple):
     """One tree node that a real line is mapped to.
 
-    node         decision at which the player to act answers; a terminal if the tree's hand is over; NOWHERE if calling
-                 is the only answer
-    probability  of this reading
-    closed       if a bet was mapped to a call that closes the betting: the node to which a call leads, where `node` is
-                 NOWHERE; else NOWHERE
+    node         decision of the player to act; a terminal if the tree's hand is over; NOWHERE if the tree has no
+                 decision for the player
+    probability  probability of this node among all readings of the line
+    closed       used only where `node` is NOWHERE, after a bet that the tree lacks was mapped to a check or call: the
+                 node to which a call of the bet leads. `SeatTranslation`: the node at which the tree waits
     """
 
     node: int
@@ -27,15 +27,19 @@ class LineReading(NamedTuple):
 
 
 class Reader(Protocol):
-    """Maps one action at one reading."""
+    """Maps a real action at one tree node (reading) to the tree nodes that follow."""
 
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
-        """Return the readings of an action at a reading, each with its probability given that reading."""
+        """Return the readings after `action` at `reading`, with probabilities given `reading`."""
         ...
 
 
 def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action: str) -> list[LineReading]:
-    """Return the readings after a legal action of the player to act, with equal ones merged."""
+    """Return the readings (tree nodes with probabilities) after a legal action, with equal ones merged.
+
+    readings  tree nodes to which the line before the action is mapped
+    state     real betting state before the action
+    """
     probabilities: dict[tuple[int, int], float] = {}
     for reading in readings:
         for node, probability, closed in reader.outcomes(reading, state, action):
@@ -45,11 +49,11 @@ def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action
 
 
 def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int | None:
-    """Return the number of the tree's action that a real action was mapped to at a decision.
+    """Return the index of the tree's action to which a real action was mapped at decision `node`.
 
-    outcome  the reading after the action, one of `Reader.outcomes`
+    outcome  reading after the action, one of those that `Reader.outcomes` returns
 
-    It is None if the tree lacks the action: a fold to a bet that was mapped to a check.
+    Returns None if the tree has no such action, as for a fold to a bet that was mapped to a check.
     """
     children = list(tree.children(node))
     reached = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was mapped to a call

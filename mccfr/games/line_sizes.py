@@ -14,11 +14,11 @@ Sizes = Callable[[str, BettingState], Sequence[float]]
 
 @dataclass(frozen=True)
 class LineTree:
-    """A betting tree with the line of each decision. Lines have no / and count chips over the whole hand.
+    """A betting tree whose decisions are found by line. Lines have no / and amounts of the whole hand.
 
     tree   the betting tree
-    state  of each decision, by line
-    sizes  amounts to raise to, by line; decisions without raises are left out
+    state  {line: betting state} of each decision
+    sizes  {line: amounts to raise to}; decisions without raises are left out
     """
 
     tree: CompiledTree
@@ -35,13 +35,16 @@ class LineTree:
 
 
 def _begins(line: str, label: str) -> bool:
-    """Return whether a line begins with an action; r30 does not begin r300."""
+    """Return True if the first action of a line is `label`; r30 is not the first action of r300."""
     rest = line[len(label) :]
     return line.startswith(label) and not (label[0] == "r" and rest[:1] and rest[0] in "0123456789.e+-")
 
 
 def line_tree(rules: BettingRules, sizes: Sizes) -> LineTree:
-    """Build the tree of `rules` with the raises of `sizes`; the rules' own raises and edits are ignored."""
+    """Build the tree of `rules` with the raises that the function `sizes` gives for each line.
+
+    The rules' own raises, `added` and `removed` are ignored.
+    """
     states, added, todo = dict[str, BettingState](), dict[str, Sequence[float]](), [("", rules.start())]
     while todo:
         line, state = todo.pop()
@@ -63,5 +66,10 @@ def _no_raises(state: BettingState) -> Sequence[float]:
 
 
 def added_lines(rules: BettingRules, sizes: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return bets as lines for `[game.menu] add`, with the chips put in on the street: `cb40`."""
+    """Return all bets of `sizes` as lines for the key `add` of `[game.menu]`, such as cb40.
+
+    sizes  amounts to raise to, over the whole hand, by line
+
+    The amounts in the result are chips put in on the street.
+    """
     return [street_line(f"{line}r{amount_text(amount)}", rules.line_start) for line in sizes for amount in sizes[line]]

@@ -15,20 +15,23 @@ _TOKEN = re.compile(r"[rb][0-9.]+(?:e[+-]?[0-9]+)?|.")
 
 
 def line_start(game: Game) -> LineStart:
-    """Return the chips at the beginning of a game's lines."""
+    """Return the chips put in when a game's lines begin: antes, and the largest blind."""
     rules = game.real_rules
     return tree_start(game.tree) if rules is None else rules.line_start
 
 
 def typed_line(game: Game, line: str) -> str:
-    """Convert a line as `converted_line`; `ValueError` also for amounts of the whole hand."""
+    """Convert a typed line to the tree's form, such as `b300c` to `r300c`.
+
+    Raises `ValueError` for an illegal action, and for amounts of the whole hand (`r300`), which users should not type.
+    """
     if is_compact(game.tree):
         refuse_whole_amounts(re.sub(r"\s+|[rb](?=[0-9.]+(?:p|%|x|bb|chips))", "", line).lower(), line_start(game))
     return converted_line(game, line)
 
 
 def converted_line(game: Game, line: str) -> str:
-    """Convert a line to the form of `mccfr.trees.betting_lines`.
+    """Convert a typed line to the form of the tree: lower case, without spaces, raises as `rN`.
 
     With blinds of 50 and 100, `b300 C / c B50%` becomes `r300c/cr450`. `b300` counts the chips put in on this street,
     and `r300` those of the whole hand. Sizes are those of menus, with or without a b in front. `3bb` and `2x` count

@@ -48,26 +48,27 @@ Floats = npt.NDArray[np.float64]
 
 
 class LockRanges:
-    """Parses ranges over K hands of hold'em, on every board, or over the buckets of a block.
+    """Parses the ranges of locks: over K hands on every board, or over the K buckets of a block.
 
-    Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as ranges of hands.
+    A block is a street and player, 2·street + player. Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as
+    ranges of hands.
     """
 
     def __init__(self, cards: Cards | None = None) -> None:
-        """Take the cards whose buckets are locked; None: hands of hold'em."""
+        """Take the cards whose buckets are locked; None: lock hands of hold'em instead of buckets."""
         self._cards = cards
 
     @property
     def by_hand(self) -> bool:
-        """True for ranges of hands on every board."""
+        """True if ranges list hands, on every board; False if they list buckets."""
         return self._cards is None
 
     def count(self, block: int) -> int:
-        """Return K."""
+        """Return K, the number of hands or of buckets in a block."""
         return COMBO_COUNT if self._cards is None else int(self._cards.buckets[divmod(block, 2)])
 
     def weights(self, text: str, block: int) -> Floats:
-        """Return [K] weights of a range; `ValueError` if the text is invalid."""
+        """Return [K] the weights, 0 to 1, of a range text; `ValueError` if the text is invalid."""
         if self._cards is None:
             return read_range(text)
         size = self.count(block)
@@ -97,7 +98,10 @@ class LockRanges:
 
 
 class _Part(NamedTuple):
-    """Probabilities [K] of some actions; `is_range` leaves hands of weight 0 free."""
+    """One part of a lock: probabilities `shares` [K] of the actions `named`, by hand or bucket.
+
+    is_range  True if hands of weight 0 stay free
+    """
 
     named: tuple[int, ...]
     shares: Floats
@@ -109,7 +113,9 @@ def read_locks(
 ) -> Locks | None:
     """Return the locks of a betting tree, or None if there are none.
 
-    start  chips at the root, if the tree does not tell antes from blinds
+    texts  {line or pattern: actions with probabilities or ranges}, the `[game.locks]` table
+    hands  parser of the ranges
+    start  chips put in at the root; None: read from the tree, which does not tell antes from blinds
 
     Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
     is locked twice.
@@ -137,7 +143,10 @@ def read_locks(
 
 
 def with_stated_locks(game: Game, document: Any) -> Game:
-    """Return a game rebuilt from its arrays, with the `locks` of its original `[game]` table."""
+    """Return a game that was rebuilt from its arrays, with the locks of `document` parsed again.
+
+    document  the original `[game]` table; its `locks` are used
+    """
     texts = document.get("locks") if isinstance(document, Mapping) else None
     if not texts:
         return game
@@ -148,7 +157,10 @@ def with_stated_locks(game: Game, document: Any) -> Game:
 
 
 def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) -> list[int]:
-    """Return the decisions that a line or a pattern names."""
+    """Return the decisions that a line or pattern of a lock names; `ValueError` if a line is invalid.
+
+    lines  line of each node, for patterns
+    """
     position, colon, line_part = line.strip().rpartition(":")
     if colon and position not in _POSITIONS:
         raise ValueError(f"the position {position!r} is not allowed: write {', '.join(_POSITIONS)}, or no position")
@@ -168,7 +180,10 @@ def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) ->
 def _parts(
     tree: CompiledTree, node: int, text: str, start: LineStart, *, pattern: bool
 ) -> list[tuple[tuple[int, ...], str]]:
-    """Return (actions, text) of each part of a lock; nothing if a pattern skips the decision."""
+    """Split a lock's text into (action indices, probability or range text) for a decision.
+
+    pattern  True: return [] if the decision lacks an action; False: raise `ValueError`
+    """
     labels, parts = _street_labels(tree, node, start), []
     for part in filter(None, map(str.strip, text.split(";"))):
         match = _ACTION.fullmatch(part)
@@ -189,14 +204,18 @@ def _parts(
 
 
 def _street_labels(tree: CompiledTree, node: int, start: LineStart) -> list[str]:
-    """Return the actions of a decision with amounts of the street; any bet begins with b."""
+    """Return the actions of a decision as text, with chips put in on the street: b300 for every raise."""
     line = line_text(tree, node)
     labels = [street_action(line, tree.label[child], start) for child in tree.children(node)]
     return [label.replace("r", "b") for label in labels]
 
 
 def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _Part:
-    """Parse one part of a lock: a probability for every hand, or a range."""
+    """Parse one part of a lock: a probability for every hand, such as 60%, or a range.
+
+    named  indices of the actions of the decision
+    block  2·street + player of the decision
+    """
     if re.fullmatch(r"([2-9])\1", text):
         raise ValueError(f"{text} can mean {text}% or the pair: write {text}% or {text}:1")
     if _SHARE.fullmatch(text) is None:
@@ -208,7 +227,12 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _
 
 
 def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
-    """Return [actions, K] probabilities of a lock on a block, -1 where free."""
+    """Return [actions, K] the probabilities that a lock fixes at a decision, -1 where free.
+
+    labels  actions of the decision
+    block   2·street + player of the decision
+    parts   (action indices, text) of each part of the lock
+    """
     size = hands.count(block)
     table, locked = np.full((len(labels), size), _FREE), np.zeros(size, bool)
     for named, shares, is_range in (_part(*part, block, hands) for part in parts):
@@ -235,7 +259,7 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
 
 
 def _both(first: Floats | None, second: Floats) -> Floats:
-    """Return the union of two locks of one decision; `ValueError` if they lock the same hand."""
+    """Combine two locks [actions, K] of one decision; `ValueError` if both lock the same hand."""
     if first is None:
         return second
     if np.any((first >= 0) & (second >= 0)):

@@ -11,8 +11,8 @@ from mccfr.trees.history_compiler import Decision, build_history_tree, largest_p
 def matrix(config: MatrixGame) -> Game:
     """Build a two-player zero-sum matrix game: player 0 chooses the row, player 1 the column.
 
-    Player 1 does not see the row. Labels are the numbers of rows and columns, from 0; each player's single infoset has
-    an empty name. Raises `ValueError` for payoffs that are empty, ragged or not finite.
+    Player 1 does not see the row. The actions' labels are the numbers of rows and columns, from 0. Each player's single
+    infoset has an empty name. Raises `ValueError` for payoffs that are empty, ragged or not finite.
     """
     payoffs = [list(row) for row in config.payoffs]
     if not payoffs or not payoffs[0]:

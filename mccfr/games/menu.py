@@ -43,7 +43,7 @@ class Size(NamedTuple):
     unit: str  # "p", "x", "bb", "e", "chips" or "allin"
 
     def target(self, state: BettingState, game: "MenuGame", stack: float) -> float:
-        """Return the amount raised to, over the whole hand, before the limits of the rules.
+        """Return the amount that this size raises to, over the whole hand, before the limits of the rules.
 
         * `0.5p`: the call plus this share of the pot after the call
         * `3x`: to this multiple of the last bet; preflop the blind counts as a bet
@@ -52,7 +52,8 @@ class Size(NamedTuple):
         * `3e`: geometric sizing: the share of the pot that, bet and called three times, puts in the `stack`
         * `e`: the same with one bet on each of the remaining streets
 
-        `x`, `bb` and chips count the amount put in on this street only. A bet of `e` has one caller.
+        `stack` is the amount of an all-in. `x`, `bb` and chips count the amount put in on this street only. `e` assumes
+        that one player calls.
         """
         level = state.to_call
         match self.unit:
@@ -75,9 +76,9 @@ class MenuGame(NamedTuple):
 
     stack         chips of each player in the whole hand, or the most if they differ
     big_blind     chips; None without blinds: then sizes in bb are invalid, and limping is impossible
-    first_street  street 0 of the tree: 0 preflop .. 3 river
+    first_street  street with which the tree begins: 0 preflop .. 3 river
     streets       number of streets of the tree
-    players       names of the positions in keys, from position 0 on
+    players       names of the positions in configuration keys, from position 0 on
     whole_chips   True if amounts raised to are rounded to whole chips
     stacks        chips by position, if they differ
     dead          chips in the pot that are no bet, besides those put in
@@ -94,19 +95,19 @@ class MenuGame(NamedTuple):
 
     @property
     def first_with_bet(self) -> int | None:
-        """Street that begins with a blind as its first bet, or None."""
+        """Number of the street that begins with a blind as its first bet (0, preflop), or None."""
         return 0 if self.first_street == 0 and self.big_blind is not None else None
 
     def half_pot(self, state: BettingState) -> float:
-        """Return half the pot after a call of the player to act: with two players, the amount of the call."""
+        """Return half the pot after the player to act has called, in chips."""
         if len(state.put_in) == 2:
             return state.to_call
         return (sum(state.with_put_in(state.to_call)) + self.dead) / 2
 
     def all_in(self, state: BettingState) -> float:
-        """Return the largest useful raise: all chips of the player, or those that another can call.
+        """Return the largest useful raise: all chips of the player, or the most that another can call.
 
-        A raise is at least a legal one, though no other player can call all of it.
+        It is never below the least legal raise, even if no other player can call all of it.
         """
         if not self.stacks:
             return self.stack
@@ -116,7 +117,7 @@ class MenuGame(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The bets of one player on one street."""
+    """The bet sizes and limits of one player on one street."""
 
     sizes: Sequence[Sequence[Size]]  # by number of bets so far; the last list also applies to later bets
     limit: float  # most bets that are not all-in
@@ -125,7 +126,7 @@ class _Plan(NamedTuple):
     donk: Sequence[Size] | None  # donk bets: first bets into the street before's last bettor; None: `sizes`
 
     def becomes_all_in(self, target: float, half_pot: float, stack: float) -> bool:
-        """Return True if a raise to `target` is replaced by all-in.
+        """Return True if the menu replaces a raise to `target` by an all-in.
 
         half_pot  half the pot after a call of the raise
         stack     amount of an all-in
@@ -135,9 +136,10 @@ class _Plan(NamedTuple):
 
 
 def parse_size(text: str, key: str) -> Size:
-    """Parse a bet size of the table entry `key`.
+    """Parse a bet size such as "50%", "3x" or "allin"; messages name it by its configuration key.
 
-    Raises `ValueError` if it is invalid or not above zero, and for a number without unit, with what it can mean.
+    Raises `ValueError` if it is invalid or not above zero. For a number without unit the message lists its possible
+    meanings.
     """
     text = re.sub(r"\s", "", text).lower()
     if text == _ALL_IN:
@@ -166,12 +168,12 @@ def parse_size(text: str, key: str) -> Size:
 
 
 def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequence[float]]:
-    """Return the `raise_targets` function of a menu.
+    """Return the function that lists the raises of a menu at a state, for `BettingRules.raise_targets`.
 
-    A target is at least a minimum raise. With `whole_chips`, the part put in on this street is rounded to whole chips.
-    A target becomes all-in if it exceeds `allin_threshold` times the stack, or leaves at most `allin_spr` pots behind
-    after a call. Without either key, targets at or above the stack are dropped. At most `max_bets` bets on a street are
-    not all-in; a big blind counts as one.
+    A target, the amount raised to, is at least a minimum raise. With `whole_chips`, the part put in on this street is
+    rounded to whole chips. A target becomes all-in if it exceeds `allin_threshold` times the stack, or leaves at most
+    `allin_spr` pots behind after a call. Without either key, targets at or above the stack are dropped. At most
+    `max_bets` bets on a street are not all-in; a big blind counts as one.
 
     Raises `ValueError`, with one sentence, for a menu that is invalid on these streets.
     """
@@ -204,22 +206,27 @@ def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequenc
 
 
 class LineEdits(TypedDict):
-    """Arguments of `BettingRules` from a menu's `add` and `remove`."""
+    """The arguments `added` and `removed` of `BettingRules`: amounts to raise to, by line."""
 
     added: Mapping[str, Sequence[float]]
     removed: Mapping[str, Sequence[float]]
 
 
 def line_edits(menu: Menu, start: LineStart) -> LineEdits:
-    """Return the lines that a menu adds and removes; `ValueError` for one that does not end in a bet.
+    """Convert a menu's keys `add` and `remove` to amounts by line; `ValueError` for a line without a bet.
 
-    start  chips at the beginning of the game's lines
+    start  chips put in when the lines begin, to convert street amounts
     """
     return {"added": _amounts(menu.add, "add", start), "removed": _amounts(menu.remove, "remove", start)}
 
 
 def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list[float]]:
-    """Return the amounts bet after each line, both of the whole hand, with lines written without /."""
+    """Split lines that end in a bet into {line before: amounts of the bet}, for the whole hand.
+
+    key  "add" or "remove", for messages
+
+    The lines are written without "/".
+    """
     amounts: dict[str, list[float]] = {}
     for line in lines:
         try:
@@ -235,9 +242,9 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
 
 
 def check_opening(menu: Menu, rules: BettingRules, players: Sequence[str] = PLAYER_NAMES) -> None:
-    """Raise `ValueError` for a menu without limps if the first to put in chips has no raise either.
+    """Raise `ValueError` for a menu without limps if a player facing the blind has no raise either.
 
-    players  names of the positions
+    players  names of the positions, from position 0 on
     """
     state: BettingState | None = rules.start()
     while state is not None and state.facing and menu.limp is not True:
@@ -252,7 +259,7 @@ def check_opening(menu: Menu, rules: BettingRules, players: Sequence[str] = PLAY
 
 
 def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
-    """Return the tables that apply to a player on a street, most specific first, with their keys."""
+    """Return (key, table) of the size tables for a player on a street, the most specific first."""
     name = STREET_NAMES[street]
     own = getattr(menu, name)
     players = own and getattr(own, player)
@@ -261,7 +268,7 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
 
 
 def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
-    """Return key and sizes of the first bet, the first raise, and so on."""
+    """Return (key, bet sizes) for the first bet of a street, the first raise, and so on."""
     first: list[tuple[str, Sequence[str]]] = []
     later: list[tuple[str, Sequence[str]]] = []
     for key, table in _tables(menu, street, player):
@@ -284,7 +291,7 @@ def _plan(menu: Menu, street: int, player: str) -> _Plan:
 
 
 def _check(menu: Menu, game: MenuGame) -> None:
-    """Raise `ValueError` for a menu that is invalid in general, or for this game."""
+    """Raise `ValueError` for a menu with invalid values, or with keys that do not suit the game."""
     for key, table in _all_tables(menu):
         _check_table(key, table)
         if game.big_blind is None:
@@ -321,7 +328,7 @@ def _check(menu: Menu, game: MenuGame) -> None:
 
 
 def _check_without_blinds(key: str, table: _Table) -> None:
-    """Raise `ValueError` for sizes and tables that need a blind, in a game with antes only."""
+    """Raise `ValueError` if a table of a game without blinds has sizes or keys that need a blind."""
     sizes = [*(table.first or ()), *(table.later or ()), *(text for texts in table.sizes or () for text in texts)]
     blinds = [text for text in sizes if parse_size(text, key).unit == "bb"]
     problem = f"{key}: bet size {blinds[0]!r}" if blinds else ""
@@ -334,7 +341,7 @@ def _check_without_blinds(key: str, table: _Table) -> None:
 
 
 def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
-    """Yield all tables of a menu with their keys, also for streets and players that the game lacks."""
+    """Yield (key, table) of all tables of a menu, also for streets and players that the game lacks."""
     tables = (
         entry for street in range(len(STREET_NAMES)) for player in SEAT_NAMES for entry in _tables(menu, street, player)
     )

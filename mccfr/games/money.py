@@ -7,15 +7,15 @@ from mccfr.games.game import Game
 
 
 class Money(NamedTuple):
-    """Formats chips as big blinds or as chips; `unit` is the number of chips of one."""
+    """Formats amounts as text; `unit` is the chips of one big blind, or 1 to write chips."""
 
     unit: float
 
     def text(self, chips: float) -> str:
-        """Return an amount with its unit."""
+        """Return an amount in chips as text with its unit, such as "3 BB"."""
         return f"{amount_text(round(chips / self.unit, 2))} {'chips' if self.unit == 1 else 'BB'}"
 
 
 def money_of(game: Game) -> Money:
-    """Return the format of a game's amounts: big blinds if it has one."""
+    """Return the formatter of a game's amounts: big blinds if the game has one, else chips."""
     return Money(game.big_blind_chips or 1.0)

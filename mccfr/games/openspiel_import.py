@@ -14,11 +14,11 @@ MOST_HISTORIES = 20_000_000
 def import_openspiel(config: OpenSpielGame) -> Game:
     """Compile a turn-based two-player zero-sum game of OpenSpiel with perfect recall.
 
-    Labels are action ids as text, with OpenSpiel's action names for display. Infosets are named by
+    The labels of actions are OpenSpiel's action ids as text, with its action names for display. Infosets are named by
     `information_state_string`, or by the history in games of perfect information without one. Payoffs are OpenSpiel's
     returns.
 
-    Raises `ValueError` if the package is missing, the game is unknown, a condition fails, or the game has more than
+    Raises `ValueError` if the package is missing, the game is unknown or of another kind, or it has more than
     MOST_HISTORIES histories.
     """
     try:
@@ -66,7 +66,7 @@ def _load(pyspiel: Any, text: str) -> Any:
 
 
 def _problem(pyspiel: Any, game: Any) -> str | None:
-    """Return the failing condition of the import as the end of a sentence, or None if all hold."""
+    """Return why a game cannot be imported, as the end of a sentence; None if it can."""
     kind, declared = pyspiel.GameType, game.get_type()
     if declared.dynamics == kind.Dynamics.SIMULTANEOUS:
         return (

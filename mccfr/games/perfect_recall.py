@@ -7,10 +7,12 @@ from mccfr.games.game import Game
 
 
 def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
-    """Return [K] the bucket on the street before of each bucket of a block; None without perfect recall.
+    """Return [K] for each bucket of a block the bucket that its hands had on the street before.
 
-    Perfect recall means that all hands of a bucket had the same bucket before. All possible boards and hands are
-    checked. None also on the first street.
+    block  2·street + player
+
+    Returns None without perfect recall, which means that all hands of a bucket had the same bucket before. All possible
+    boards and hands are checked. Returns None also on the first street.
     """
     street, player = divmod(block, 2)
     if street == 0:

@@ -99,7 +99,10 @@ def poker(config: PokerGame) -> Game:
 
 
 def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets:
-    """Return the raises of `[game.menu]`, with hold'em's names of streets (from preflop on) and players."""
+    """Return the function that lists the raises of `[game.menu]`; its keys use hold'em's names.
+
+    Streets are named from preflop on, players big_blind and button.
+    """
     streets, stack = rules.streets, rules.stack
     if config.raise_sizes or config.max_raises:
         raise ValueError(
@@ -127,13 +130,13 @@ def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets
 
 
 def _names(config: PokerGame) -> tuple[str, ...]:
-    """Return hold'em's names of the two seats."""
+    """Return hold'em's names, big_blind and button, of positions 0 and 1."""
     small_first = bool(config.blinds) and config.blinds[0] < config.blinds[1]
     return PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES
 
 
 def _check_limp(config: PokerGame, menu: Menu, rules: BettingRules) -> None:
-    """Raise `ValueError` for a menu without limps if limps are impossible, or the only action but folding."""
+    """Raise `ValueError` for a menu without limps if limps are impossible, or only folding is left."""
     if not menu.limp and not rules.start().facing:
         raise ValueError(
             "game.menu.limp = False is not allowed: the first player to act has posted the larger blind, so "

@@ -9,13 +9,13 @@ from mccfr.games.betting import BettingRules
 def posted(
     rules: BettingRules, stacks: Sequence[float], blinds: Sequence[float], antes: Sequence[float]
 ) -> BettingRules:
-    """Return rules in which the players have posted antes, then blinds.
+    """Return `rules` with the chips put in after all players have posted antes, then blinds.
 
     A player with too few chips posts all of them.
 
-    stacks  chips by position
-    blinds  by position, or empty: then antes that differ are bets
-    antes   by position: equal ones, or one player's for all, which is no bet; or empty
+    stacks  chips of each position before posting
+    blinds  chips of each position, or empty; without blinds, antes that differ count as bets
+    antes   chips of each position, or empty; equal antes, or one player's ante for all, are no bets
 
     A call before the first raise is of the whole blind, unless no two players have as much.
     """
@@ -37,10 +37,10 @@ def posted(
 
 
 def with_stacks(rules: BettingRules, stacks: Sequence[float]) -> BettingRules:
-    """Return the rules of a game for a hand with other stacks.
+    """Return the rules for one hand of a game with other stacks.
 
-    rules   of the game, in which the players' stacks cover their antes and blinds
-    stacks  chips by position before the antes; of two players only the smaller one can be bet
+    rules   rules of the game, in which the players' stacks cover their antes and blinds
+    stacks  chips of each position before posting; two players can bet only the smaller stack
 
     Raises `ValueError` unless two players have more than is posted.
     """

@@ -26,12 +26,13 @@ Maker = Callable[..., Game]
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the registry.
+    """A game of the registry: the function that builds it, and an example.
 
-    make     function that builds the game, or its name `module:function`; its arguments are the `[game]` table, and
-             those that `takes` names
-    example  parameters of the game whose counts `mccfr games` shows, or None if there is no example
-    takes    of `base` (directory that file names are relative to) and `abstraction` (`[abstraction]` table or None)
+    make     function that builds the game, or its name `module:function`; it takes the `[game]` table and the arguments
+             that `takes` names
+    example  keys of the `[game]` table whose counts `mccfr games` shows, or None for no example
+    takes    further arguments of `make`: "base" (directory of relative file names), "abstraction" (the `[abstraction]`
+             table or None)
     """
 
     make: str | Maker
@@ -76,9 +77,9 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
 
 
 def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
-    """Build the game of a user's function, which must be annotated as returning a `Game`.
+    """Build a game by calling the user's function `name`, which must be annotated as returning a `Game`.
 
-    Raises `UserCodeError` if the function fails or the game is invalid.
+    Raises `ValueError` for another return type, and `UserCodeError` if the function fails or the game is invalid.
     """
     function, key_text = plugins.find(plugins.GAMES, name), f"game.name = {name!r}"
     declared = get_type_hints(function).get("return")
@@ -98,14 +99,15 @@ def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
 
 
 def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
-    """Return the files that a game reads, by their key; they are part of a run's identity."""
+    """Return {key: path} of the files that a game reads; they are part of a run's identity."""
     return {key: base / name for key in config.file_keys if (name := getattr(config, key)) is not None}
 
 
 def catalogue(only: str | None = None) -> list[dict[str, Any]]:
-    """Return name, description, parameters, required ones, example and counts of every game, or of one.
+    """Describe every game, or the game `only`, for `mccfr games`.
 
-    Parameters are mapped to their defaults. Raises `ValueError` for an unknown name.
+    A description has `name`, `description`, `parameters` with their defaults, `required` parameters, `example` and
+    `counts`. Raises `ValueError` for an unknown name.
     """
     names = list(_CATALOGUE)
     if only is not None and only not in names:

@@ -37,13 +37,13 @@ Array = npt.NDArray[Any]
 
 
 class _History(NamedTuple):
-    """A history after the hands are dealt.
+    """A history from the moment at which the hands are dealt, before or after betting.
 
-    state   decision of the betting, or the state in which it ended
+    state   betting state at a decision, or at the end of the betting
     over    True if the betting has ended
     street  last street whose board is dealt, or -1
-    board   number of the board among those that can follow the hands
-    line    betting so far, with / between streets
+    board   index of the board among those that can follow the hands
+    line    actions so far, with / between streets
     """
 
     state: BettingState
@@ -57,7 +57,7 @@ class _History(NamedTuple):
 class _Template:
     """Histories after one deal: T nodes, siblings contiguous, parents before children.
 
-    The lists have one entry for each node, but `lines` by player: (street, line, actions) in order of appearance.
+    Each list has one entry for each node, except `lines`: for each player {line: (street, number of actions)}.
     """
 
     kind: list[int] = field(default_factory=lambda: [TERMINAL])
@@ -72,9 +72,9 @@ class _Template:
 def seat_game(
     name: str, rules: BettingRules, deck: DeckListing, *, letters: str | None = None, merge_suits: bool
 ) -> Game:
-    """Return the game of `rules` for as many seats as they have, on a small deck.
+    """Build the game of `rules` for two to six seats on a small deck, as a tree of histories.
 
-    letters      of the ranks, lowest first; None takes the highest ranks
+    letters      letters of the ranks, lowest first; None takes those of the highest ranks
     merge_suits  True: isomorphic pairs of hand and board share an infoset
 
     Raises `ValueError` if the deck or the memory is too small.
@@ -94,7 +94,10 @@ def seat_game(
 
 
 def _expanded(name: str, rules: BettingRules, deck: DeckListing, deals: int) -> _Template:
-    """Return the template of all deals."""
+    """Expand the histories after one deal; `ValueError` if all deals together have too many.
+
+    deals  number of deals for which the template is repeated
+    """
     found, allowed, seats = _Template(), most_histories(), len(rules.put_in)
     found.history.append(_History(rules.start()))
     found.lines = [{} for _ in range(seats)]
@@ -136,7 +139,7 @@ def _expanded(name: str, rules: BettingRules, deck: DeckListing, deals: int) -> 
 
 
 def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_History]]:
-    """Return labels and following histories of a decision: fold, check or call, raises ascending."""
+    """Return (labels, next histories) of a decision's actions: fold, check or call, raises ascending."""
     state, labels, children = history.state, list[str](), list[_History]()
 
     def add(label: str, acted: BettingState, after: BettingState | None) -> None:
@@ -157,7 +160,7 @@ def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_H
 
 
 class _Tiling:
-    """Repeats a template for every deal. D deals of P hands, T nodes of the template."""
+    """Repeats a template's T nodes for every one of D deals of P hands, to form the whole tree."""
 
     def __init__(
         self, rules: BettingRules, deck: DeckListing, template: _Template, merge_suits: bool, letters: str | None
@@ -176,11 +179,11 @@ class _Tiling:
         self.boards = self._boards()
 
     def _dead(self, deals: Ints) -> npt.NDArray[np.uint64]:
-        """Return the bit mask of the cards of each deal."""
+        """Return the bit mask of the hole cards of each deal; bit c stands for card c."""
         return np.bitwise_or.reduce(self.hand_masks[deals], axis=1, initial=np.uint64(0))
 
     def _boards(self) -> list[Ints]:
-        """Return for each street [D, boards that can follow a deal] indices of the deck's boards."""
+        """Return for each street an array [D, boards] of the deck's boards that can follow each deal."""
         dead, above, found = self._dead(self.deals), np.zeros((len(self.deals), 1), np.int64), []
         for boards, parent in zip(self.deck.boards, self.deck.parents, strict=True):
             following_boards = np.argsort(parent, kind="stable").reshape(int(parent.max()) + 1, -1)[above]
@@ -190,13 +193,16 @@ class _Tiling:
         return found
 
     def _spread(self, dealing: Any, column: Array) -> Array:
-        """Return [N, ...] values by node: of the nodes that deal hands, then of the template's [D, T]."""
+        """Return values by node [N, ...]: `dealing` for the nodes that deal hands, then `column` [D, T, ...].
+
+        The template's root in each deal comes before all its other nodes.
+        """
         roots, rest = column[:, :1], column[:, 1:]
         shape = (-1, *column.shape[2:])
         return np.concatenate([np.asarray(dealing, column.dtype), roots.reshape(shape), rest.reshape(shape)])
 
     def tree(self) -> CompiledTree:
-        """Return the compiled tree."""
+        """Return the compiled tree: chance nodes that deal the hands, then the template for each deal."""
         template, deals = self.template, len(self.deals)
         sizes = [len(level) for level in self.levels]
         starts = np.cumsum([0, *sizes])
@@ -248,9 +254,10 @@ class _Tiling:
         return CompiledTree(arrays, below.astype(np.int32), label, 1, row_slots, row_count, names, payoffs=payoff)
 
     def _rows(self) -> tuple[Ints, Ints, list[tuple[int, list[str]]]]:
-        """Return [D, T] row and slot of each decision, and each player's number of slots and infoset names.
+        """Return row [D, T] and slot [D, T] of each decision, and (number of slots, infoset names) by player.
 
-        Rows are numbered by line, and by bucket within a line.
+        A row is the index of an infoset of a player; a slot is the first of its cells in the tables. Rows are numbered
+        by line, and by bucket within a line.
         """
         shape = (len(self.deals), len(self.template.kind))
         row, slot = np.full(shape, NO_SLOT, np.int64), np.full(shape, NO_SLOT, np.int64)
@@ -276,7 +283,7 @@ class _Tiling:
         return row, slot, tables
 
     def _bucket_texts(self, street: int) -> list[str]:
-        """Return the text of the first hand and board of each bucket."""
+        """Return a text for each bucket of a street: its first hand and board."""
         board, hand = np.nonzero(self.numbers[street] >= 0)
         _, first = np.unique(self.numbers[street][board, hand], return_index=True)
         boards = self.deck.boards[street]
@@ -284,7 +291,7 @@ class _Tiling:
         return [f"{self.names[hand[at]]} {text}".rstrip() for at, text in zip(first, texts, strict=True)]
 
     def _payoffs(self) -> npt.NDArray[np.float64]:
-        """Return [D, T, P] each player's chips at the terminals."""
+        """Return [D, T, P] the chips that each player wins at the terminals; 0 at other nodes."""
         template, last = self.template, self.boards[-1]
         strength = self.deck.strength[last[:, :, None], self.deals[:, None]]  # [D, boards, P]
         beaten = (strength[..., None] > strength[..., None, :]).sum(
@@ -306,7 +313,7 @@ class _Tiling:
         return paid
 
     def _labels(self, rest: int) -> list[str]:
-        """Return [N] the label of each node."""
+        """Return [N] the label of each node; `rest` is the number of nodes up to the templates' roots."""
         deals, template = len(self.deals), self.template
         labels = [""] + [self.names[hand] for level in self.levels[1:] for hand in level[:, -1].tolist()]
         tiles = template.label[1:] * deals

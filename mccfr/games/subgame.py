@@ -7,7 +7,10 @@ from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, TreeArrays, 
 
 
 def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
-    """Return [n] a decision of a betting tree and all nodes below it, ascending, as in `subtree`."""
+    """Return [n] the numbers of a decision and of all nodes below it, ascending.
+
+    Entry k is the node that becomes node k of `subtree`.
+    """
     inside = np.zeros(len(tree.parent), bool)
     inside[root] = True
     for node in range(root + 1, len(inside)):  # parents come before their children
@@ -16,7 +19,7 @@ def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
 
 
 def subtree(tree: CompiledTree, root: int) -> CompiledTree:
-    """Return the tree below a decision of a betting tree, with streets and rows renumbered from 0."""
+    """Return a tree of a decision and all nodes below it, with streets and rows renumbered from 0."""
     arrays, nodes = tree.arrays, nodes_below(tree, root)
     number = np.full(len(tree.parent), -1, np.int32)
     number[nodes] = np.arange(len(nodes))

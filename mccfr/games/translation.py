@@ -74,7 +74,7 @@ _SAME_SHARE = 1e-9
 
 
 def actions_of(line: str) -> list[str]:
-    """Return the actions of a line without street separators; `ValueError` names an invalid character."""
+    """Split a line into its actions, without the / between streets; `ValueError` for another character."""
     actions, position = [], 0
     while position < len(line):
         match = _TOKEN.match(line, position)
@@ -91,7 +91,7 @@ def actions_of(line: str) -> list[str]:
 def apply_action(rules: BettingRules, state: BettingState, action: str, where: str = "") -> BettingState | int:
     """Return the state after an action `c`, `f` or `rN` of no-limit poker, or `OVER` if the betting ends.
 
-    Raises `ValueError`, beginning with `where`, if the action is illegal.
+    Raises `ValueError` if the action is illegal; its message begins with the text `where`.
     """
     prefix = f"{where}: " if where else ""
     if action == "f":
@@ -114,9 +114,9 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
 
 
 def pseudo_harmonic(small: float, large: float, share: float) -> float:
-    """Return the probability that a bet of size `share` is mapped to `small` rather than `large`.
+    """Return the probability that a bet of size `share` is mapped to size `small` instead of `large`.
 
-    All sizes are shares of the pot.
+    All sizes are shares of the pot after the call.
     """
     return (large - share) * (1 + small) / ((large - small) * (1 + share))
 
@@ -138,9 +138,9 @@ def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[floa
 
 
 def real_betting(game: Game) -> "Translation | IdentityTranslation":
-    """Return the mapping between a game's tree and its full betting.
+    """Return the action translation between a game's full betting and its tree.
 
-    It is an `IdentityTranslation` (identity) if the tree contains every legal bet. Raises `ValueError` for a game
+    It is an `IdentityTranslation` if the tree contains every legal bet. Raises `ValueError` for a game
     without cards beside its tree.
     """
     if game.real_rules is not None:
@@ -152,12 +152,15 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
 
 
 class Translation:
-    """Action translation between a tree and the full betting of the game that it abstracts."""
+    """Action translation for two players: maps real betting to a tree with few bet sizes, and back.
+
+    A *reading* is a tree node to which a real line is mapped, with its probability. A *state* is a real betting state.
+    """
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
-        """Take the rules of the full game, whose `raise_targets` are not used.
+        """Take the betting tree, and the rules of the full game without their `raise_targets`.
 
-        Raises `ValueError` if the tree lacks the chips put in, or begins with other amounts than the game.
+        Raises `ValueError` if the tree does not record the chips put in, or begins with other amounts than the game.
         """
         if tree.put_in is None:
             raise ValueError("the tree does not say which chips are put in: export the policy again (format 2)")
@@ -177,7 +180,7 @@ class Translation:
         self._useful, self._label = useful, list(tree.label)
 
     def _take(self, rules: BettingRules) -> None:
-        """Take the rules of the table's hand."""
+        """Set the rules of the real hands, whose stacks and blinds may differ from the tree's."""
         self.rules, self.whole_chips = rules, _whole(rules)
         self._amounts = MenuGame(rules.stack, None, stacks=tuple(rules.stacks), dead=float(sum(rules.dead)))
 
@@ -187,7 +190,7 @@ class Translation:
         return self.tree.players
 
     def with_stakes(self, rules: BettingRules) -> "Translation":
-        """Return the mapping for hands with other stakes than the tree's."""
+        """Return this translation for hands with the stacks and blinds of `rules` instead of the tree's."""
         copied = copy(self)
         copied._take(rules)
         return copied
@@ -195,11 +198,11 @@ class Translation:
     # --- from the real game to the tree ---
 
     def start(self) -> tuple[BettingState, list[LineReading]]:
-        """Return the state and readings of the empty line."""
+        """Return the state before the first action, and its readings: the root with probability 1."""
         return self.rules.start(), [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple[BettingState | int, list[LineReading]]:
-        """Return the real state after a line (`OVER` if the betting ended) and its readings, likeliest first.
+        """Return the state after a real line (`OVER` if the betting ended), and its readings, likeliest first.
 
         Raises `ValueError`, naming the character, for an action that is illegal in the full game.
         """
@@ -228,24 +231,24 @@ class Translation:
         return state, sorted(readings, key=lambda reading: -reading.probability)
 
     def apply(self, state: BettingState, action: str, where: str = "") -> BettingState | int:
-        """Apply `apply_action` with the full game's rules."""
+        """Return the state after action `c`, `f` or `rN`, or `OVER`; `ValueError` begins with text `where`."""
         return apply_action(self.rules, state, action, where)
 
     def settled(self, state: BettingState, action: str) -> tuple[float, float]:
-        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
+        """Return (player 0's chips by a fold, chips of a showdown) for an action that ends the hand."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
     def follow(self, readings: Sequence[LineReading], state: BettingState, action: str) -> list[LineReading]:
-        """Return the readings after a legal action of the player to act, with equal ones merged."""
+        """Return the readings (tree nodes with probabilities) after a legal action, with equal ones merged."""
         return followed(self, readings, state, action)
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the reading at the decision of the player to act; with two players `reading` itself."""
+        """Return the reading at the decision of the player to act: with two players `reading` itself."""
         del state
         return reading
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the readings of an action at one reading, with probabilities given that reading."""
+        """Return the readings after a real action at `reading`, with probabilities given `reading`."""
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
             return [LineReading(reading.closed, 1.0)]
@@ -260,7 +263,7 @@ class Translation:
         return self._bet(node, state, float(action[1:]))
 
     def _bet(self, node: int, state: BettingState, target: float) -> list[LineReading]:
-        """Return the readings of a real raise to `target` at a decision."""
+        """Return the readings after a real raise to `target` chips at decision `node`."""
         raises = self._raises(node)
         if not raises:
             return [self._without_raise(node)]
@@ -277,18 +280,18 @@ class Translation:
         return [LineReading(lower, chance), LineReading(upper, 1 - chance)]
 
     def _without_raise(self, node: int) -> LineReading:
-        """Return the reading of a bet at a decision without raises."""
+        """Return the reading after a real bet at a decision without raises: that of a check or call."""
         call = self._child(node, "c")
         closes = call != NOWHERE and self._closes(node, call) and self._decides[call]
         return LineReading(NOWHERE, 1.0, call) if closes else LineReading(call, 1.0)
 
     def _is_as_deep(self, child: int, target: float) -> bool:
-        """Return True if a raise in the tree is all-in, about as deep as a real all-in to `target`."""
+        """Return True if the tree's raise to `child` is all-in, and similar in big blinds to `target`."""
         deep = target * self._big_blind, self._raised_to(child) * self.rules.minimum_bet
         return self._is_all_in(child) and max(deep) <= _AS_DEEP * min(deep)
 
     def _is_all_in(self, child: int) -> bool:
-        """Return True if a raise in the tree is all-in, or puts all others all-in."""
+        """Return True if the tree's raise to node `child` is all-in, or puts all other players all-in."""
         return self._raised_to(child) >= self._useful[self._block[self._parent[child]] % self.players]
 
     def pot_after_call(self, state: BettingState) -> float:
@@ -296,11 +299,11 @@ class Translation:
         return 2 * self._amounts.half_pot(state)
 
     def _share(self, state: BettingState, target: float) -> float:
-        """Return the size of a real raise as a share of the pot after the call."""
+        """Return the size of a real raise: chips above the call, as a share of the pot after the call."""
         return (target - state.to_call) / self.pot_after_call(state)
 
     def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
-        """Return True if the tree has a real action at a decision: the same size, and all-in if it is all-in."""
+        """Return True if the tree has exactly this action at `node`: same size, both all-in or neither."""
         if action[0] != "r":
             return self._child(node, action) != NOWHERE
         sizes = {child: size for size, child in self._raises(node)}
@@ -309,11 +312,11 @@ class Translation:
         return same and self._is_all_in(outcome.node) == (target >= self._amounts.all_in(state))
 
     def _closes(self, node: int, call: int) -> bool:
-        """Return True if a check or call ends the tree's betting on its street."""
+        """Return True if the check or call from `node` to node `call` ends the street in the tree."""
         return not self._decides[call] or self._block[call] // 2 != self._block[node] // 2
 
     def _child(self, node: int, label: str) -> int:
-        """Return the child of an action, or NOWHERE if the tree lacks it."""
+        """Return the child to which the action `label` leads, or NOWHERE if the tree lacks it."""
         first = self._first[node]
         for child in range(first, first + self._count[node]):
             if self._label[child] == label:
@@ -321,7 +324,7 @@ class Translation:
         return NOWHERE
 
     def _raises(self, node: int) -> list[tuple[float, int]]:
-        """Return (size as a share of the pot after the call, child) of each raise, ascending."""
+        """Return (size as a share of the pot after the call, child node) of each raise, ascending."""
         first = self._first[node]
         raises = []
         for child in range(first, first + self._count[node]):
@@ -333,16 +336,16 @@ class Translation:
         return (self._raised_to(child) - self._level[node]) / self._pot[node]
 
     def _raised_to(self, child: int) -> float:
-        """Return the chips that the player who led to a node has put in."""
+        """Return the chips put in, over the whole hand, by the player whose action led to node `child`."""
         return float(self.tree.put_in[child, self._block[self._parent[child]] % self.players])  # type: ignore[index]
 
     # --- from the tree to the real game ---
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the legal real action for each of the tree's actions, in order.
+        """Return the legal real action that plays each of the tree's actions at a reading, in order.
 
-        Actions may coincide, such as sizes below the least raise. If the tree has no decision there is one action: a
-        call, or to a bet a fold if the tree's hand ended by a fold.
+        Several tree actions may become the same real action, such as sizes below the least raise. If the tree has no
+        decision, there is one action: check or call, or a fold to a bet if the tree's hand ended by a fold.
         """
         node = reading.node
         if not self.decides(reading):
@@ -350,37 +353,37 @@ class Translation:
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
     def lacks(self, reading: LineReading, state: BettingState, action: str, column: int | None) -> bool:
-        """Return True if a real action was mapped to none of the tree's, or to one of another kind.
+        """Return True if a real action was mapped to no tree action, or to one of another kind (c, f, r).
 
-        The kind is that of the real action that a seat takes for the tree's, such as a fold for a check.
+        The kind is that of the real action that plays the tree's (`real_actions`), such as a fold for a check.
 
-        reading  of the player to act
-        column   of `mapped_action`; without a decision there None
+        reading  reading at the player's decision
+        column   index of the tree's action, from `mapped_action`; None if the tree has no decision or no action
         """
         if reading.node == NOWHERE == reading.closed or (column is None and self.decides(reading)):
             return True
         return self.real_actions(reading, state)[column or 0][0] != action[0]
 
     def child(self, node: int, number: int) -> int:
-        """Return the child to which action `number` of a decision leads."""
+        """Return the child node to which action number `number` of decision `node` leads."""
         return self._first[node] + number
 
     def decides(self, reading: LineReading) -> bool:
-        """Return True if the tree has a decision at a reading; otherwise `real_actions` has one action."""
+        """Return True if the node of a reading is a decision; otherwise `real_actions` has one action."""
         return reading.node != NOWHERE and self._decides[reading.node]
 
     def folded(self, node: int) -> bool:
-        """Return True if the tree's hand ended by a fold at a node."""
+        """Return True if a fold leads to this node and ended the hand in the tree."""
         return node != NOWHERE and self._label[node] == "f"
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
-        """Return the reading after the player to act has taken the tree's action `number` as real `action`."""
+        """Return the reading after the tree's action `number`, which was played as the real `action`."""
         if action == "c" and reading.closed != NOWHERE:
             return LineReading(reading.closed, 1.0)
         return LineReading(self.child(reading.node, number), 1.0)
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """Return the real action for the tree's action `number` at a decision; see `real_actions`."""
+        """Return the legal real action that plays the tree's action `number` at decision `node`."""
         child = self._first[node] + number
         label = self._label[child]
         if label == "f":
@@ -396,13 +399,13 @@ class Translation:
 
 
 class SeatTranslation(Translation):
-    """Action translation of three and more players.
+    """Action translation for three and more players, where tree and table may await different players.
 
     Where the tree has no decision for the player to act, `LineReading.closed` is the node at which the tree waits.
     """
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the reading at the decision of the player to act, or without a node if the tree has none."""
+        """Move a reading to the decision of the player to act; its node is NOWHERE if the tree has none."""
         waiting = reading.closed if reading.node == NOWHERE else reading.node
         node, player = waiting, state.player
         while node != NOWHERE:
@@ -418,7 +421,7 @@ class SeatTranslation(Translation):
         return LineReading(NOWHERE, reading.probability, waiting)
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the readings of an action at one reading, with probabilities given that reading."""
+        """Return the readings after a real action at `reading`, with probabilities given `reading`."""
         here = self.at(reading._replace(probability=1.0), state)
         node = here.node
         if node == NOWHERE:
@@ -430,7 +433,7 @@ class SeatTranslation(Translation):
         return self._bet(node, state, float(action[1:]))
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the legal real action for each of the tree's actions; one action if the tree has no decision."""
+        """Return the legal real action that plays each tree action; one, c or f, if the tree has no decision."""
         if self.decides(reading):
             return super().real_actions(reading, state)
         waiting = reading.closed
@@ -439,7 +442,7 @@ class SeatTranslation(Translation):
         return ["c" if calls or not state.facing else "f"]
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """Return the real action for the tree's action `number` at a decision."""
+        """Return the real action for tree action `number`; a check becomes a fold to a bet the tree lacks."""
         checks = self._label[self.child(node, number)] == "c"
         if checks and state.facing and not self._has_bet(node, state):
             return "f"
@@ -449,14 +452,14 @@ class SeatTranslation(Translation):
         return LineReading(self._passed(node), 1.0)
 
     def _passed(self, node: int, *, folded: bool = False) -> int:
-        """Return the child of a check or call, else that of a fold; with `folded` the other way round."""
+        """Return the child after a check or call, or after a fold if there is none; `folded` prefers the fold."""
         for label in "fc" if folded else "cf":
             if (child := self._child(node, label)) != NOWHERE:
                 return child
         return self._first[node]
 
     def _folded(self, node: int) -> int:
-        """Return the players who have folded in the tree, as a set of seats."""
+        """Return the players who have folded in the tree before `node`, as a set: bit i is seat i."""
         folded = 0
         while node:
             above = self._parent[node]
@@ -466,7 +469,7 @@ class SeatTranslation(Translation):
         return folded
 
     def _has_bet(self, node: int, state: BettingState) -> bool:
-        """Return True if the table's largest bet is also that of an opponent who has not folded in the tree."""
+        """Return True if an opponent who has not folded in the tree has put in the table's largest amount."""
         folded, most = self._folded(node), max(state.put_in)
         return any(
             chips == most and player != state.player and not folded >> player & 1
@@ -474,10 +477,11 @@ class SeatTranslation(Translation):
         )
 
     def _without_last_fold(self, node: int, state: BettingState) -> int:
-        """Return the smallest raise in place of the last fold by a player who has called at the table.
+        """Replace the last fold in the tree of a player who called at the table; return the new node.
 
-        It is NOWHERE if the tree's hand did not end by folds, or no player who folded there has called. The big blind's
-        check of a limp is no call, so a hand that folds to the limp stays folded.
+        The node follows the smallest raise instead of the fold. It is NOWHERE if the tree's hand did not end by folds,
+        or no player who folded there has called. The big blind's check of a limp is no call, so a hand that folds to
+        the limp stays folded.
         """
         if self._label[node] != "f":
             return NOWHERE

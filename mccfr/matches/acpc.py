@@ -3,8 +3,8 @@
 The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to
 act answers with the same line, a colon and the action.
 
-* Betting is as in `mccfr.trees.betting_lines`. A call that leaves nothing to bet is followed by `/` for each street
-  left (`cr20000c///`).
+* Betting is a line of actions: `c` (check or call), `f`, and `rN`, a bet or raise to N chips over the whole hand. A
+  `/` separates streets. A call that leaves nothing to bet is followed by `/` for each street left (`cr20000c///`).
 * Positions of two players are the big blind, 0, and the button, 1. Of more, 0 is the small blind, 1 the big blind.
 * Cards are all hands separated by `|`, empty if not shown, then each street's board after `/`. A showdown shows the
   hands of all who have not folded.
@@ -44,8 +44,8 @@ class MatchState(NamedTuple):
 
     position  of the addressed player
     hand      number of the hand
-    betting   so far
-    holes     all hands by position, "" if not shown
+    betting   all actions so far, such as "cr200c/r400"
+    holes     each position's hole cards, "" if not shown
     board     cards of each dealt street, from the flop on
     """
 
@@ -63,10 +63,11 @@ class MatchState(NamedTuple):
 class BettingResult(NamedTuple):
     """Result of following a betting line.
 
-    text    in the protocol's form
-    states  before each action
-    state   of the player to act; an `int` if the betting is over
-    left    positions of the players who have not folded
+    text     the line in the protocol's form, with `/` between streets
+    states   of the betting before each action
+    actions  of the line, in order
+    state    of the betting after the line; an `int` if the betting is over
+    left     positions of the players who have not folded
     """
 
     text: str
@@ -77,7 +78,7 @@ class BettingResult(NamedTuple):
 
     @property
     def shown(self) -> Sequence[int]:
-        """Positions whose hands are compared at the end; () before it, and if all others have folded."""
+        """Positions whose hands are compared at the showdown; () before it, or if all but one have folded."""
         return self.left if isinstance(self.state, int) and len(self.left) > 1 else ()
 
 
@@ -141,7 +142,7 @@ def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult
 def won_chips(
     rules: BettingRules, game: BettingResult, holes: Sequence[str], board: Sequence[str]
 ) -> tuple[float, ...] | None:
-    """Return the chips that each position wins in a finished hand; None if a hand at showdown is unknown."""
+    """Return the chips won by each position in a finished hand; None if a hand at showdown is unknown."""
     if not all(holes[position] for position in game.shown):
         return None
     ranks, full = [0] * len(holes), parse_cards("".join(board))
@@ -171,7 +172,10 @@ def decode_line(data: bytes) -> str | None:
 
 
 def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
-    """Return a game's betting rules; `ValueError` naming `player_name` for antes or fractions of chips."""
+    """Return a game's betting rules; `ValueError` if the game has antes or fractions of chips.
+
+    player_name  player to name in the error
+    """
     amounts = game.stack, *game.blinds
     if game.stacks:
         raise ValueError(f"{player_name}: ACPC has equal stacks, unlike game.stacks = {list(game.stacks)}")

@@ -23,6 +23,7 @@ def play_acpc(
 ) -> None:
     """Connect to an ACPC server, and play until it ends the stream.
 
+    session   plays the match: follows its hands and answers for a player
     patience  seconds to connect, at first and after a lost connection
     silence   seconds without a message after which the match ends
     say       called with messages about connections
@@ -71,14 +72,14 @@ def play_acpc(
 
 
 def _lost(session: AcpcSession, text: str) -> Exception:
-    """Return the error for a lost server: `ConnectionError` within a hand, else `TableError`."""
+    """Return the error for a lost server: a `ConnectionError` within a hand, otherwise a `TableError`."""
     if session.between_hands:
         return TableError(text)
     return ConnectionError(f"{text}; hand {session.hand} was not finished")
 
 
 def _silent(address: str, cause: str | None) -> str:
-    """Return the message for a connection that ended without a match line; `cause`: the cause, if known."""
+    """Return the message for a connection that ended before any match line; `cause` is None if unknown."""
     if cause is None:
         return (
             f"{address} closed the connection before the first hand: it may need another version of the protocol than "
@@ -88,7 +89,7 @@ def _silent(address: str, cause: str | None) -> str:
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
-    """Connect to a server, with further attempts for `patience` seconds; report the first failure."""
+    """Connect to a server; on failure try again for `patience` seconds, and call `say` once."""
     until, tries = time.monotonic() + patience, 0
     while True:
         try:

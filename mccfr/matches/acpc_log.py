@@ -36,11 +36,11 @@ class LoggedHand(NamedTuple):
     """A finished hand as a line of a match log.
 
     number   of the hand
-    betting  in the protocol's form
-    holes    by position, "" if not shown
+    betting  all actions in the protocol's form, such as "cr200c/r400f"
+    holes    each position's hole cards, "" if not shown
     board    cards of each dealt street
-    chips    won, by position; None if unknown
-    names    by position
+    chips    won by each position; None if unknown
+    names    of the players, by position
     """
 
     number: int
@@ -51,13 +51,13 @@ class LoggedHand(NamedTuple):
     names: tuple[str, ...]
 
     def text(self) -> str:
-        """Return the log line."""
+        """Return the hand as a line of the log."""
         chips = ("?",) * len(self.names) if self.chips is None else tuple(map(amount_text, self.chips))
         cards = cards_text(self.holes, self.board)
         return f"STATE:{self.number}:{self.betting}:{cards}:{'|'.join(chips)}:{'|'.join(self.names)}"
 
     def hand(self) -> Hand:
-        """Return the hand for a hand-history file; cards not shown become question marks."""
+        """Return the hand as a `Hand` for a hand-history file; cards not shown become question marks."""
         return Hand(self.betting, tuple(hole or _UNKNOWN for hole in self.holes), "".join(self.board), self.names)
 
 
@@ -76,9 +76,9 @@ Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
 
 
 def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
-    """Return the validator of a bot's log, for which deals and number of hands are not known in advance.
+    """Return the function that validates a bot's log, whose deals and number of hands are not known.
 
-    It checks that numbers ascend, that betting is legal and finished, and that chips match the shown cards.
+    It checks that hand numbers ascend, that betting is legal and finished, and that chips match the shown cards.
     """
     least = 0
 
@@ -108,7 +108,7 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 
 
 def _can_be_won(chips: Sequence[float], game: BettingResult) -> bool:
-    """Return True if chips by position are possible where a hand at the showdown is not known."""
+    """Return True if these chips by position are possible for a showdown with an unknown hand."""
     most = game.states[-1].to_call
     return sum(chips) == 0 and (chips[0] in (-most, 0.0, most) if len(chips) == 2 else min(chips) >= -most)
 
@@ -123,8 +123,8 @@ class MatchLog:
     def __init__(self, path: Path, description: Mapping[str, Any], replay: Replay) -> None:
         """Open a log or create one.
 
-        description  describes the match
-        replay       validates its lines
+        description  settings of the match, written in the first line
+        replay       function that validates the following lines
 
         Raises `FileExistsError` if the file is no log. Raises `ValueError` if another process writes it or it is of
         another match. Raises `TableError` with the line number if it is damaged.
@@ -146,7 +146,7 @@ class MatchLog:
             raise
 
     def _begin(self, head: str, description: Mapping[str, Any]) -> None:
-        """Read and validate the file, or write the first line."""
+        """Read and validate the file, or write the first line, `head`, if it is new."""
         with reading(self.path):
             *lines, torn = self.path.read_bytes().split(b"\n")
         if not lines and head.encode().startswith(torn):
@@ -187,11 +187,11 @@ class MatchLog:
             raise
 
     def mark_restart(self) -> None:
-        """Mark that hand numbers restart here."""
+        """Append the line `# another match`, after which hand numbers restart."""
         self._write(_ANOTHER)
 
     def close_with(self, score: str) -> None:
-        """Write the score as the last line, unless it is there."""
+        """Write the score as the last line, unless the log has it already."""
         if not self.score:
             self._write(score)
             self.score = score
@@ -208,7 +208,7 @@ class MatchLog:
 
 
 def _difference(line: str, description: Mapping[str, Any]) -> str:
-    """Return how the first line of a log differs from the requested match, as text."""
+    """Return a text that says how the first line of a log differs from the requested match."""
     try:
         log = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
     except ValueError:

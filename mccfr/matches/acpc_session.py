@@ -22,9 +22,11 @@ class FinishedHand(NamedTuple):
     """A finished hand as seen by a player.
 
     position  of the player
-    holes     by position, "" if not shown
+    hand      number of the hand
+    betting   all actions, such as "cr200c/r400f"
+    holes     each position's hole cards, "" if not shown
     board     cards of each dealt street
-    chips     won, by position; None if not shown
+    chips     won by each position; None if a hand at the showdown is not shown
     """
 
     position: int
@@ -52,7 +54,7 @@ class AcpcSession:
 
     @property
     def between_hands(self) -> bool:
-        """No hand is in progress."""
+        """True while no hand is in progress."""
         return self._over
 
     @property
@@ -61,7 +63,7 @@ class AcpcSession:
         return None if self._state is None else self._state.hand
 
     def reconnected(self) -> None:
-        """Note a new connection: hands may have been missed, or be sent again from their start."""
+        """Prepare for a new connection: the server may skip hands, or repeat one from its start."""
         self._fresh = True
 
     def answer(self, data: bytes) -> str | None:
@@ -89,7 +91,7 @@ class AcpcSession:
         return self._answered[1]
 
     def _follow(self, state: MatchState, game: BettingResult) -> None:
-        """Tell the player the events that a state adds: a new hand, actions and board cards."""
+        """Tell the player all that is new in a state: a new hand, actions and board cards."""
         last, self._state = self._state, state
         reconnected, self._fresh = self._fresh, False
         same = last is not None and state.hand == last.hand
@@ -111,7 +113,7 @@ class AcpcSession:
 
 
 def continues_line(player: Player, game: BettingResult) -> bool:
-    """Return whether a betting line continues the one that a player has seen."""
+    """Return True if the actions of `game` begin with all actions that a player has seen."""
     seen = actions_of(player.line)
     return list(game.actions[: len(seen)]) == seen
 
@@ -119,8 +121,9 @@ def continues_line(player: Player, game: BettingResult) -> bool:
 def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: str) -> None:
     """Tell a player all actions and boards of a hand that it has not yet seen, in order.
 
+    game   the hand's betting so far
     board  cards of each dealt street
-    where  prefix of messages
+    where  prefix of error messages, such as "hand 7"
 
     Raises `TableError` if betting or board do not continue what the player has seen.
     """

@@ -40,7 +40,8 @@ class HandState(NamedTuple):
     street   of the current board; -1 before the first
     board    of that street
     state    of the betting; an `int` if no player acts any more
-    settled  at the end: (player 0's chips without the showdown, chips multiplied by the showdown result)
+    settled  after the last action: (f, s). Player 0 wins f + s · r chips; r is 1, 0 or -1 if player 0 wins, ties or
+             loses the showdown. None before the end
     """
 
     actions: tuple[str, ...]
@@ -51,7 +52,10 @@ class HandState(NamedTuple):
 
 
 class Heuristic(ABC):
-    """Values of histories for player 0, in chips; any function that is fixed before its hand begins."""
+    """Base class of heuristics, which estimate player 0's chips from any state of a hand.
+
+    Any function is allowed that is fixed before its hand begins.
+    """
 
     def begin(self, seed: int, number: int) -> None:
         """Begin a hand; random draws may depend on seed and number only, not on the hand's events."""
@@ -59,13 +63,14 @@ class Heuristic(ABC):
 
     @abstractmethod
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H]: for each hand of `hero`, the sum over opposing hands of weight times value.
+        """Return [H]: for each hand of player `hero`, the sum over opposing hands of weight times value.
 
-        The weights are `opponent_weights` [H]. If the heuristic draws samples, this is its expectation.
+        Values are player 0's chips. Weights are `opponent_weights` [H]. If the heuristic draws samples, this is its
+        expectation.
         """
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
-        """Return [H]: for each hand of `hero`, the mean of `values` over the next street's boards.
+        """Return [H]: for each hand of player `hero`, the mean of `values` over the next street's boards.
 
         For each pair of hands the mean is over the boards that share no card with either hand.
         """
@@ -87,21 +92,24 @@ class Aivat:
     """Computes AIVAT's luck-adjusted chips of hands, one after the other."""
 
     def __init__(self, dealing: IndexedCards, betting: Betting, heuristic: Heuristic) -> None:
-        """Take a game's cards, its real betting and the heuristic."""
+        """Take a game's cards, its betting rules and the heuristic."""
         self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
 
     def terms(
         self, deal: Deal, played: PlayedHand, ranges: Sequence[ObservedRange | AnyHand | None]
     ) -> dict[str, float]:
-        """Return the terms of a hand, whose sum is player 0's luck-adjusted chips.
+        """Return the terms of a hand by name; their sum is player 0's luck-adjusted chips.
 
-        ranges  of known players, freshly created, or `AnyHand` if the player ignores its cards; None for unknown
-                players
+        deal    cards of the hand
+        played  its betting
+        ranges  for each player: a new `ObservedRange` if its strategy is known, `AnyHand` if it ignores its cards,
+                None if its strategy is unknown
 
         The keys are:
 
-        chips   the mean over the hands that known players may hold
-        deal, board, action 0, action 1   corrections for chance and for each known player
+        chips               mean over known players' possible hands
+        deal, board         corrections for hole and board cards
+        action 0, action 1  corrections for known players' actions
 
         Raises `RuntimeError` for an action that the known player's strategy never takes.
         """
@@ -120,7 +128,7 @@ class _Hand:
         self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
-        """Replay the hand, and return its terms by name."""
+        """Replay the hand, and return its AIVAT terms by name; their sum is the luck-adjusted chips."""
         spot = HandState((), -1, None, betting.start()[0])
         spot = self._deal_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
@@ -137,18 +145,22 @@ class _Hand:
         return dict(self.terms)
 
     def _correct(self, term: str, expected: float, realised: float) -> None:
-        """Add the expected value to a term and subtract the realised one."""
+        """Add a correction to the term of this name: the expected value minus the realised one."""
         self.terms[term] += expected - realised
 
     def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
-        """Return the mean over pairs of hands of `values`, which come from `Heuristic.values`."""
+        """Return the weighted mean value over all pairs of hands without a common card.
+
+        values   [H] result of `Heuristic.values` for the hands of player `hero`
+        weights  2 × [H] weights of both players' hands
+        """
         opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
         if opponent_reach <= 0:
             raise RuntimeError("a known player took an action that its strategy never takes: it plays another strategy")
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
-        """Return the player whose hands are the axis of values: a known player if there is one, else 1."""
+        """Return the player for whose hands values are computed: 0 if its range is tracked, else 1."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
@@ -190,7 +202,7 @@ class _Hand:
         return after
 
     def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """Apply an action, correct for it if the player is known, and update the other player's range."""
+        """Apply an action, correct for it if the player's strategy is known, and update both ranges."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, ObservedRange):
             self._correct_known_action(betting, spot, action)
@@ -228,7 +240,7 @@ class _Hand:
         return spot._replace(actions=(*spot.actions, action), state=state, settled=ended)
 
     def _showdown(self, board: Board) -> float:
-        """Return player 0's mean showdown result, -1 to 1, over the hands that may be held."""
+        """Return player 0's mean showdown result, -1 to 1, over the hands that the players may hold."""
         hero = self._hero()
         won = win_minus_lose(self.dealing, RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
         return (1 - 2 * hero) * self._mean(hero, won, self.weights)

@@ -59,8 +59,8 @@ class ServerPlayer:
     """A player of no-limit hold'em that can play at servers and dealers.
 
     game     its stacks and blinds
-    rules    the same game in the protocol's form
-    another  creates another player of the same strategy, given a seed
+    rules    betting rules of this game
+    another  function that creates another player of the same strategy, given a seed
     """
 
     name: str
@@ -85,10 +85,12 @@ def server_player(
 ) -> ServerPlayer:
     """Open a policy, run or program as a player of no-limit hold'em, and compile its kernels.
 
-    game  the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
-    say   told that kernels are compiled, which takes up to a minute
+    manner  how a policy or run plays, such as purified
+    game    the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    say     called with a message if kernels are compiled, which takes up to a minute
 
-    Raises `ValueError` if the policy is for another game, and as `open_player`.
+    Raises `ValueError` for an unknown name, a policy for another game, or a manner for a program. Raises
+    `DamagedError` or `UnreadableError` if a file of the policy or run is damaged or cannot be read.
     """
     opened = open_player(name, manner)
     spec, own_game = opened.contender.spec, holdem_of(opened.table)
@@ -129,14 +131,14 @@ def _stakes(game: HoldemGame) -> tuple[float, ...]:
 
 
 def _betting(game: HoldemGame) -> Translation:
-    """Return the betting of a game for programs, with the smallest possible tree, which they ignore."""
+    """Return a game's betting rules for programs; the tree is as small as possible, since they ignore it."""
     rules = acpc_rules(game, "the table")
     small = structs.replace(game, menu=Menu(first=("allin",), later=(), max_bets=1, limp=False))
     return (Translation if game.seats == 2 else SeatTranslation)(build_tree(configured_rules(small)), rules)
 
 
 class _HandRecorder:
-    """Records a bot's finished hands, and writes them to a file if one is given."""
+    """Records a bot's finished hands and, if a file is given, writes them to it."""
 
     def __init__(self, player: ServerPlayer, log: Path | None, opponent: str) -> None:
         others = [opponent] if player.game.seats == 2 else [f"{opponent}-{n}" for n in range(1, player.game.seats)]
@@ -189,14 +191,15 @@ class _HandRecorder:
             write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
-        """Return the result of all hands so far, as the record of `--json`."""
+        """Return the result of all hands so far, as the record that `--json` prints."""
         return _record(self._names, [score_of(self.won)], self._game)
 
 
 def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> dict[str, Any]:
-    """Return the result of a match for the first player, as the record of `--json`.
+    """Return the first player's result of a match, as the record that `--json` prints.
 
-    scores  of the first player, or of all. With three and more players `players` has all
+    names   of all players
+    scores  of the first player, or of all. With three and more players the field `players` has all of them
     """
     first, more = scores[0], len(names) > 2
     fields = {"a": names[0], "b": ", ".join(names[1:]), "hands": first.hands, "pairs": first.pairs}
@@ -212,7 +215,7 @@ def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> 
 
 
 def record_text(record: dict[str, Any]) -> str:
-    """Return the result as text for people."""
+    """Return the result of a match as text for people: hands played, chips won, and mbb per hand."""
     text = f"{record['a']} against {record['b']}: {record['hands']:,} hands"
     kind = "deals" if "players" in record else "pairs"
     text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate {kind}"
@@ -222,7 +225,7 @@ def record_text(record: dict[str, Any]) -> str:
 
 
 def _won_text(record: dict[str, Any]) -> str:
-    """Return a player's chips and means as text."""
+    """Return a player's chips won and its means with 95 % intervals as text."""
     text = f", {amount_text(record['chips'])} chips won"
     if record["mean_mbb"] is None:
         return text
@@ -238,7 +241,12 @@ def run_acpc_bot(
 ) -> dict[str, Any]:
     """Play a match at an ACPC server and return the result.
 
-    Raises as `play_acpc`, and `StoppedError` at a signal.
+    log       file for the hands; None: they are not written
+    patience  seconds to connect, at first and after a lost connection
+    silence   seconds without a message after which the match ends
+
+    Raises `TableError` if the server fails or breaks the protocol, `ConnectionError` if it is lost within a hand, and
+    `StoppedError` at a signal.
     """
     recorder = _HandRecorder(player, log, "opponent")
     with recorder.writing_hands():
@@ -259,10 +267,13 @@ def run_slumbot(
 ) -> dict[str, Any]:
     """Play hands at a server with Slumbot's interface and return the result.
 
-    progress  called with the number of hands after each
+    log       file for the hands; None: they are not written
+    silence   seconds to wait for a response
+    login     (name, password) of a user of the server; None: without
+    progress  called after each hand with the number of hands so far
 
-    Raises `TableError` if the server fails, `ValueError` for a policy of other stacks or blinds or a bad address, and
-    `StoppedError` at a signal.
+    Raises `TableError` if the server fails, and `ConnectionError` if it is lost within a hand. Raises `ValueError` for
+    a policy of other stacks or blinds or a bad address, and `StoppedError` at a signal.
     """
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
@@ -287,9 +298,16 @@ def run_gtowizard(
     say: Say = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at the GTO Wizard research server, five at once; return the result, with its AIVAT.
+    """Play hands at the GTO Wizard research server, five at once; return the result with its AIVAT.
 
-    Hands are logged and counted as they end. Raises as `run_slumbot`, and `ValueError` without a key.
+    Hands are logged and counted as they end.
+
+    key_file  file with the server's key
+    silence   seconds to wait for a response
+    progress  called after each hand with the number of hands so far
+
+    Raises `TableError` if the server fails, and `ConnectionError` if it is lost within a hand. Raises `ValueError` for
+    a policy of other stacks or blinds, a bad address or a missing key, and `StoppedError` at a signal.
     """
     check_game(player.game, player.name)
     post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
@@ -312,7 +330,12 @@ def run_gtowizard(
 
 
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
-    """Return the fields of the mean of the server's AIVAT values; None unless every hand has one."""
+    """Return the fields `aivat_*` of a record: the mean of the server's AIVAT values, with 95 % interval.
+
+    All are None unless every hand has a value.
+
+    scores  the server's AIVAT chips of each hand; None if missing
+    """
     known = [each for each in scores if each is not None]
     result = score_of(known) if len(known) == len(scores) else Score(0, 0.0, None, None, None)
     return figure_fields(result.mean, result.ci95, game.blinds[1], "aivat_")

@@ -1,7 +1,7 @@
 """ACPC dealer: runs matches of two to six players, in this process or over connections.
 
 Deals follow from the seed. Players move on by one position after each hand. With duplicate deals, every deal is played
-with each player in each position: the second half of a match of two repeats the first half's deals with seats
+with each player in each position. So the second half of a match of two repeats the first half's deals with seats
 exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
 is replaced by the nearest legal one, as other dealers do, and counted. Each player's time is limited per decision
 and per match.
@@ -44,7 +44,8 @@ _RAISE = re.compile("r[0-9]{1,15}")
 class MatchPlan:
     """Settings of a match, which determine its deals.
 
-    duplicate  each deal is played once for each player, in all positions; `hands` is then a multiple of the players
+    duplicate  True: each deal is played once for each player, so that each player plays it in each position; `hands`
+               is then a multiple of the number of players
     names      of the players
     """
 
@@ -83,7 +84,7 @@ class MatchPlan:
         return self.hands // len(self.names) if self.duplicate else None
 
     def seating(self, number: int) -> tuple[int, list[int]]:
-        """Return the number of a hand's deal, and the players by position; seats change every hand."""
+        """Return (number of the deal, player at each position) of hand `number`; seats change every hand."""
         part, deal = divmod(number, self.deals or self.hands)
         seats = len(self.names)
         return deal, [(position + deal - part) % seats for position in range(seats)]
@@ -106,7 +107,7 @@ class Clock:
 
 
 class DealerSeat(Protocol):
-    """A player as the dealer sees it."""
+    """Interface through which the dealer sends states to a player and receives its actions."""
 
     def tell(self, line: str) -> None:
         """Send a state to the player, even if it is not its turn."""
@@ -116,7 +117,7 @@ class DealerSeat(Protocol):
 
 
 class LocalSeat:
-    """A player in this process, with the same lines as over a connection."""
+    """A player in this process; it exchanges the same text lines as a player over a connection."""
 
     def __init__(self, session: AcpcSession) -> None:
         self._session, self._answer_of = session, ""
@@ -134,10 +135,11 @@ class LocalSeat:
 class Score(NamedTuple):
     """Score of a player in a match.
 
-    chips  won by the player
+    hands  number of hands
+    chips  won by the player in all hands
     mean   chips per hand; None with fewer than two samples
-    ci95   95 % interval of the mean, over deals if they are duplicate
-    pairs  number of deals if they are duplicate
+    ci95   95 % interval of the mean. A sample is a hand, or with duplicate deals a deal
+    pairs  number of duplicate deals; None if deals are not duplicate
     """
 
     hands: int
@@ -148,7 +150,7 @@ class Score(NamedTuple):
 
 
 class MatchDealer:
-    """Deals a match hand by hand."""
+    """Plays a match hand by hand: deals, asks the players for actions, and checks them by the rules."""
 
     def __init__(
         self,
@@ -189,7 +191,13 @@ class MatchDealer:
             actions.append(self._legal(game, answer, f"{self._plan.names[players[actor]]}, hand {number}"))
 
     def _answer_of(self, player: int, line: str, number: int) -> str:
-        """Return the action that a player answers to a state, as text; `TableError` after the time limit."""
+        """Return the text of the action with which a player answers a state.
+
+        Raises `TableError` after the time limit.
+
+        line    the state as a MATCHSTATE line
+        number  of the hand
+        """
         seat, name, start = self._seats[player], self._plan.names[player], time.monotonic()
         bank = self._clock.per_hand * self._plan.hands - self._used[player]
         limit = min(self._clock.response, bank)
@@ -207,7 +215,12 @@ class MatchDealer:
             self._warned(f"{name}, hand {number}: {quoted(answer)} is not an answer to {line!r}, and is ignored")
 
     def _legal(self, game: BettingResult, answer: str, who: str) -> str:
-        """Return a player's action, or if it is illegal the nearest legal one, with a warning."""
+        """Return a player's action; if it is illegal, warn and return the nearest legal one.
+
+        game    the betting so far
+        answer  the action as the player sent it
+        who     name of the player and the hand, for the warning
+        """
         assert isinstance(game.state, BettingState)
         bounds = raise_bounds(self._rules, game.state)
         if sum(mark in "cr" for mark in game.text.rpartition("/")[2]) >= MOST_ACTIONS:
@@ -224,7 +237,7 @@ class MatchDealer:
 
 
 def replay_of(plan: MatchPlan) -> Replay:
-    """Return the validator of the log of a match, for which all deals are known.
+    """Return the function that validates the log of a match, all of whose deals are known from the seed.
 
     It checks that hands are in order, dealt from the seed and legal, and that their results are right.
     """
@@ -298,17 +311,17 @@ def _won_by_player(plan: MatchPlan, hand: LoggedHand) -> list[float]:
 
 
 def score_text(plan: MatchPlan, scores: Sequence[Score]) -> str:
-    """Return the last line of a log."""
+    """Return the line `SCORE:chips|chips:name|name`, the last one of a log."""
     return f"SCORE:{'|'.join(amount_text(score.chips) for score in scores)}:{'|'.join(plan.names)}"
 
 
 def _visible_hands(holes: Sequence[str], positions: Container[int]) -> tuple[str, ...]:
-    """Return the hands of these positions, "" for the others."""
+    """Return each position's hole cards, with "" for those not in `positions`."""
     return tuple(hole if position in positions else "" for position, hole in enumerate(holes))
 
 
 def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
-    """Return the board cards dealt on each of the first `street` streets after the first."""
+    """Return the board cards of each postflop street up to `street`: 1 is the flop, 3 the river."""
     whole = dealing.board_text(3, deal.boards[3])
     stops = [0, 6, 8, 10]
     return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

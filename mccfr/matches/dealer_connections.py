@@ -58,12 +58,12 @@ class PendingClient:
 
 
 class DealerPort:
-    """A listening port and its clients without a seat; they are only served while a caller waits."""
+    """A listening port and its clients without a seat; clients are handled only while a caller waits."""
 
     def __init__(
         self, listener: socket.socket, say: Callable[[str], None] = lambda _: None, greeting: float = GREETING_SECONDS
     ) -> None:
-        """Take over a listening socket.
+        """Take over a listening socket, which `close` closes.
 
         say       called with messages about closed connections
         greeting  seconds for the handshake
@@ -77,9 +77,10 @@ class DealerPort:
         self.where = f"{address}:{port}"
 
     def wait(self, seconds: float, wanted: Wanted) -> tuple[PendingClient, str]:
-        """Wait for a client that `wanted` accepts; return it with its line, and stop serving it here.
+        """Wait for a client that `wanted` accepts; return it with its line, and stop reading from it here.
 
-        wanted  called with (client, line) for clients after the handshake; first with "" when it completes
+        wanted  function of (client, line) that returns True to accept. It is called with "" when a client's handshake
+                completes, then with each line of the client
 
         Raises `TimeoutError` if there is none in time, and anything that `wanted` raises.
         """
@@ -138,7 +139,7 @@ class DealerPort:
             self._selector.register(self._visitors[-1].lines, selectors.EVENT_READ, None)
 
     def _line_of(self, visitor: PendingClient) -> str | None:
-        """Return a client's line; "" when its handshake completes; None if there is nothing to handle."""
+        """Read a client's next line and return it; "" if it completes the handshake; None if there is none."""
         try:
             line = visitor.lines.read(_INSTANT)
             if line is None:

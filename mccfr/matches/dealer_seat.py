@@ -38,7 +38,7 @@ class RemoteSeat:
         self._say(f"{self.name} has connected from {visitor.address}:{visitor.port}")
 
     def tell(self, line: str) -> None:
-        """Send a state; a disconnected player gets it after reconnecting."""
+        """Send a state to the player; skip it if disconnected, since `ask` sends the current state."""
         if self._lines is not None:
             try:
                 self._lines.write(line, _SEND_SECONDS)
@@ -48,7 +48,11 @@ class RemoteSeat:
     def ask(self, line: str, seconds: float) -> str:
         """Wait for the player's next message, also over a new connection, and return it.
 
-        Raises `TableError` for an invalid line, and if reconnecting players cannot be told apart.
+        line     current state, sent to a player that reconnects
+        seconds  time limit
+
+        Raises `TimeoutError` after `seconds`, and `TableError` for an invalid line or if reconnecting players cannot
+        be told apart.
         """
         until = time.monotonic() + seconds
         clients = self.port.visitors()
@@ -95,7 +99,7 @@ class RemoteSeat:
         return text
 
     def _check_unambiguous(self) -> None:
-        """Raise `TableError` if a new connection may be that of another player who is disconnected."""
+        """Raise `TableError` if another player with this seat's port and IP address is disconnected too."""
         for other in self._seats:
             if other is not self and other._address == self._address and not other.is_connected:
                 raise TableError(
@@ -108,7 +112,7 @@ class RemoteSeat:
         self._say(f"{self.name} has disconnected: it may connect again")
 
     def close(self) -> None:
-        """Close the connection, which ends the match for the player."""
+        """Close the connection to the player, if there is one."""
         if self._lines is not None:
             self._lines.close()
             self._lines = None

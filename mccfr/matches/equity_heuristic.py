@@ -1,7 +1,7 @@
 """AIVAT heuristic from equity and the policy's own average play.
 
-One pass over the policy's tree gives two numbers for each decision. The play at each decision is the mean over
-buckets, weighted by row weight, and the same for all hands.
+One pass over the policy's tree gives two numbers for each decision. All hands are assumed to play the same: the mean
+over buckets of the policy's action probabilities, weighted by the stored weight of each infoset.
 
 * F: player 0's mean chips from the folds that follow.
 * S: the mean chips at stake in the showdowns that follow.
@@ -41,7 +41,11 @@ class EquityHeuristic(Heuristic):
     """AIVAT heuristic that values a history by fold chips plus showdown chips times equity."""
 
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
-        """Take a policy of two players, whose node values are computed once, and the number of run-outs drawn."""
+        """Take a policy of two players, and compute the values of its tree's nodes.
+
+        dealing   the game's hands and boards
+        run_outs  number of full boards to draw where there are more
+        """
         side.game.check_two_players("AIVAT")
         self._dealing, self._most = dealing, run_outs
         self._game = side.game
@@ -54,9 +58,9 @@ class EquityHeuristic(Heuristic):
         self.begin(0, 0)
 
     def begin(self, seed: int, number: int, betting: Betting | None = None) -> None:
-        """Begin a hand with a fresh random stream for run-outs.
+        """Begin a hand with a new random stream for drawing boards.
 
-        betting  of the hand's stakes; None: as for the last hand
+        betting  betting rules with the hand's stakes; None: as for the last hand
         """
         if betting is not None and betting is not self._betting:
             self._betting = betting
@@ -67,7 +71,10 @@ class EquityHeuristic(Heuristic):
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H] values as `Heuristic.values`; before the last street equity may come from drawn boards."""
+        """Return [H]: for each hand of player `hero`, the sum over opposing hands of weight times value.
+
+        Before the last street, equity may be an estimate from drawn boards.
+        """
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
         # The same range array is passed for all actions of a decision.
         if self._opponent_reach is None or self._opponent_reach[0] is not opponent_weights:
@@ -76,11 +83,14 @@ class EquityHeuristic(Heuristic):
         return folds + showdown * self._equity(spot.street, spot.board, hero, opponent_weights) if showdown else folds
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
-        """Return the values before the board is dealt, which equal the mean over all boards."""
+        """Return `values` at `spot`, before the board is dealt: they equal the mean over the next boards."""
         return self.values(spot, hero, opponent_weights)
 
     def _equity(self, street: int, board: Board, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H] for each hand of `hero` the sum over opposing hands of weight times showdown result."""
+        """Return [H]: for each hand of `hero`, the sum over opposing hands of weight times player 0's result.
+
+        The result is the mean showdown result of the two hands, -1 to 1, over the boards to come.
+        """
         key = street, board, hero
         if self._last is None or self._last[0] != key or self._last[1] is not opponent_weights:
             possible = np.flatnonzero(opponent_weights)
@@ -98,7 +108,10 @@ class EquityHeuristic(Heuristic):
         return self._kept[street, board, excluded]
 
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
-        """Return (F, S) of a real line in real chips: the mean over the abstract nodes it translates to."""
+        """Return (F, S), mean chips from folds and at showdowns after a line of actions, in real chips.
+
+        They are means over the tree nodes to which the line translates.
+        """
         state, readings = self._betting.start()
         for action in actions:
             after = self._betting.apply(state, action)  # type: ignore[arg-type]
@@ -116,9 +129,9 @@ class EquityHeuristic(Heuristic):
 
 
 def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
-    """Return [N, 2] for each node: player 0's mean chips from later folds, and mean showdown chips.
+    """Return [N, 2] for each node: player 0's mean chips from later folds, and mean chips at showdowns.
 
-    Each player plays the mean over buckets, weighted by row weight.
+    Each player plays the mean of its action probabilities over buckets, weighted by each infoset's stored weight.
     """
     arrays, shares = game.tree.arrays, mean_play(game, strategy)
     node_values = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
@@ -129,9 +142,10 @@ def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
 
 
 def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
-    """Return for each block [slots] action probabilities, averaged over buckets by row weight.
+    """Return for each block [slots] action probabilities: means over buckets by infosets' stored weights.
 
-    Rows without any weight are uniform.
+    A block has the decisions of one street and player; a slot is one action of one of them. Decisions without any
+    weight are uniform.
     """
     blocks = []
     for block, rows in enumerate(strategy.blocks):

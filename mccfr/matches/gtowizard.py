@@ -40,9 +40,10 @@ _MOVE = re.compile(r"[kcf_]|b[0-9]{1,15}(\.0{1,9})?")
 class WizardHand(NamedTuple):
     """The state of a hand as the server sends it.
 
-    number  the server's
+    number  the server's number of the hand
     moves   number of actions so far
-    aivat   chips by the server's AIVAT; None if missing
+    seen    cards, betting and result as the player sees them
+    aivat   the player's chips, corrected by the server's AIVAT; None if missing
     """
 
     number: int
@@ -52,7 +53,7 @@ class WizardHand(NamedTuple):
 
 
 class ScoredHand(NamedTuple):
-    """A finished hand, and its chips by the server's AIVAT."""
+    """A finished hand, and the player's chips as corrected by the server's AIVAT."""
 
     hand: FinishedHand
     aivat: float | None  # the chips lost, for a fold whose response was lost
@@ -63,22 +64,28 @@ class UnknownResultError(TableError):
 
 
 class WizardServer:
-    """Sends requests to the server, and repeats them after errors that may pass."""
+    """Sends requests to the server, and repeats them after lost connections and temporary error statuses."""
 
     def __init__(
         self, post: Post, say: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
     ) -> None:
-        """Take the HTTP function; `say` is called at the first failed attempt of a request."""
+        """Take the functions for HTTP requests, messages and waiting.
+
+        post  sends a request to the server and returns its JSON
+        say   called with a message when a request fails for the first time
+        wait  sleeps for a number of seconds before the next attempt
+        """
         self._post, self._say, self._wait, self._random = post, say, wait, Random()
 
     def new_hand(self) -> WizardHand:
-        """Return a new hand; `TableError` if the server fails or sends an invalid hand."""
+        """Ask the server for a new hand; `TableError` if it fails or sends an invalid hand."""
         return read_wizard_hand(self._request(lambda _: self._post("hands", {"game_name": GAME_NAME}), (*_BUSY, _FULL)))
 
     def act(self, hand: WizardHand, action: str) -> WizardHand:
-        """Return the hand after an action.
+        """Send the player's action and return the hand after the server's answer.
 
-        Raises `UnknownResultError` if the hand ended unseen, and as `new_hand`.
+        Raises `UnknownResultError` if the hand ended during a lost connection, and another `TableError` if the server
+        fails or sends an invalid hand.
         """
         body = {"action": action[0], "amount": int(action[1:]) if action[1:] else None}
 
@@ -99,7 +106,7 @@ class WizardServer:
         return after
 
     def open_hands(self) -> list[WizardHand]:
-        """Return the hands in progress; raises as `new_hand`."""
+        """Return the hands in progress at the server; `TableError` if it fails or sends an invalid hand."""
         return [read_wizard_hand(one) for one in self._request(lambda _: self._open())]
 
     def _open(self) -> list[Any]:
@@ -109,7 +116,10 @@ class WizardServer:
         return hands
 
     def _request(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
-        """Call `request` with the number of earlier attempts until it succeeds; return its result."""
+        """Call `request(attempt)`, attempt = 0, 1, ..., until it succeeds; return its result.
+
+        again  HTTP statuses after which it is called again
+        """
         for attempt in range(_TRIES):
             try:
                 return request(attempt)
@@ -142,7 +152,11 @@ def _play_hand(
     number: int,
     thinking: _Thinking = nullcontext(),  # noqa: B008  (has no state)
 ) -> ScoredHand:
-    """Play a hand to its end; `number` seeds the player's draws.
+    """Play a hand to its end.
+
+    hand      its state when it is dealt
+    number    of the hand; with the player's seed it determines the player's random numbers
+    thinking  lock that is held while the player chooses an action
 
     Raises `ConnectionError`, with the server's number of the hand, if the server is lost within it.
     """
@@ -165,7 +179,10 @@ def _play_hand(
 
 
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
-    """Play all hands in progress to their end and return their number; raises as `WizardServer.act`."""
+    """Play all hands that are in progress at the server to their end, and return how many there were.
+
+    Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if it is lost within one.
+    """
     hands = server.open_hands()
     for number, hand in enumerate(hands):
         try:
@@ -180,7 +197,9 @@ def play_wizard_hands(
 ) -> Iterator[ScoredHand | UnknownResultError]:
     """Play `count` hands, one at a time for each player, and yield each as it ends.
 
-    Only one player chooses an action at a time, while others wait for the server. Raises as `_play_hand`.
+    Only one player chooses an action at a time, while others wait for the server. A hand that ended during a lost
+    connection is an `UnknownResultError` among the results. Raises `TableError` if the server fails or sends an invalid
+    hand, and `ConnectionError` if it is lost within one.
     """
     results: SimpleQueue[ScoredHand | BaseException] = SimpleQueue()
     numbers, number_lock, thinking, stopping = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()

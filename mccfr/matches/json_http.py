@@ -32,11 +32,11 @@ class DisconnectedError(NoAnswerError):
 
 
 def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None) -> Post:
-    """Return a function for requests to a server.
+    """Return a function that sends requests to a server and returns the JSON of the responses.
 
     url      such as "https://slumbot.com/api"
     seconds  time limit of a response
-    secret   headers that need TLS
+    secret   HTTP headers that need TLS unless the server is local, such as a key
 
     Raises `ValueError` for an invalid URL, and for one without TLS together with a secret, unless it is local.
     Requests raise `DisconnectedError`, `StatusError`, and `NoAnswerError` on timeout.
@@ -76,7 +76,7 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether a host is this machine."""
+    """Return True if a host name or address is this machine's loopback interface."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -84,7 +84,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def read_body(address: str, status: int, data: bytes) -> Any:
-    """Return the JSON of a response's body, None if it is invalid; `StatusError` for an error status."""
+    """Parse the JSON of a response's body, None if it is invalid; `StatusError` for an error status."""
     try:
         content = json.loads(data) if len(data) <= MOST_BYTES else None
     except (ValueError, RecursionError):

@@ -14,7 +14,15 @@ from mccfr.trees.street_amounts import street_action
 
 
 class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
-    """One decision of the player; see docs/bots.md."""
+    """One decision that another program asks for.
+
+    position  of the player
+    hand      its hole cards, such as "AsKd"
+    line      all actions so far; amounts are on the street
+    board     all board cards so far
+    stacks    chips of each player before antes and blinds; None: those of the policy's game
+    number    of the hand; with the seed it determines the random numbers
+    """
 
     position: int
     hand: str
@@ -25,11 +33,14 @@ class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the answer to each line: `action`, with its amount of the street, or `error`.
+    """Yield the answer to each line: {"action": text}, with an amount on the street, or {"error": text}.
 
-    name  of a policy or run
+    name    of a policy or run
+    manner  how it plays, such as purified
+    seed    of its random choices
+    lines   one `JsonDecision` as a JSON object each
 
-    Raises `ValueError` as `open_player`, and for a game without cards beside its tree.
+    Raises `ValueError` for an unknown name, a program, and a game that deals no cards outside of its tree.
     """
     spec = open_player(name, manner, programs=False).contender.spec
     assert spec.game is not None
@@ -47,10 +58,10 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
 
 
 def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> tuple[str, str]:
-    """Return the line before the player's action, and the action; `ValueError` for an impossible decision.
+    """Return (line before the player's action, the action); `ValueError` for an impossible decision.
 
-    actions  of the line
-    counts   [S] board cards on each street
+    actions  all actions of `decision.line`
+    counts   [S] number of board cards on each street
     """
     stakes = {} if decision.stacks is None else {"stacks": decision.stacks}
     player.deal(decision.position, decision.hand, decision.number, **stakes)

@@ -28,7 +28,7 @@ class ServerHandState(NamedTuple):
     position  of the player: 0 is the big blind, 1 the button
     hand      the player's cards
     other     the opponent's cards, "" if not shown
-    betting   actions as described in the module
+    betting   actions as the server writes them: `k`, `c`, `f`, `bN` with N chips on the street, and `/`
     board     all board cards
     won       chips that the player has won; None if the hand is not over
     """
@@ -45,12 +45,18 @@ class ServerHand:
     """One hand of a player at a server, from the first state to the result."""
 
     def __init__(self, player: Player, rules: BettingRules, number: int) -> None:
-        """Take the player and the rules; `number` seeds the player's draws."""
+        """Take the player and the betting rules.
+
+        number  of the hand; with the player's seed it determines the player's random numbers
+        """
         self._player, self._rules, self._number = player, rules, number
         self._dealt: tuple[int, str] | None = None
 
     def answer(self, server_state: ServerHandState) -> str | FinishedHand:
-        """Return the player's action, or the finished hand; `TableError` for an invalid state."""
+        """Return the player's action in the servers' form, or the hand if it is finished.
+
+        Raises `TableError` for an invalid state.
+        """
         where, own = f"hand {self._number}", (server_state.position, server_state.hand)
         if self._dealt is None:
             read_cards(f"{server_state.hand}|")
@@ -78,7 +84,10 @@ class ServerHand:
         return _server_action(game.state, self._player.choose())
 
     def folded(self, server_state: ServerHandState) -> FinishedHand:
-        """Return the hand as ended by the player's fold, if the server's response to the fold was lost."""
+        """Return the finished hand after the player's fold, for a fold whose response was lost.
+
+        server_state  the state in which the player folded
+        """
         betting = server_state.betting + "f"
         game = read_betting(self._rules, betting, f"hand {self._number}")
         won = won_chips(self._rules, game, ("", ""), ())
@@ -90,7 +99,7 @@ class ServerHand:
     def _checked_chips(
         self, server_state: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
     ) -> tuple[float, float]:
-        """Check the winnings that the server states against cards and betting; return the chips by position."""
+        """Check the server's winnings against cards and betting; return the chips won by each position."""
         won, where = server_state.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
@@ -107,7 +116,7 @@ class ServerHand:
 
 
 def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
-    """Parse an action string; `TableError` with the prefix `where` if it is invalid."""
+    """Parse a server's action string, such as "b300c/kk"; `TableError` with prefix `where` if invalid."""
     if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
         raise TableError(f"{where}: the action {quoted(str(text))} is not written with k, c, f, bN and /")
     state: BettingState | int = rules.start()
@@ -133,7 +142,7 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
 
 
 def _server_action(state: BettingState, action: str) -> str:
-    """Return an action in the servers' form."""
+    """Return an action, such as `rN`, in the servers' form: `k`, `c`, `f` or `bN`, N chips on the street."""
     if action == "c":
         return "c" if state.facing else "k"
     return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
@@ -147,7 +156,10 @@ def check_game(game: HoldemGame, player_name: str) -> None:
 
 
 def card_list(cards: Any, counts: Sequence[int], where: str) -> list[str]:
-    """Return a server's list of cards; `TableError` with the prefix `where` for another number or form."""
+    """Return a server's list of cards; `TableError` with prefix `where` if it is invalid.
+
+    counts  allowed numbers of cards
+    """
     is_list = isinstance(cards, list) and len(cards) in counts
     if not is_list or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in cards):
         raise TableError(f"{where} is {quoted(repr(cards))}, and not {' or '.join(map(str, counts))} cards")

@@ -44,11 +44,11 @@ _FIGURES = ("chips", "allin", "aivat")
 
 @dataclass(frozen=True)
 class Contender:
-    """A player that takes part in a match.
+    """A participant of a match: a policy or a program.
 
     name  as given by the user
-    spec  creates the player
-    side  a policy's strategy; None for programs
+    spec  creates its players
+    side  a policy's game and strategy; None for programs
     """
 
     name: str
@@ -56,14 +56,14 @@ class Contender:
     side: Profile | None = None
 
     def fingerprint(self) -> str:
-        """Return a fingerprint of the policy and its play options, or of a program's source."""
+        """Return a text that identifies the policy and its play options, or a program's source."""
         whole = "" if self.side is None else self.side.fingerprint()
         return f"{whole} {self.spec.fingerprint()}".strip()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """The first contender's mean chips per hand, and its 95 % interval."""
+    """A contender's mean chips per hand, and the 95 % interval of this mean."""
 
     mean_chips: float
     ci95_chips: tuple[float, float]
@@ -72,9 +72,13 @@ class Figure:
 def figure_fields(
     mean: float | None, ci95: tuple[float, float] | None, big_blind: float | None, title: str = ""
 ) -> dict[str, Any]:
-    """Return the fields of a figure in a record: chips and mbb per hand, each with its 95 % interval.
+    """Return the fields of a mean in a result record: chips and mbb per hand, each with its 95 % interval.
 
-    Unknown values, and mbb in games without big blinds, are None. The fields' names begin with `title`.
+    Unknown values, and mbb in games without big blinds, are None.
+
+    mean, ci95  chips per hand, and the interval's ends
+    big_blind   in chips; None if the game has none
+    title       prefix of the fields' names, such as "aivat_"
     """
     scale = 1000 / big_blind if big_blind else None
     return {
@@ -89,9 +93,11 @@ def figure_fields(
 class MatchFigures:
     """Result of a match.
 
-    chips, allin, aivat  the first contender's chips: as played; with mean all-ins; corrected by AIVAT
-    hands                played, two for each deal
-    pairs                [n, 3] the three figures of each pair, in chips per hand
+    chips  the first contender's mean chips as played
+    allin  the same, with all-ins replaced by their mean over the boards to come
+    aivat  the same, corrected by AIVAT
+    hands  number of hands, two for each deal
+    pairs  [n, 3] chips, allin and aivat of each pair of hands, in chips per hand
     """
 
     chips: Figure
@@ -111,7 +117,7 @@ class Match(SampledEvaluation):
     ) -> None:
         """Take two contenders; the game is that of a policy, so at least one of them must be a policy.
 
-        heuristic  called with (side, dealing) of the first policy before any hand
+        heuristic  called before any hand with the first policy's `side` and the game's cards; returns AIVAT's heuristic
 
         Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes.
         """
@@ -130,7 +136,7 @@ class Match(SampledEvaluation):
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Play one pair of hands and return its [3] figures."""
+        """Play one pair of hands; return [3] the first contender's chips, all-in chips and AIVAT per hand."""
         figures = np.zeros(len(_FIGURES))
         for seat in range(2):
             deal, played = self.hand(sample, seat)
@@ -149,7 +155,11 @@ class Match(SampledEvaluation):
         return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
 
     def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
-        """Return player 0's three figures of a hand."""
+        """Return player 0's chips in a hand: as played, with all-ins as means, and corrected by AIVAT.
+
+        seat    position of the first contender
+        number  of the hand, which seeds drawn boards
+        """
         self._heuristic.begin(self._seed, number)
         chips = all_in = played.fixed
         if played.showdown:
@@ -168,21 +178,24 @@ class Match(SampledEvaluation):
 
 
 def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
-    """Return an object that tracks the range of a player with a known strategy; else None."""
+    """Return a new range of a player: tracked if its strategy is known, `AnyHand` if it ignores its cards.
+
+    None for other players.
+    """
     if isinstance(player, Seat):
         return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else ObservedRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
 
 
 def check_seed(seed: int) -> int:
-    """Return a seed of matches; `ValueError` if it is out of range."""
+    """Return `seed` if it is at least 0 and below 2^64; raise `ValueError` otherwise."""
     if not 0 <= seed < _SEEDS:
         raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
     return seed
 
 
 def common_game(contenders: Sequence[Contender]) -> Game:
-    """Return the game of a match; `ValueError` without a policy, and for games that differ."""
+    """Return the game of a match; `ValueError` without a policy, for games that differ, and for rake."""
     games = [contender.spec.game for contender in contenders if contender.spec.game is not None]
     if not games:
         names = " and ".join(contender.name for contender in contenders)
@@ -202,10 +215,12 @@ def match(
 ) -> MatchFigures:
     """Return the figures of a match between two contenders.
 
-    hands  rounded up to whole pairs
+    hands   number of hands, rounded up to whole pairs
+    effort  workers, time limit and file for finished pairs
 
-    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, or illegal actions of programs; also
-    raises as `run_samples`.
+    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, illegal actions of programs, or a file of
+    another match. Raises `OSError` if that file is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker
+    dies.
     """
     pairs = -(-hands // 2)
     if pairs < LEAST_PAIRS:

@@ -31,10 +31,12 @@ def play_match(
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a match and return the record of `mccfr match --json`.
+    """Play a match and return the record that `mccfr match --json` prints.
 
-    names    policies, runs or programs, one for each player. Results of two are the first one's
-    manners  manner of play of each, if it is a policy or run; None: as written
+    names    policies, runs or programs, one for each player. With two, the record has the first one's results
+    hands    number of hands, rounded up to whole deals
+    manners  how each policy or run plays, such as purified; None: all play as they are stored
+    effort   workers, time limit and file for finished samples
     log      file for the hands, no-limit hold'em only
 
     Raises `ValueError` for an unknown name, programs only, different games, or too few hands.
@@ -56,7 +58,15 @@ def play_opened(
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a match of players that are already open; arguments and result as for `play_match`."""
+    """Play a match of players that are already open; return the record that `mccfr match --json` prints.
+
+    players  one for each player of the match; at least one is a policy or run
+    hands    number of hands, rounded up to whole deals
+    effort   workers, time limit and file for finished samples
+    log      file for the hands, no-limit hold'em only
+
+    Raises `ValueError` for programs only, different games, or too few hands.
+    """
     with naming_phases(reporter or Silent()) as phases:
         contenders = [opened.contender for opened in players]
         table = next((opened.table for opened in players if opened.table is not None), None)
@@ -82,7 +92,7 @@ def play_opened(
 
 
 def _record_of_two(contenders: Sequence[Contender], result: MatchFigures) -> dict[str, Any]:
-    """Return the record of a match of two players: the first one's three figures."""
+    """Return the record of a match of two players: the first one's chips, all-in chips and AIVAT."""
     big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
     record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
     for name, key in _FIGURES.items():
@@ -92,7 +102,7 @@ def _record_of_two(contenders: Sequence[Contender], result: MatchFigures) -> dic
 
 
 def _record_of_seats(contenders: Sequence[Contender], result: SeatFigures, game: Game) -> dict[str, Any]:
-    """Return the record of a match of three and more players: the first one, and all in `players`."""
+    """Return the record of a match of three or more: the first one's figures, and all in field `players`."""
     players = [
         {"name": each.name, **figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips)}
         for each, figure in zip(contenders, result.figures, strict=True)
@@ -115,7 +125,10 @@ def _text_of_seats(record: Mapping[str, Any]) -> str:
 
 
 def match_text(record: Mapping[str, Any]) -> str:
-    """Return a match as text for people: players, number of hands, and the three figures."""
+    """Return a match as text for people: players, hands, and the means with 95 % intervals.
+
+    With two players these are the first one's chips, chips with all-ins by their mean, and AIVAT.
+    """
     if "players" in record:
         return _text_of_seats(record)
     lines = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
@@ -127,7 +140,7 @@ def match_text(record: Mapping[str, Any]) -> str:
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
-    """Return the game of hands to be logged; raises `ValueError` for games that the format lacks."""
+    """Return the hold'em game of a `[game]` table, for a log; `ValueError` if it is no no-limit hold'em."""
     game = holdem_of(table)
     if game is not None:
         return game
@@ -136,7 +149,7 @@ def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
 
 
 def _played_hands(table: Match | SeatMatch, count: int) -> list[Hand]:
-    """Return all hands of a match by replaying them; each is determined by its number."""
+    """Play the first `count` hands of a match again; its seed and a hand's number determine the hand."""
     hands, names, seats = [], table_names(table.names), len(table.names)
     for number in range(count):
         deal, played = table.hand(number // seats, number % seats)

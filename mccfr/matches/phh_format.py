@@ -21,8 +21,8 @@ _STREET_CARDS = (0, 3, 4, 5)
 class Hand:
     """A finished hand of no-limit hold'em.
 
-    line   the betting, as in `mccfr.trees.betting_lines`
-    hole   the hole cards by position; "????" if unknown
+    line   the betting, such as "r300c/cr500f": `rN` has N chips put in over the whole hand, `/` separates streets
+    hole   each position's hole cards; "????" if unknown
     board  all dealt board cards, such as "Qs7h2d3c"
     names  of the players by position, or ()
     """
@@ -37,7 +37,7 @@ class Hand:
 
 
 def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
-    """Return a hand as a PHH table; `ValueError` if the line is illegal or the board too short."""
+    """Return a hand as the fields of a PHH table; `ValueError` for an illegal line or too short a board."""
     rules, left = real_rules(game), list(range(game.seats))
     actions = [f"d dh p{position + 1} {cards}" for position, cards in enumerate(hand.hole)]
     state: BettingState | int = rules.start()

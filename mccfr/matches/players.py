@@ -22,7 +22,12 @@ from mccfr.tables.purification import check_threshold
 
 @dataclass(frozen=True)
 class PlayManner:
-    """Changes to how a policy plays: purified, with a threshold, or re-solved (`mccfr.play.resolving`)."""
+    """Changes to how a policy plays: purified, with a threshold, or re-solved (`mccfr.play.resolving`).
+
+    purify     always play the likeliest action
+    threshold  actions with a lower probability are never played
+    resolve    settings of re-solving; None: no re-solving
+    """
 
     purify: bool = False
     threshold: float = 0.0
@@ -34,7 +39,7 @@ class PlayManner:
             raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
 
     def spec(self, policy: Behaviour) -> PlayerSpec:
-        """Return the player of a policy in this manner."""
+        """Return the `PlayerSpec` that creates players of a policy with these changes."""
         if self.resolve is not None:
             return ResolvingSpec(policy, self.resolve)
         return PolicySpec(policy, self.purify, self.threshold)
@@ -46,7 +51,7 @@ _RESOLVE = " --resolve "
 
 @dataclass(frozen=True)
 class OpenedPlayer:
-    """A player opened by name, and the `[game]` table of a policy or run."""
+    """A player opened by name, and its configuration's `[game]` table; the latter is None for a program."""
 
     contender: Contender
     table: Mapping[str, Any] | None
@@ -55,15 +60,16 @@ class OpenedPlayer:
 def open_player(
     name: str, manner: PlayManner = AS_WRITTEN, search_directories: Sequence[Path] = (Path(),), *, programs: bool = True
 ) -> OpenedPlayer:
-    """Open the player of a name: a policy, run or program.
+    """Open a player by its name: a policy, run or program.
 
     The name of a policy or run may include its re-solving: "hunl-quick-policy --resolve river".
 
-    manner              of a policy or run
+    manner              how a policy or run plays, such as purified
     search_directories  directories searched first for a program's module
-    programs            accept programs, which have no game
+    programs            False: only policies and runs are accepted
 
-    Raises `ValueError` for an unknown name, or a manner for a program; also as `Policy.open` and `open_run`.
+    Raises `ValueError` for an unknown name, a manner for a program, or a directory that is no valid policy or run.
+    Raises `DamagedError` or `UnreadableError` if a file of it is damaged or cannot be read.
     """
     base_name, resolves, settings = name.partition(_RESOLVE)
     path = Path(base_name)
@@ -105,7 +111,7 @@ def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:
-    """Return the no-limit hold'em game of a `[game]` table; None for another game."""
+    """Return the no-limit hold'em game of a configuration's `[game]` table; None for another game."""
     if table is None or table.get("name") != "holdem":
         return None
     game = config_from({"game": dict(table)}, "the policy").game

@@ -20,12 +20,12 @@ _ODD_RAISES = 4
 
 
 class AlwaysCall(Program):
-    """Checks and calls; raises if the game has neither."""
+    """Checks and calls; raises if neither is legal."""
 
     blind = True
 
     def act(self, random: Random) -> str:
-        """Return a check or call if legal."""
+        """Return a check or call if legal, otherwise a raise."""
         return "c" if self.may_call else self.raises()[0]
 
 
@@ -95,7 +95,7 @@ PROGRAMS: dict[str, type[Program]] = {
 
 @dataclass(frozen=True)
 class ProgramSpec(PlayerSpec):
-    """Creates players of a program, for any game."""
+    """Creates players of one program, in any game."""
 
     program: type[Program]
 
@@ -131,5 +131,5 @@ def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Pro
 
 
 def known_programs(name: str) -> str:
-    """Return all names as text, with a suggestion for a misspelt one."""
+    """Return all programs' names as text for an error message, with a suggestion for the misspelt `name`."""
     return ", ".join(PROGRAMS) + ", or module:Class" + did_you_mean(name, PROGRAMS)

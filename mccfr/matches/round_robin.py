@@ -34,16 +34,18 @@ def play_round_robin(
     keep: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a round-robin tournament and return the record of `mccfr rank --json`.
+    """Play a round-robin tournament and return the record that `mccfr rank --json` prints.
 
     names   policies, runs, and at most one program
-    hands   number per match
-    manner  manner of play of the policies and runs
+    hands   number of hands of each match
+    manner  how the policies and runs play, such as purified
     keep    folder for finished pairs of hands of each match; the same call resumes from it
 
     All matches use the same deals, each in both seats. A player's winnings from all others in a deal are one sample,
-    and the interval of its mean is over these samples. Raises `ValueError` for fewer than two names, a repeated name,
-    two programs, and as `play_match`.
+    and the interval of its mean is over these samples.
+
+    Raises `ValueError` for fewer than two names, a repeated or unknown name, or two programs. Also for different games,
+    games of more than two players, or too few hands.
     """
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"{', '.join(names)}: at least two names are needed, each of them once")
@@ -81,14 +83,17 @@ def play_round_robin(
 
 
 def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: float | None) -> dict[str, Any]:
-    """Return a player's winnings per hand, from its pairs of hands against each other player."""
+    """Return a player's mean winnings per hand and their 95 % interval, as fields of the record.
+
+    won  for each opponent: chips per hand of each pair of hands, corrected by AIVAT
+    """
     units = np.mean(won, axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))
     return {"name": name, **figure_fields(mean, interval, big_blind)}
 
 
 def round_robin_text(record: Mapping[str, Any]) -> str:
-    """Return a table for people: each player's winnings in total, the best first, and from each other."""
+    """Return a table for people, best player first: winnings per hand, in total and from each opponent."""
     players, names = record["players"], [player["name"] for player in record["players"]]
     unit = "chips" if players[0]["mean_mbb"] is None else "mbb"
     cells = {}

@@ -43,7 +43,7 @@ class SeatMatch(SampledEvaluation):
     def __init__(self, contenders: Sequence[Contender], seed: int = 0) -> None:
         """Take one contender for each seat of the game; at least one is a policy, whose game is played.
 
-        Raises `ValueError` for another number of players, and as `common_game`.
+        Raises `ValueError` for another number of players, programs only, games that differ, and rake.
         """
         self.game, self._seed = common_game(contenders), check_seed(seed)
         if len(contenders) != self.game.tree.players:
@@ -69,7 +69,7 @@ class SeatMatch(SampledEvaluation):
         return chips / self.fields
 
     def hand(self, sample: int, rotation: int) -> tuple[Deal, PlayedHand]:
-        """Play one hand of a deal; contender i has position i - rotation, counted modulo P."""
+        """Play one hand of deal number `sample`; contender i has position (i - rotation) modulo P."""
         deal, number = self.dealing.deal(self._seed, sample), self.fields * sample + rotation
         for which, player in enumerate(self._players):
             player.reseed(int(new_stream(self._seed, PLAYERS + which, EVALUATION, number)[0]))
@@ -81,9 +81,12 @@ class SeatMatch(SampledEvaluation):
 def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effort: Effort) -> SeatFigures:
     """Return the figures of a match of three and more players.
 
-    hands  rounded up to whole deals
+    hands   number of hands, rounded up to whole deals
+    effort  workers, time limit and file for finished deals
 
-    Raises `ValueError` for fewer than LEAST_PAIRS deals, and as `SeatMatch`; also raises as `run_samples`.
+    Raises `ValueError` for fewer than LEAST_PAIRS deals, another number of contenders than the game's players,
+    different games, or a file of another match. Raises `OSError` if that file is damaged, `StoppedError` at a signal,
+    and `RuntimeError` if a worker dies.
     """
     playing = SeatMatch(contenders, seed)
     deals = -(-hands // playing.fields)

@@ -16,7 +16,7 @@ from mccfr.play.player import Player
 
 
 class SlumbotSession:
-    """Plays hand after hand for a player."""
+    """Plays hands for a player at a server with Slumbot's interface, one after the other."""
 
     def __init__(self, player: Player, rules: BettingRules, post: Post) -> None:
         self._player, self._rules, self._post = player, rules, post
@@ -29,7 +29,9 @@ class SlumbotSession:
             raise TableError("the server has taken the name and given no token")
 
     def play_hand(self, number: int) -> FinishedHand:
-        """Play a hand to its end.
+        """Ask the server for a hand and play it to its end.
+
+        number  of the hand; with the player's seed it determines the player's random numbers
 
         Raises `TableError` if the server fails or sends an invalid hand, `ConnectionError` if it is lost within one.
         """
@@ -54,7 +56,7 @@ class SlumbotSession:
                 raise ConnectionError(f"{error}; {where} was not finished") from None
 
     def _request(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the server's response, and keep its newest token."""
+        """Send `body` to the path `where` of the server; return its response, and keep its newest token."""
         answer = self._post(where, body if self._token is None else {**body, "token": self._token})
         if not isinstance(answer, dict):
             raise TableError(f"the server's answer to /{where} is no JSON object")

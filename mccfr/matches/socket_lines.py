@@ -67,13 +67,16 @@ class Lines:
 
 
 class FirstMessages:
-    """Passes on the first `most` messages, then one notice, so that clients cannot flood the output."""
+    """Calls a function with the first `most` messages, then with one notice, and ignores all later ones.
+
+    So clients cannot flood the output.
+    """
 
     def __init__(self, say: Callable[[str], None], most: int = 100) -> None:
         self._say, self._left = say, most
 
     def __call__(self, text: str) -> None:
-        """Pass on a message unless the limit is reached."""
+        """Call the function with a message, unless the limit is reached."""
         if self._left > 0:
             self._say(text)
             self._left -= 1

@@ -1,7 +1,7 @@
 """A human player at the terminal: prints events in words and prompts for actions.
 
-Amounts are in big blinds if the game has one, otherwise in chips. Bets are totals on the street: a raise to 6 before
-the flop includes the blind, and a bet of 6 on the turn adds 6.
+Amounts are in big blinds if the game has one, otherwise in chips. Bets are totals on the street. So a raise to 6
+before the flop includes the blind, and a bet of 6 on the turn adds 6.
 """
 
 import re
@@ -39,7 +39,7 @@ class LeaveError(Exception):
 
 
 def role(game: Game, position: int) -> str:
-    """Return the name of a position."""
+    """Return the name of a position for people, such as the button."""
     if game.tree.players > 2:
         return f"{position_names(game.tree.players)[position]} ({game.roles[position]})"
     if game.big_blind_chips:
@@ -48,7 +48,7 @@ def role(game: Game, position: int) -> str:
 
 
 def opponent(game: Game, position: int) -> str:
-    """Return the name of another player in a sentence: the policy, or its position at a larger table."""
+    """Return how a sentence names another player: "the policy", or its position at a larger table."""
     return "The policy" if game.tree.players == 2 else position_names(game.tree.players)[position]
 
 
@@ -56,7 +56,7 @@ class Person(Program):
     """A player who asks a human for each action."""
 
     def __init__(self, betting: Betting, game: Game, ask: Ask, tell: Tell) -> None:
-        """Take the game and the terminal's functions.
+        """Take the betting rules, the game and the terminal's functions.
 
         ask   returns the answer to a prompt; raises `EOFError` at the end of input
         tell  prints a line
@@ -121,7 +121,7 @@ class Person(Program):
         return ", ".join([*choices, "? helps"])
 
     def _call_text(self, state: State) -> str:
-        """Return the chips of a call by the player to act, who may have fewer than a whole one."""
+        """Return as text the chips of a call by the player to act; its stack may be smaller than the bet."""
         stack = inf if self._rules is None else self._rules.stack_of(state.player)
         return self._money.text(min(state.to_call, stack) - state.put_in[state.player])
 
@@ -143,7 +143,7 @@ class Person(Program):
         return ""
 
     def _read(self, text: str) -> str | None:
-        """Parse an answer to an action; None if it is invalid."""
+        """Convert the human's answer, such as "raise 6", to an action, such as `r600`; None if it is invalid."""
         if text in _FOLDS:
             return "f"
         if text in (*_CALLS, *_CHECKS):
@@ -170,7 +170,7 @@ class Person(Program):
         return f"r{amount_text(float(round(target)) if whole else target)}"
 
     def _done(self, action: str) -> str:
-        """Return an action of another player in words."""
+        """Return an action of another player in words, such as "raises to 6 BB"."""
         state = self.state
         assert not isinstance(state, int)
         if action == "f":
@@ -188,9 +188,13 @@ class Person(Program):
 class PersonHand(NamedTuple):
     """A hand against a human: the human's position, the human's chips won, and all dealt cards.
 
-    shared  two players: the showdown was a tie
-    shown   positions whose cards were shown
-    hands   of all players, by position
+    position  of the human
+    won       chips that the human won
+    shared    True if two players tied at the showdown
+    shown     positions whose cards were shown
+    line      all actions with their real amounts
+    hands     hole cards of all players, by position
+    board     all dealt board cards
     """
 
     position: int
@@ -207,7 +211,9 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
     The button moves after each hand.
 
-    ask, tell  as in `Person`
+    spec  creates the policy's players
+    ask   returns the human's answer to a prompt; raises `EOFError` at the end of input
+    tell  prints a line
 
     Raises `ValueError` for a game that deals no cards outside of its tree.
     """
@@ -228,7 +234,7 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
 
 def _result_of(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
-    """Return the result of a hand."""
+    """Return the result of a finished hand for the human at `position`."""
     shown, won = shown_down(played), won_chips(game, dealing, deal, played)
     street = dealing.streets - 1 if shown else played.states[-1].street
     shared = bool(shown) and len(won) == 2 and won[0] == won[1]
@@ -238,7 +244,7 @@ def _result_of(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand
 
 
 def _result_text(game: Game, hand: PersonHand) -> str:
-    """Return the end of a hand in words."""
+    """Return the result of a hand in words, to print to the human after the hand."""
     money, board = money_of(game), f" on {spaced(hand.board)}" if hand.board else ""
     others = [position for position in hand.shown if position != hand.position]
     shown = "".join(f"  {opponent(game, each)} shows {spaced(hand.hands[each])}{board}.\n" for each in others)

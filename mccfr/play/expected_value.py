@@ -20,10 +20,10 @@ _LEAST_EQUITY = 0.01
 
 
 def hand_ev(won: Floats, opposing: Floats, put_in: float) -> Floats:
-    """Return EVs in chips, [..., H]; NaN for hands without opposing hands.
+    """Return [..., H] the EV of each hand in chips; NaN for hands that no opposing hand can meet.
 
-    won       [..., H] chips of the whole hand, times the weight of the opposing hands
-    opposing  [H] the weight of the opposing hands that each hand can meet
+    won       [..., H] chips won over the whole hand of poker, times `opposing`
+    opposing  [H] total weight of the opposing hands that share no card with each hand
     put_in    chips that the player has put in before the decision, over the whole hand
     """
     return per_weight(won, opposing) + put_in
@@ -32,7 +32,7 @@ def hand_ev(won: Floats, opposing: Floats, put_in: float) -> Floats:
 def range_mean(values: Floats, weight: Floats) -> float | None:
     """Return the mean of the known values [H]; None if none is known.
 
-    weight  [H] each hand's reach times the weight of the opposing hands that it can meet
+    weight  [H] each hand's reach times the total weight of the opposing hands that share no card with it
     """
     known = (weight > 0) & ~np.isnan(values)
     total = float(weight[known].sum())
@@ -43,11 +43,11 @@ def action_means(ev: Floats, played: Floats, weight: Floats) -> list[tuple[float
     """Return (frequency, EV of the hands that take it) of each action of a range; None if unknown.
 
     ev, played  [A, H] EV in chips, and probability, of each action with each hand
-    weight      [H] as in `range_mean`
+    weight      [H] each hand's reach times the total weight of the opposing hands that share no card with it
     """
     return [(range_mean(share, weight), range_mean(one, weight * share)) for one, share in zip(ev, played, strict=True)]
 
 
 def realisation(ev: float | None, equity: float | None, pot: float) -> float | None:
-    """Return the equity realisation EV / (equity · pot); None if unknown or below one per cent of equity."""
+    """Return the equity realisation EV / (equity · pot); None if unknown or if equity is below 0.01."""
     return None if ev is None or equity is None or equity < _LEAST_EQUITY else ev / (equity * pot)

@@ -1,7 +1,7 @@
 """Ranges of a seat given its actions: the probability of all its actions, for each hand.
 
-A seat draws translations of bets outside its tree, unseen by others. Here all translations are followed, with their
-probabilities.
+A seat (a policy at one position of a table) translates a bet outside its tree to one inside by a hidden random draw.
+Here all translations are followed, with their probabilities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,8 @@ class AnyHand:
 class ObservedRange:
     """The range of a seat that follows from its actions, as an opponent who knows its policy computes it.
 
-    reach  {(node, closed): [H]} probability of the seat's actions so far and of a translation, by hand
+    reach  {(node, closed) of a `LineReading`, which is a translation: [H]}. The probability of that translation and
+           of the seat's actions so far, for each hand
     """
 
     def __init__(self, seat: Seat, position: int) -> None:
@@ -47,8 +48,8 @@ class ObservedRange:
     def choices(self, state: Any, board: Board | list[Board]) -> Mapping[str, npt.NDArray[np.float64]]:
         """Return {action: [H]}: the probability, by hand, of all actions so far and then this action.
 
-        state  with the seat to act
-        board  of `state.street`; or a list of boards, whose hands are concatenated in `reach` and in the result
+        state  real betting state with the seat to act
+        board  of `state.street`; or a list of n boards: `reach` and the result then have n · H entries, board by board
         """
         self._after = {}
         for (node, closed), reach in self.reach.items():
@@ -73,11 +74,11 @@ class ObservedRange:
         of_action[translation] = of_action[translation] + reach if translation in of_action else reach
 
     def chose(self, action: str) -> None:
-        """Record that the seat has taken one of the last `choices`."""
+        """Record that the seat has taken `action`, a key of the last result of `choices`."""
         self.reach = {translation: reach for translation, reach in self._after[action].items() if reach.any()}
 
     def having_chosen(self, actions: Iterable[str]) -> "ObservedRange":
-        """Return a copy of the range after the seat has taken any one of `actions`, of the last `choices`."""
+        """Return a copy of the range, given that the seat took one of `actions`, keys of the last `choices`."""
         later = copy(self)
         later._after = {"": {}}
         for action in actions:
@@ -87,7 +88,7 @@ class ObservedRange:
         return later
 
     def see(self, state: Any, action: str) -> None:
-        """Record an action of the opponent, over all its translations."""
+        """Record an action of the opponent: multiply `reach` by the probability of each of its translations."""
         before, self._after = self.reach, {}
         for (node, closed), reach in before.items():
             for reading in self._betting.outcomes(LineReading(node, 1.0, closed), state, action):

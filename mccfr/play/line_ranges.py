@@ -22,10 +22,10 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedReading:
-    """A translation of the line into the tree.
+    """A translation of the line into the tree, without its node.
 
     probability  of this translation
-    weight       [P, H] probability times each player's reach, by hand
+    weight       [P, H] probability of the translation times the reach of each of the P players, by hand
     """
 
     probability: float
@@ -36,11 +36,11 @@ class WeightedReading:
 class FollowedLine:
     """A betting line that was followed on a board.
 
-    line    in canonical form
+    line    the line with `/` between streets and amounts in chips
     state   of the real betting, with a player to act
     boards  of every street up to the state's; None if cards are missing
-    places  translations by (node, `closed`); without boards their weights are those before the game
-    acted   (line before, state, action) of all actions
+    places  {(node, closed) of a `LineReading`: translation}. Without boards the weights ignore the players' actions
+    acted   (line before the action, state before it, action) of each action
     """
 
     line: str
@@ -51,7 +51,7 @@ class FollowedLine:
 
 
 class RangesOfLine:
-    """Follows betting lines of a strategy."""
+    """Follows betting lines in a strategy's game, and computes each player's range by the strategy."""
 
     def __init__(self, source: Behaviour) -> None:
         """Take the strategy; `ValueError` for a game that deals no cards outside of its tree."""
@@ -89,7 +89,7 @@ class RangesOfLine:
         return FollowedLine(done, state_here, boards, translations, acted)
 
     def reach(self, followed: FollowedLine) -> Weights:
-        """Return [P, H] each player's reach by hand, relative to the largest weight before the game.
+        """Return [P, H] each player's reach by hand, divided by the player's largest weight before the deal.
 
         It is 0 for hands that share a card with the board. Cards of folded players are ignored.
         """
@@ -99,7 +99,10 @@ class RangesOfLine:
         return np.asarray(total / largest * self.dealing.live(followed.state.street, followed.boards[-1]))
 
     def lacking(self, street: int, text: str) -> int:
-        """Return the number of cards missing from a board of an earlier street; 0 if it is not such a board."""
+        """Return how many cards `text`, a board of an earlier street, lacks on `street`.
+
+        0 if `text` is not the board of an earlier street.
+        """
         cards = self._game.cards
         for earlier in range(street - 1, -1, -1):
             try:
@@ -135,7 +138,7 @@ class RangesOfLine:
         return moved
 
     def _check_call(self, reading: LineReading, state: Any, action: str, column: int | None) -> None:
-        """Raise `ValueError` if a call of three and more players is another action in the tree, or none."""
+        """Raise `ValueError` if the tree has no call where a player at a table of three or more calls."""
         betting = self.betting
         if action == "c" and isinstance(betting, SeatTranslation) and betting.lacks(reading, state, action, column):
             raise ValueError("the line has a call that the tree lacks, so the player has no range: choose another line")

@@ -28,18 +28,18 @@ class Player(ABC):
     small blind, 1 the big blind and the last one the button.
 
     Attributes:
-        betting:  the real betting of the game
+        betting:  the betting rules of the game with all legal amounts ("real", in contrast to a policy's tree)
         position: of the player in this hand
         hand:     hole cards, as text
         cards:    the current board, as text
-        line:     the real betting of this hand
+        line:     all actions of this hand with their real amounts, such as "r300c/cr500"
         state:    the real state of the betting; an `int` if no player acts any more
         random:   random numbers of this hand
         seed:     of all hands' random numbers
     """
 
     def __init__(self, betting: Betting, *, seed: int = 0) -> None:
-        """Take the real betting of the game and the seed."""
+        """Take the betting rules of the game and the seed of all hands' random numbers."""
         self.betting = betting
         self.seed, self._hands = seed, 0
         self.position, self.hand, self.cards = 0, "", ""
@@ -138,12 +138,12 @@ class Player(ABC):
         self.state = after
 
     def _seen(self, state: State, action: str) -> None:
-        """Handle an action that was not chosen by this player, before it is recorded."""
+        """Receive an action that `choose` did not return, before it is recorded; this player ignores it."""
         del state, action
 
     @abstractmethod
     def _chosen(self, state: State, random: Random) -> str:
-        """Return the player's action and update its own state."""
+        """Return the player's action at `state`, and update what a subclass keeps of the hand."""
 
 
 class PlayerSpec(ABC):
@@ -155,11 +155,11 @@ class PlayerSpec(ABC):
     @property
     @abstractmethod
     def game(self) -> Game | None:
-        """The game that it plays; None if it plays any."""
+        """The game that its players play; None if they play any game."""
 
     @abstractmethod
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new player; `betting` is that of the table's game."""
+        """Return a new player; `betting` has the betting rules of the table's game."""
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -213,7 +213,7 @@ class Program(Player):
     def raises(self, shares: tuple[float, ...] = (0.0, 1.0)) -> list[str]:
         """Return legal bets or raises, by default the smallest and the largest; empty if none is legal.
 
-        shares  position of each between the smallest (0) and the largest (1)
+        shares  for each one to return, its size on a scale from the smallest (0) to the largest (1)
         """
         state, rules = self.state, self._rules
         if isinstance(state, int):

@@ -28,7 +28,7 @@ from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    """A policy and its play options, as in `Seat`."""
+    """Creates seats that play a policy, with the options `purify` and `threshold` of `Seat`."""
 
     policy: Behaviour
     purify: bool = False
@@ -54,13 +54,13 @@ class PolicySpec(PlayerSpec):
 
 
 class Seat(Player):
-    """A policy at one seat of a poker game, hand after hand; positions are as in `Player`.
+    """A policy that plays at one position of a table, hand after hand.
 
     A seat of a `Policy` can be pickled, also in the middle of a hand.
 
     Attributes:
         policy:  the policy
-        reading: current translation of the hand into the policy's tree
+        reading: `LineReading` with the node of the policy's tree to which the actions of this hand are translated
     """
 
     takes_stacks: ClassVar[bool] = True
@@ -72,7 +72,7 @@ class Seat(Player):
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
         seed       of random translations and actions
-        purify     always play the likeliest action; among equals the first that is no fold, so that rows never
+        purify     always play the likeliest action; among equals the first that is no fold, so that infosets never
                    reached do not fold
         threshold  actions with a lower probability are never played
 
@@ -85,18 +85,18 @@ class Seat(Player):
         self._stacks: Sequence[float] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without what the policy determines."""
+        """Return the attributes to pickle, without those that can be computed from the policy."""
         left_out = "dealing", "betting", "_own_betting"
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of `__getstate__`."""
+        """Restore the attributes that `__getstate__` returned, and compute the others from the policy."""
         self.__dict__.update(state)
         self._own_betting = real_betting(self.policy.game)
         self.betting = self._betting(self._stacks)
 
     def _betting(self, stacks: Sequence[float] | None) -> Betting:
-        """Return the real betting of a hand with other stacks than the policy's; None: the policy's."""
+        """Return the betting rules of a hand with these stacks; None: the stacks of the policy's game."""
         own = self._own_betting
         if stacks is None or not isinstance(own, Translation):
             return own
@@ -161,7 +161,7 @@ class Seat(Player):
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
-        """Return [A] the probabilities for the seat's hand, in the order of its decision's children."""
+        """Return [A] the action probabilities of the seat's hand, in the order of the tree node's children."""
         node = self._decision()
         if self._bucket is None:
             street = int(self.policy.game.tree.arrays.block[node]) // self.betting.players
@@ -188,19 +188,19 @@ class Seat(Player):
         return here.node
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Return [H, A] the probabilities of hands of these buckets at a node, as played by the seat.
+        """Return [H, A] action probabilities at a node, after purification and threshold.
 
-        Purification and threshold are applied.
+        buckets  [H] the bucket of each hand
         """
         return self._as_played(node, self.policy.rows(node, buckets)[0])
 
     @cached_property
     def dealing(self) -> IndexedCards:
-        """The game's hands and boards; its hand numbers are the rows of `range_strategy`."""
+        """The game's hands and boards; its hand indices are the first axis of `range_strategy`."""
         return self.policy.game.cards.at_table()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [n, A] rows of a decision after purification and threshold."""
+        """Return [n, A] action probabilities `rows` at a node, after purification and threshold."""
         tree = self.policy.game.tree
         folds = np.array([tree.label[tree.children(node)[0]] == FOLD])
         return simpler_rows(rows, np.array([0, rows.shape[1]]), folds, self.purify, self.threshold)

@@ -1,7 +1,8 @@
 """Preflop equities of hole cards against a range, from a table of all showdowns by preflop class.
 
-The table counts every board.  An entry is the mean over the suits of both hands.  So
-results are exact only against ranges in which all suits of a hand have equal weight, as with preflop buckets.
+The table counts every board. A preflop class contains the hands that differ only by suits, such as AKs. An entry is
+the mean over the suits of both hands. So results are exact only against ranges in which all hands of a class have
+equal weight, as with preflop buckets.
 """
 
 from functools import cache

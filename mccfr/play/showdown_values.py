@@ -36,20 +36,26 @@ class RunOuts(NamedTuple):
 def run_outs(
     cards: IndexedCards, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
 ) -> RunOuts:
-    """Return strengths on full boards after a board; arguments as in `IndexedCards.full_boards`."""
+    """Return hand strengths on all full boards that continue `board`, or on a random sample of them.
+
+    excluded     cards that may not come
+    sample_size  number of boards to draw if there are more
+    """
     full, factor = cards.full_boards(street, board, excluded, sample_size, rng)
     return RunOuts.of(np.stack([cards.strengths(each) for each in full]), factor)
 
 
 def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
-    """Return strengths on all full boards after a board from the flop on."""
+    """Return hand strengths on all full boards that continue a flop, turn or river."""
     return run_outs(cards, street, board, (), _ALL, np.random.default_rng(0))
 
 
 def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Floats:
     """Return [H] for each hand the opposing weight that it beats minus the weight that beats it.
 
-    Each pair of hands counts with its probability of being possible on a drawn board.
+    The result is a mean over the boards that share no card with either hand.
+
+    weight  [H] of the opposing hands
     """
     out, sums = np.zeros(cards.hand_count), np.zeros(cards.deck_size + 1)
     won_at_showdowns(run_outs.strength, run_outs.order, cards.card_indices_of_hands.astype(np.uint8), weight, sums, out)
@@ -71,14 +77,22 @@ def per_weight(values: Floats, weight: Floats) -> Floats:
 
 
 def equity(cards: IndexedCards, found: RunOuts, other: Floats, weight: Floats) -> Floats:
-    """Return [H] each hand's share of the pot at showdowns against the other's range; NaN if impossible."""
+    """Return [H] each hand's equity, its mean share of the pot at showdown; NaN where `weight` is 0.
+
+    other   [H] weights of the opposing range
+    weight  [H] total weight of the opposing hands that share no card with each hand
+    """
     return 0.5 + 0.5 * per_weight(win_minus_lose(cards, found, other), weight)
 
 
 def showdown_results(
     cards: IndexedCards, hands: tuple[int, ...], street: int, board: Board, sample_size: int, rng: np.random.Generator
 ) -> Floats:
-    """Return [K] results of two hands on all full boards or a sample: 1 if player 0 wins, -1 or 0."""
+    """Return [K] showdown results on K full boards: 1 if player 0 wins, -1 if it loses, 0 for a tie.
+
+    hands        indices of player 0's and player 1's hand
+    sample_size  number of boards to draw if more continue `board`
+    """
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]
     full, _ = cards.full_boards(street, board, taken, sample_size, rng)
     return cards.showdowns(hands, full)

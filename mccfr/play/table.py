@@ -12,10 +12,11 @@ from mccfr.play.player import Betting, Player, Program, State
 class PlayedHand(NamedTuple):
     """A finished hand.
 
-    line     the betting, as in `mccfr.trees.betting_lines`
+    line     the betting, such as "r300c/cr500f": `rN` has N chips put in over the whole hand, `/` separates streets
     states   of the betting before each action
     actions  in order
-    fixed, showdown  two players: player 0's chips without the showdown; chips multiplied by the showdown result
+    fixed, showdown  two players only. Player 0 wins fixed + showdown · r chips; r is 1, 0 or -1 if player 0 wins,
+                     ties or loses the showdown. `showdown` is 0 after a fold
     """
 
     line: str
@@ -33,10 +34,11 @@ def play_hand(
     number: int,
     names: Sequence[str] = (),
 ) -> PlayedHand:
-    """Play a hand between players given by position.
+    """Play a hand between players, listed in the order of positions.
 
-    betting, dealing  of the real game, which is also the players'
-    number            of the hand, as in `Player.deal`
+    betting, dealing  betting rules and cards of the game that all players play
+    deal              all hole cards and boards of the hand
+    number            of the hand; with its own seed it determines a player's random numbers
     names             of the players, for errors
 
     Raises `ValueError` for an illegal action, and `RuntimeError` if a player's record of the hand differs.

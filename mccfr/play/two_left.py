@@ -1,8 +1,8 @@
 """Converts the rest of a hand with two players left into a hand of two players.
 
-The other players' chips are dead money. They count as if each of the two had put in half of them, as antes of two
-players do: the EVs of a decision's actions all change by the same amount. The cards that others folded are ignored, and
-so is rake.
+The other players' chips are dead money. They count as antes: each of the two is assumed to have put in half of them.
+This changes the EVs of all actions of a decision by the same amount. The cards that others folded are ignored, and so
+is rake.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,14 +17,14 @@ Acted = tuple[BettingState, str]
 
 
 class TwoLeft(NamedTuple):
-    """The rest of a hand, from a decision after the flop on.
+    """The rest of a hand with two players left, as a hand of two players; it begins after the flop.
 
-    players  positions of the two players, the first to act on a street first
-    rules    of two players
-    dead     chips of the other players, half of them for each of the two
+    players  positions at the table of the two players; the first one acts first on each street
+    rules    betting rules of the hand of two players
+    dead     half of the chips that the other players have put in; added to every amount at the table
     stack    the smaller stack of the two at the table
-    acted    states and actions, by these rules
-    state    after them
+    acted    (state before, action) of each later action, by `rules`
+    state    after these actions, by `rules`; an `int` if the betting is over
     """
 
     players: tuple[int, int]
@@ -35,12 +35,13 @@ class TwoLeft(NamedTuple):
     state: BettingState | int
 
     def amount(self, action: str) -> str:
-        """Return an action at the table with its amount by these rules."""
+        """Return an action at the table with its amount by `rules`: capped at `stack`, plus `dead`."""
         return f"r{amount_text(min(float(action[1:]), self.stack) + self.dead)}" if action[0] == "r" else action
 
     def converted(self, state: BettingState, action: str, known: Sequence[str] = ()) -> str:
-        """Return an action at the table as an action of these rules in a state of theirs.
+        """Return an action at the table as an action of the hand of two players.
 
+        state  before the action, by `rules`
         known  actions of a solution there. One of them is taken if the amounts differ by a rounded half chip only
         """
         if action[0] != "r":
@@ -53,7 +54,9 @@ class TwoLeft(NamedTuple):
         return near[0] if near else converted
 
     def at_table(self, betting: Translation, state: BettingState, action: str) -> str:
-        """Return an action of these rules as a legal action in a state at the table.
+        """Return an action of the hand of two players as a legal action at the table.
+
+        state  before the action, at the table
 
         Amounts are rounded to whole chips if those of the table are whole.
         """
@@ -66,11 +69,11 @@ class TwoLeft(NamedTuple):
 
 
 def two_left(rules: BettingRules, state: BettingState, actions: Iterable[str] = ()) -> TwoLeft:
-    """Return the rest of a hand in which two players are left.
+    """Return the rest of a hand in which two players are left, as a hand of two players.
 
-    rules    of all players
-    state    at a decision after the flop
-    actions  from there on
+    rules    betting rules of the whole table
+    state    at the table, at a decision after the flop
+    actions  of the two players from `state` on
     """
     first, second = state.left
     stack = min(rules.stack_of(first), rules.stack_of(second))

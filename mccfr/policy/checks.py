@@ -35,8 +35,10 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 class BlockFields(msgspec.Struct, frozen=True):
     """An entry of `blocks` in meta.json: the tables of one street and player.
 
-    buckets, rows, slots  sizes of the tables
-    probability, weight   names of the files; None if the block has no rows
+    buckets              first axis of both tables
+    rows                 second axis of the weights: one row for each decision
+    slots                second axis of the probabilities: one slot for each action of each row
+    probability, weight  names of the files; None if the block has no rows
     """
 
     street: int
@@ -49,14 +51,14 @@ class BlockFields(msgspec.Struct, frozen=True):
 
 
 class Quantisation(msgspec.Struct, frozen=True):
-    """`quantisation` in meta.json: the dtype of probabilities and the sum of a row."""
+    """`quantisation` in meta.json: dtype of the stored probabilities, and their sum in an infoset."""
 
     dtype: Literal["uint8", "uint16"]
     total: int
 
 
 class BucketTable(msgspec.Struct, frozen=True):
-    """An entry of `bucket_tables` in meta.json: one street's file, dtype and the mark of impossible hands."""
+    """An entry of `bucket_tables` in meta.json: a street's file, dtype and number for impossible hands."""
 
     file: str
     dtype: Literal["uint8", "uint16", "uint32"]
@@ -178,7 +180,8 @@ def _require_all(holds: npt.NDArray[np.bool_], file: str, problem: str) -> None:
 def check_tree(tree: CompiledTree) -> None:
     """Check that the arrays form a tree, and that its rows fill the tables of their blocks without gap.
 
-    Raises `ValueError`.
+    A block is the tables of one street and player.  A row is a decision there; nodes that the player cannot
+    distinguish share it.  Raises `ValueError` with the file and the problem.
     """
     arrays, nodes = tree.arrays, len(tree.parent)
     _require(nodes > 0, "tree_kind.npy", "has no nodes")
@@ -216,7 +219,7 @@ def check_tree(tree: CompiledTree) -> None:
 
 
 def _check_pots(tree: CompiledTree, pots: Pots) -> None:
-    """Check that exactly the terminals have pots, with contenders among the players."""
+    """Check that exactly the terminals have pots, and that only players of the game contend for them."""
     first, count = pots.first, np.diff(pots.first)
     _require(first[0] == 0 and first[-1] == len(pots.chips), "tree_pots_first.npy", "does not begin or end the pots")
     _require_all((count > 0) == (tree.arrays.kind == TERMINAL), "tree_pots_first.npy", "has pots beside the terminals'")
@@ -264,7 +267,10 @@ def _check_chance(tree: CompiledTree) -> None:
 
 
 def _check_rows(tree: CompiledTree, block: int) -> None:
-    """Check that a block's rows fill its slots in order, and that nodes of a row have equal action counts."""
+    """Check that a block's rows fill its slots in order, and that nodes of a row have equal actions.
+
+    block  index of the tables of one street and player; a slot is a column of its probability table
+    """
     arrays, rows, slots = tree.arrays, int(tree.row_count[block]), int(tree.row_slots[block])
     nodes = np.flatnonzero(arrays.block == block)
     row, slot, count = (getattr(arrays, name)[nodes].astype(np.int64) for name in ("row", "slot", "count"))
@@ -284,7 +290,7 @@ def _check_rows(tree: CompiledTree, block: int) -> None:
 
 
 def check_cards(cards: ListedCards) -> None:
-    """Check that cards, boards and buckets of listed cards are in range; raises `ValueError`."""
+    """Check that hands, listed boards and buckets are in range; raises `ValueError`."""
     hands = len(cards.hand_names)
     _require(hands > 0, "cards_hand_names.json", "has no hand")
     _shaped("cards_hand_cards.npy", cards.hand_cards, (hands, 2), np.int16)
@@ -327,8 +333,9 @@ def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
 def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDArray[np.int8]:
     """Return the canonical boards [N, cards] of a location table, in order of their index.
 
-    Boards that differ by a suit permutation form a class; its first board by rank is canonical.  Raises `ValueError`
-    unless each board of `cards` cards has a valid index and suit permutation.
+    Boards that differ by a suit permutation form a class; its first board by rank is canonical.  The table gives, by
+    the rank of a board, index of its canonical board · 32 + suit permutation.  Raises `ValueError` unless each board of
+    `cards` cards has a valid index and suit permutation.
     """
     index = location >> 5
     _in_range(file, index, 0, BOARD_COUNTS[cards])
@@ -352,8 +359,9 @@ def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
 
 
 def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: int) -> None:
-    """Check a recall table: int32, one row for each bucket of the street before, entries below `buckets`.
+    """Check a history table: the bucket for each bucket of the street before and each percentile.
 
+    It must be int32 with `before` rows, one for each bucket of the street before, and entries from 0 to `buckets` - 1.
     Raises `ValueError`.
     """
     _require(history.ndim == 2, file, f"has {history.ndim} dimensions: 2 are needed")
@@ -408,9 +416,10 @@ def row_problem(
 
     A row is valid if its shares sum to the dtype's total and its weight is finite and not negative.
 
-    shares, weight  [buckets, slots] and [buckets, rows], as mapped
-    starts          [rows+1] first slot of each row, and the end of the last
-    files           names of the two files
+    shares  [buckets, slots] stored probabilities; a slot is one action of one row
+    weight  [buckets, rows] weights; a row is one decision
+    starts  [rows+1] first slot of each row, and the end of the last
+    files   names of the two files
     """
     total = TOTALS[shares.dtype.name]
     step = max(1, _PIECE_CELLS // max(1, shares.shape[1]))

@@ -39,11 +39,11 @@ _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "
 
 @dataclass(frozen=True)
 class Guards:
-    """Row checksums of a policy's mapped tables.
+    """Checksums with which look-ups check a policy's mapped tables.
 
     path       directory of the policy
     fields     its meta.json
-    checksums  [P] uint32, of the pieces of all tables
+    checksums  [P] uint32 CRC-32C of the pieces (about 64 KiB of rows) of all tables
     checked    True if the tables have been checked as a whole, so that look-ups compare nothing
     thorough   True to unpack and validate the buckets of all boards, which look-ups otherwise do board by board
     """
@@ -55,9 +55,12 @@ class Guards:
     thorough: bool = False
 
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
-        """Return a mapped table, guarded by its checksums; `ValueError` if it has none.
+        """Return a table that compares rows with their checksums on first access.
 
-        name  of the file
+        name  name of its file
+        rows  the mapped table
+
+        Raises `ValueError` if meta.json states no checksums of the file.
         """
         stated = self.fields.row_checksums
         if name not in stated.tables:
@@ -69,8 +72,8 @@ class Guards:
 def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
     """Return the game of a policy directory.
 
-    Validates the tables of a whole deck only if `guards.checked` or `guards.thorough`.  Raises `ValueError`, with the
-    file's name, for arrays that are missing, do not fit each other or are out of range.
+    Validates the bucket tables of full-deck hold'em only if `guards.checked` or `guards.thorough`.  Raises
+    `ValueError`, with the file's name, for arrays that are missing, do not fit each other or are out of range.
     """
     meta = guards.fields
     tree = _rebuild_tree(meta, arrays, texts)
@@ -125,7 +128,7 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
 
 
 def _pots(arrays: Arrays, nodes: int, players: int) -> Pots:
-    """Return the pots of a tree; `check_tree` checks their values."""
+    """Return the main and side pots at terminals; only shapes and dtypes are checked here."""
     count = len(_present(arrays, "tree_pots_chips"))
     return Pots(
         _array(arrays, "tree_pots_first", (nodes + 1,), np.dtype(np.int32)),
@@ -156,7 +159,7 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable:
-    """Return the entry of a street's bucket table in meta.json."""
+    """Return the entry of a street's bucket table in meta.json; `ValueError` unless its file is `name`."""
     if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
         raise ValueError(f"{META} does not have {name} in its bucket_tables")
     return meta.bucket_tables[street]
@@ -197,7 +200,12 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
 
 
 def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:
-    """Return the recall of buckets [S, 2] (`abstraction.recall_buckets`); None without history files."""
+    """Return the tables that give a street's bucket from the bucket of the street before and a percentile.
+
+    buckets  [S, 2] number of buckets of each street and player
+
+    Return None if the policy has no history files.  Raises `ValueError` for an invalid table.
+    """
     found = [arrays.get(f"{HISTORY}{street}") for street in range(len(buckets))]
     counts = buckets.max(axis=1).tolist()
     for street, history in enumerate(found):
@@ -222,7 +230,7 @@ def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> Listed
 
 
 def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:
-    """Return a street's buckets as int32, with NO_BUCKET for impossible hands."""
+    """Return a street's buckets [player, board, hand] int32, with NO_BUCKET for impossible hands."""
     name = f"cards_bucket_street{street}"
     table, stated = _present(arrays, name), _stated_table(meta, street, f"{name}.npy")
     if table.dtype != np.dtype(stated.dtype):

@@ -17,15 +17,16 @@ from mccfr.solvers.deep.sampled_cards_cfr import samples_cards
 def query_networks(
     strategy: Networks, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
 ) -> dict[str, Any]:
-    """Return the answer of `mccfr.policy.query.query` for networks.
+    """Return the networks' strategy at the decision that a line leads to.
 
+    The fields are those of `mccfr.policy.query.query`: street, player, actions, probabilities by hand.
     The answer's `networks` is the number of networks that were evaluated.
 
     seed  draws one network, as for a hand at the table, and adds its iteration as `sampled_iteration`;
           None: the average over the acting player's networks
 
     If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand.  Networks
-    do not treat suits as equal.  Raises `ValueError` as `query`.
+    do not treat suits as equal.  Raises `ValueError` for an invalid line, hand or board.
     """
     if samples_cards(strategy.game):
         answer = _dealt(strategy, line, hand, board, seed)

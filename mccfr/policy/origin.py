@@ -13,7 +13,7 @@ def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unfinished_text(origin: Mapping[str, Any]) -> str:
-    """Return how much of its planned length the run of a provenance had done; "" if all or unknown."""
+    """Return as text which share of its planned length the exported run had done; "" if all or unknown."""
     share = origin.get("share_of_run")
     if share is None or share >= 1:
         return ""

@@ -34,7 +34,13 @@ def holds_card() -> npt.NDArray[np.bool_]:
 
 
 def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDArray[np.int8], first: int) -> None:
-    """Unpack some boards from `first` on; see `load_tables`."""
+    """Unpack the buckets of 256 boards, from board `first` on, into `out` [boards, 1326].
+
+    count   number of buckets
+    boards  [boards, n] cards; a hand that shares one of them gets the mark of impossible hands
+
+    Raises `DamagedError` unless exactly the possible hands have a bucket below `count`.
+    """
     rows, used = table.rows(first, first + _BOARDS_AT_ONCE), used_slots(boards[first : first + _BOARDS_AT_ONCE])
     if not np.array_equal(rows < count, used):
         raise DamagedError(
@@ -50,8 +56,9 @@ def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDAr
 class MappedTables:
     """Mapped tables that give a hand's bucket.  S streets.
 
-    buckets      S × packed [canonical boards, 1326] uint8, uint16 or uint32
-    location     S × [C(52, n)] int32 by the rank of a board; None on a street without board
+    buckets      for each street [canonical boards, 1326] uint8, uint16 or uint32, compressed
+    location     for each street [C(52, n)] int32 by the rank of a board of n cards: canonical board · 32 + suit
+                 permutation; None on a street without board
     permutation  [24, 1326] int16: the combination that each one becomes under a suit permutation
     counts       [S] number of buckets of each table
     """
@@ -72,7 +79,7 @@ class MappedDeck(WholeDeck):
     tables: MappedTables | None = None
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return the buckets [1326] of all hands on a board, as `WholeDeck.board_row`.
+        """Return the buckets [1326] of all hands on a board; NO_BUCKET for hands that share a card with it.
 
         Checks each row's checksum on first use and raises `OSError` if it is damaged.
         """

@@ -17,9 +17,10 @@ The files describe the game completely, so that a reader needs no other source.
     weight_street0_player1.npy        [buckets, rows] float32; 0: never reached, play uniformly
     row_checksums.npy              CRC-32C of pieces of the large tables (`mccfr.policy.row_checksums`)
 
-An infoset is a decision node and a bucket.  Its probabilities are row `bucket` of the node's block, columns
-`slot .. slot+count-1`, in the order of the node's children.  The bucket of a hand on a board is
-cards_bucket_streetS[player, board, hand].  Trees with hidden moves have bucket 0 only.
+A block is the tables of one street and player.  An infoset is a decision node and a bucket.  Its probabilities are
+row `bucket` of the node's block, columns `slot .. slot+count-1`, in the order of the node's children.
+The bucket of a hand on a board is cards_bucket_streetS[player, board, hand].  Trees with hidden moves have bucket 0
+only.
 
 Whole hold'em has these files instead of the cards_ files:
 
@@ -64,12 +65,15 @@ Texts = dict[str, list[str]]
 
 
 def block_file(kind: str, block: int, players: int) -> str:
-    """Return the name of a block's file, such as "probability_street0_player1.npy"."""
+    """Return the file name of a block (one street and player), such as "probability_street0_player1.npy"."""
     return f"{kind}_street{block // players}_player{block % players}.npy"
 
 
 def bucket_dtype(buckets: int) -> np.dtype[Any]:
-    """Return the narrowest of uint8, uint16 and uint32 that holds `buckets` numbers and the mark."""
+    """Return the narrowest of uint8, uint16 and uint32 for `buckets` numbers and the mark below.
+
+    The mark of impossible hands is the dtype's largest number.
+    """
     return next(np.dtype(d) for d in (np.uint8, np.uint16, np.uint32) if buckets <= impossible(np.dtype(d)))
 
 

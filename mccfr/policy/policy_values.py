@@ -80,7 +80,7 @@ class _ValueFields(msgspec.Struct, frozen=True):
 
 
 def is_value_file(name: str) -> bool:
-    """Return whether a file of a policy holds values or their nodes."""
+    """Return whether a policy's file holds expected values, or the decision nodes that they belong to."""
     return name.startswith(("values_root_street", "value_street"))
 
 
@@ -92,7 +92,7 @@ def find_values(
     node: int,
     player: int,
 ) -> Values:
-    """Return the values [buckets] float32 of a player at a street's first decision.
+    """Return a player's expected values [buckets] float32, in chips, at a node that begins a street.
 
     path    of the policy, for messages
     meta    the policy's `meta.json`, whose files have been checked against it

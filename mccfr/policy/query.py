@@ -33,13 +33,13 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     else the probabilities are uniform.  Without a hand, `hands` has the probabilities of each hand in the order of
     `actions`, and `unreached` lists the hands of weight 0.
 
-    In a game with locks, `locked` lists the actions with a fixed probability, without `hand` by hand.  `street` is a
-    name in hold'em, else a number.  Chips are None if the game has no chips.
+    In a game with locked strategies, `locked` lists the actions with a fixed probability; without `hand`, for each
+    hand.  `street` is a name in hold'em, else a number.  Chips are None if the game has no chips.
 
     If the full game allows bets that are not in the tree, action translation answers a line with them.  Each entry of
-    `readings` (line, after_call, probability) is a decision of the tree to which the line is mapped, by the given hand
-    (`HandReader`).  The actions are then legal bets of the full game, and the probabilities are the mean over the
-    readings.
+    `readings` is a decision of the tree to which the line is mapped for the given hand: its `line` and `probability`.
+    `line` is None if the tree has no decision, so that only a call is possible; `after_call` is then the line after it,
+    or None.  The actions are then legal bets of the full game, and the probabilities are the mean over the readings.
 
     Raises `ValueError` for an invalid line, hand or board; the message names the valid ones.
     """
@@ -152,12 +152,13 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
 
 @dataclass(frozen=True)
 class HandReader:
-    """Maps the actions of a line as one hand sees them: it remembers its own before the flop.
+    """Maps the actions of a real betting line to nodes of the tree, for one hand of one player.
 
-    A check there may stand for a fold to a limp that the tree lacks. Such a hand folds to a bet.
+    If several actions of the tree stand for the hand's own preflop action, its strategy weights them.  For example, a
+    check may stand for a fold to a limp that the tree lacks.  Such a hand folds to a bet.
 
     betting   mapping between tree and real betting
-    player    who has the hand
+    player    the player with the hand
     strategy  returns [A] the hand's probabilities at a decision of the tree
     """
 
@@ -166,7 +167,10 @@ class HandReader:
     strategy: Callable[[int], npt.NDArray[np.float64]]
 
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
-        """Return the readings of an action at a reading, each with its probability given that reading."""
+        """Return the tree nodes that `action` is mapped to, each with its probability given `reading`.
+
+        reading  tree node that the line before the action is mapped to
+        """
         here = self.betting.at(reading, state)
         if state.player == self.player and state.street == 0 and self.betting.decides(here):
             actions = self.betting.real_actions(here, state)
@@ -185,9 +189,10 @@ def hand_readings(
     player: int,
     bucket: int,
 ) -> list[LineReading]:
-    """Return the readings of a line for a hand of `player`, likeliest first.
+    """Return the tree nodes that a line is mapped to for a hand of `player`, likeliest first.
 
-    bucket  of the hand on the first street
+    actions  the line's actions, in the real betting
+    bucket   of the hand on the first street
     """
     reader = HandReader(betting, player, lambda node: source.probabilities(node, bucket))
     state: Any
@@ -205,12 +210,13 @@ def played(
     state: Any,
     bucket: int,
 ) -> dict[str, float]:
-    """Return {real action: probability}: the mean over the readings of a line.
+    """Return {real action: probability}: the mean strategy over the tree nodes that a line is mapped to.
 
     The order is f, c, raises by amount.
 
-    state   of the real betting after the line
-    bucket  of the hand
+    readings  these nodes, with their probabilities
+    state     of the real betting after the line
+    bucket    of the hand
     """
     found: dict[str, float] = {}
     for reading in (betting.at(each, state) for each in readings):

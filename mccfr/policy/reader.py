@@ -55,8 +55,9 @@ class Policy(Behaviour):
         values: Mapping[str, npt.NDArray[Any]],
         checked: bool,
     ) -> None:
-        """
-        tables   shares and weights of each block
+        """Take the parts of a policy that `open` has read.
+
+        tables   stored probabilities and weights of each block (street and player)
         values   {file: array} of values at the first decisions of streets
         checked  True if all rows of the tables have been checked
         """
@@ -73,7 +74,7 @@ class Policy(Behaviour):
         self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
-        """Return [block, row, first slot, number of actions], as `infoset_position`."""
+        """Return [block, row, first slot, number of actions] of an infoset; `ValueError` if it does not exist."""
         if type(node) is type(bucket) is int and 0 <= node < len(self._places):
             position: list[int] = self._places[node].tolist()
             if position[0] >= 0 and 0 <= bucket < self._buckets[position[0]]:
@@ -122,8 +123,10 @@ class Policy(Behaviour):
         checked: bool,
         thorough: bool = False,
     ) -> "Policy":
-        """Return a policy from files in `inside` that match `meta`; `checked`: the tables match too.
+        """Return a policy from the files in the directory `inside`, which have been compared with `meta`.
 
+        path      of the policy, which messages name
+        checked   True if the large tables have been compared too
         thorough  validate the buckets of all boards
         """
         arrays, texts, values = {}, {}, {}
@@ -168,7 +171,7 @@ class Policy(Behaviour):
             raise DamagedError(f"policy {self.path} is damaged: {problem}; export it again")
 
     def _check_row(self, block: int, bucket: int) -> None:
-        """Compare a bucket's pieces of a block's tables with their checksums."""
+        """Compare a block's pieces that hold a bucket with their checksums; `OSError` if they differ."""
         for table in self._tables[block]:
             table.check(bucket)
         self._compared[block][bucket] = 1
@@ -193,7 +196,10 @@ class Policy(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return probabilities [n, A] and weights [n] of the buckets [n]; `OSError` for a damaged row."""
+        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
+
+        Rows of weight 0 are uniform; a bucket below 0 (impossible hand) gets 0.  Raises `OSError` for a damaged row.
+        """
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = self._place(node, int(known.max(initial=0)))
         if not self._checked:
@@ -209,7 +215,7 @@ class Policy(Behaviour):
         return probabilities, weight
 
     def weight(self, node: int, bucket: int) -> float:
-        """Return the weight of a row, rounded to float32; `OSError` for a damaged row."""
+        """Return an infoset's accumulated weight, rounded to float32 (0: never reached); `OSError` if damaged."""
         block, row, _, _ = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -259,7 +265,7 @@ class Policy(Behaviour):
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"
 
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
-        """Return the expected values [buckets] of a player at a node that begins a street."""
+        """Return a player's expected values [buckets], in chips, at a node that begins a street."""
         return find_values(self.path, self.meta, self._values, self.game.tree, node, player)
 
     def strategy(self) -> Strategy:
@@ -299,7 +305,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """Return the checksums [P] of pieces of tables."""
+    """Return the CRC-32C [P] uint32 of the pieces of large tables; `ValueError` if they are missing."""
     found = arrays.get(ROW_CHECKSUMS_FILE.removesuffix(".npy"))
     if found is None or found.ndim != 1 or found.dtype != np.uint32:
         raise ValueError(f"{ROW_CHECKSUMS_FILE} is missing from {META}, or is no list of uint32")
@@ -348,7 +354,7 @@ def verify_policy(path: Path) -> list[str]:
 
 
 def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[str]:
-    """Return problems of row checksums and lines, which must match the tables and the tree."""
+    """Return problems of row checksums and betting lines, which must match the tables and the tree."""
     files = policy.meta["files"]
     known = {name for name in files if name in fields.tables or (name.startswith(DECK) and name.endswith(".npy"))}
     if set(fields.row_checksums.tables) != known:

@@ -23,7 +23,11 @@ _AT_ONCE = 64  # pieces that one thread checks at a time
 
 
 class Pieces(msgspec.Struct, frozen=True):
-    """Division of one table into pieces: rows of a piece, and index of the first checksum."""
+    """Division of one table into pieces, each with a checksum.
+
+    rows   rows of a piece
+    first  index of the first piece's checksum among those of all tables
+    """
 
     rows: Annotated[int, msgspec.Meta(ge=1, lt=2**40)]
     first: Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
@@ -98,13 +102,13 @@ class GuardedTable:
             raise ValueError(f"{ROW_CHECKSUMS_FILE} has {len(checksums)} checksums, too few for those of {file}")
 
     def check(self, row: int) -> None:
-        """Compare the piece of a row, once; `OSError` with the file's name if it is damaged."""
+        """Compare the piece that holds a row with its checksum, once; `OSError` names a damaged file."""
         piece = row // self._pieces.rows
         if not self._sound[piece]:
             self._compare(piece)
 
     def all_rows(self) -> npt.NDArray[Any]:
-        """Return all rows after comparing each piece; raises as `check`."""
+        """Return all rows after comparing each piece with its checksum; `OSError` if one is damaged."""
         for row in range(0, len(self.rows) if len(self._sound) else 0, self._pieces.rows):
             self.check(row)
         return self.rows

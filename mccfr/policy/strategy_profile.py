@@ -15,7 +15,7 @@ from mccfr.trees.compiled import DECISION
 
 
 class Behaviour(ABC):
-    """A game and both players' strategies, as queries, play and exports read them."""
+    """Base class of a game with both players' strategies, read by decision node and bucket."""
 
     game: Game
 
@@ -25,17 +25,23 @@ class Behaviour(ABC):
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
 
-        A row is uniform if its weight is 0.  A bucket below 0 marks an impossible hand; its row is all 0.  Raises
-        `ValueError` for a node that is no decision, or an unknown bucket.
+        A weight is the infoset's accumulated weight; the probabilities are uniform if it is 0.  A bucket below 0 marks
+        an impossible hand, which gets 0.  Raises `ValueError` for a node that is no decision, or an unknown bucket.
         """
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """Return the probability [A] of each action, in the order of the node's children; raises as `rows`."""
+        """Return the probability [A] of each action, in the order of the node's children.
+
+        Raises `ValueError` for a node that is no decision, or an unknown bucket.
+        """
         infoset_position(self.game, node, bucket)
         return self.rows(node, np.array([bucket]))[0][0]
 
     def weight(self, node: int, bucket: int) -> float:
-        """Return the accumulated weight of a row; 0: never reached.  Raises as `rows`."""
+        """Return the accumulated weight of an infoset; 0: never reached.
+
+        Raises `ValueError` for a node that is no decision, or an unknown bucket.
+        """
         infoset_position(self.game, node, bucket)
         return float(self.rows(node, np.array([bucket]))[1][0])
 
@@ -44,7 +50,7 @@ class Behaviour(ABC):
 class Profile(Behaviour):
     """A strategy in memory and its game, whose cards give the bucket of each hand.
 
-    prepared  result of `Method.prepared` for this game, to be shared by evaluations of several strategies; None: none
+    prepared  data on the game that an evaluation method shares between evaluations of several strategies; None: none
     """
 
     game: Game
@@ -54,7 +60,7 @@ class Profile(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return probabilities [n, A] and weights [n] of the buckets [n]."""
+        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n]."""
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = infoset_position(self.game, node, int(known.max(initial=0)))
         found, weight = self.strategy.blocks[block].rows(row, slice(slot, slot + count), known)
@@ -73,7 +79,10 @@ class Profile(Behaviour):
 
 
 def infoset_position(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
-    """Return (block, row, first slot, number of actions) of an infoset; `ValueError` if it does not exist."""
+    """Return (block, row, first slot, number of actions) of an infoset; `ValueError` if it does not exist.
+
+    A block is the tables of one street and player.  Row and first slot are columns of its weights and probabilities.
+    """
     arrays = game.tree.arrays
     require(node, int, "node")
     require(bucket, int, "bucket")

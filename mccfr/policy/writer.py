@@ -104,14 +104,14 @@ class _Writer:
         self._checksums = RowChecksums()
 
     def array(self, name: str, array: npt.NDArray[Any], *, cut: bool = False) -> None:
-        """Write an array; `cut`: add checksums of its rows."""
+        """Write an array as a .npy file; `cut`: add checksums of pieces of its rows."""
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         if cut:
             self._checksums.add(name, array)
         self._files[name] = durable.write_file(self._directory / name, npy_pieces(array))
 
     def texts(self, name: str, texts: list[str]) -> None:
-        """Write a list of texts."""
+        """Write a list of texts as a JSON file."""
         self._files[name] = durable.write_file(self._directory / name, _text_lines(texts))
 
     def finish(self) -> dict[str, Any]:
@@ -134,7 +134,10 @@ def _text_lines(texts: list[str]) -> bytes:
 
 
 def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.NDArray[Any]]:
-    """Return shares and weights of every block that has rows, by file name."""
+    """Return the quantised probabilities and the weights of every block that has rows, by file name.
+
+    A block is the tables of one street and player.  Raises `ValueError` if the strategy does not fit the game.
+    """
     arrays: dict[str, npt.NDArray[Any]] = {}
     blocks, players = len(game.tree.row_slots), game.tree.players
     if len(strategy.probability) != blocks or len(strategy.weight) != blocks:

@@ -48,6 +48,6 @@ class Events:
         )
 
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Return whether a multiple of `checkpoint_nodes` lies in (seen, now]; `seen` None: above 0."""
+        """Return whether a multiple of `checkpoint_nodes` lies in (seen, now]; `seen` None: in (0, now]."""
         every = self.settings.checkpoint_nodes
         return every is not None and (seen or Totals()).nodes // every < now.nodes // every

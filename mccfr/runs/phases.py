@@ -27,7 +27,7 @@ class _Naming:
         self._reporter.message(shown(text))
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Forward a phase if it is new, with real paths as in `message`."""
+        """Forward a phase unless it repeats the last one; replaces paths through descriptors by real ones."""
         text = shown(text)
         if text != self._phase:
             self._phase = text
@@ -35,7 +35,10 @@ class _Naming:
             self._reporter.phase(text, share)
 
     def compilation(self, seconds: int | None) -> None:
-        """Report compilation with its estimated seconds; at its end (None) the interrupted phase again."""
+        """Report the phase of compiling kernels; at its end, report the interrupted phase again.
+
+        seconds  estimated duration; None: the compilation has ended
+        """
         text = self._phase if seconds is None else compiling_text(seconds)
         self._note(text)
         self._reporter.phase(text)

@@ -24,7 +24,7 @@ class SessionProgress:
 
 
 class Reporter(Protocol):
-    """Receives the messages of a session."""
+    """Receives the messages, phases, progress and evaluations of a session."""
 
     def message(self, text: str) -> None:
         """Report one sentence that stays visible, such as a warning."""
@@ -32,30 +32,30 @@ class Reporter(Protocol):
     def phase(self, text: str, share: float | None = None) -> None:
         """Report the work that begins now, such as "training"; any thread may call it.
 
-        share  share of it that is done, if known ("evaluating board 120 of 1,000")
+        share  share of this work that is done, 0 to 1; None: unknown
         """
 
     def progress(self, progress: SessionProgress) -> None:
-        """Report counters; called several times a second."""
+        """Report counts, speeds and time left; called several times a second."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Report a finished evaluation, a line of evaluations.jsonl."""
 
 
 class Silent:
-    """A reporter that ignores everything."""
+    """Reporter that ignores everything it receives."""
 
     def message(self, text: str) -> None:
-        """Do nothing."""
+        """Receive a sentence; this reporter ignores it."""
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Do nothing."""
+        """Receive the phase that begins; this reporter ignores it."""
 
     def progress(self, progress: SessionProgress) -> None:
-        """Do nothing."""
+        """Receive counts and speeds; this reporter ignores them."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Do nothing."""
+        """Receive an evaluation; this reporter ignores it."""
 
 
 def compiling_text(seconds: int) -> str:

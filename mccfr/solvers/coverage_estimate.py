@@ -34,9 +34,9 @@ class CoverageEstimate:
 
 
 def assumed_play(tree: CompiledTree) -> list[float]:
-    """Return [N] probabilities of the edge into each node; 1 at the root.
+    """Return [N] assumed probabilities of the edge into each node, given its parent; 1 at the root.
 
-    Chance nodes have their own probabilities; actions have those of the fixed guess.
+    Edges of chance nodes have the game's probabilities; actions have fixed guesses, such as 0.4 for a fold.
     """
     arrays = tree.arrays
     kind, count = arrays.kind.tolist(), arrays.count.tolist()
@@ -64,7 +64,7 @@ def assumed_play(tree: CompiledTree) -> list[float]:
 
 
 def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
-    """Return the expected counts of one iteration under `assumed_play`.
+    """Return expected nodes and strategy-sum updates of one iteration, if all players use `assumed_play`.
 
     walks_all  whether the traverser walks all actions (external sampling) or samples one (outcome sampling)
     """

@@ -50,7 +50,7 @@ def _named_variant(name: str) -> str | Variant:
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
-    """Return names, shapes (slots first) and dtypes of the tables.
+    """Return names, shapes and dtypes of the tables; slots (actions of decisions) come first.
 
     Raises `ValueError` for options that the game does not allow.
     """
@@ -75,7 +75,7 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
 def make_full_width(
     game: Game, config: FullWidthConfig, tables: Mapping[str, Any], iteration: int = 0, nodes: int = 0, threads: int = 1
 ) -> Iteration:
-    """Return the form of full-width CFR that iterates on `tables`, which are named by `table_specs`.
+    """Return full-width CFR on `tables` (names of `table_specs`), over histories or a public tree.
 
     iteration, nodes  iterations and nodes that are already done
     threads           number of threads; used over public trees
@@ -94,7 +94,7 @@ def make_full_width(
 
 
 class FullWidth(Algorithm):
-    """Full-width CFR over public trees or histories; threads of one process share each iteration."""
+    """Trains full-width CFR over public trees or histories; threads of one process share iterations."""
 
     options = FullWidthConfig
     unused_dtypes = ("regret_dtype", "sum_dtype")
@@ -106,7 +106,7 @@ class FullWidth(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Return the traits; pruning and best responses go over histories."""
+        """Return the properties of the algorithm; pruning and best responses need a tree of histories."""
         over_histories = self._solver.pruning != "none" or self._solver.best_response != "none"
         return Traits(
             seeded=False,
@@ -120,12 +120,12 @@ class FullWidth(Algorithm):
 
     @property
     def averages(self) -> Averages:
-        """Return the averages; with regret-based pruning they need all tables."""
+        """Return the object that computes the average; regret-based pruning needs all tables for it."""
         pruned = self._solver.pruning == "regret-based"
         return PrunedAverages(self._solver) if pruned else super().averages
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration with the planned iterations as the horizon of a schedule without one.
+        """Return the configuration; a schedule without `solver.horizon` ends at `run.iterations`.
 
         Compiles a user's rule, so that its errors are reported at once.  Raises `ValueError` for a schedule without
         planned iterations, and for a game with too many boards to list.
@@ -159,13 +159,19 @@ class FullWidth(Algorithm):
         return sentences
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the run's tables, without padding."""
+        """Return names, shapes and dtypes of the run's tables; no padding.
+
+        Raises `ValueError` for options that the game does not allow, and for a schedule without planned iterations.
+        """
         self.completed(game)  # refuses what no run can be
         nothing = np.zeros(len(game.tree.row_slots), np.int64)
         return TableLayout(table_specs(game, self._solver), nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
-        """Return the solver that iterates on the tables."""
+        """Return the solver that iterates on `tables` and changes them in place.
+
+        share  worker number, number of threads and state to continue from; None: a new run
+        """
         share = share or Share()
         state = share.state
         full_width = make_full_width(game, self._solver, tables, state.iterations, state.nodes, share.workers)
@@ -173,7 +179,7 @@ class FullWidth(Algorithm):
 
 
 class PrunedAverages(Averages):
-    """Averages with regret-based pruning, where strategy sums of pruned parts are out of date.
+    """Computes the average under regret-based pruning; sums of pruned parts are out of date.
 
     A copy of the tables is brought up to date before the sums are normalised.
     """
@@ -184,7 +190,7 @@ class PrunedAverages(Averages):
         self._options = options
 
     def takes(self, table: str) -> bool:
-        """Return True: all tables are used."""
+        """Return True, because updating the sums of pruned parts needs all tables."""
         del table
         return True
 

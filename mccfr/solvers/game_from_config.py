@@ -17,17 +17,18 @@ def configured_game(config: Config, base: Path) -> Game:
 
     Paths in the configuration are relative to `base`.  For algorithms over histories the cards are put into the tree.
 
-    Raises the errors of `build_game`.  Raises `ValueError` if the abstraction is missing or does not suit the game, or
-    if there are too many histories.
+    Raises `ValueError` for invalid parameters, a missing or unsuitable abstraction, and too many histories.  Raises
+    `OSError` for a file that cannot be read.
     """
     game = with_opponents(_on(config.abstraction, config, base), config, base)
     return form_for(stratified(game, config), config)
 
 
 def planned_game(config: Config, base: Path) -> Game:
-    """Return the game of a configuration, with the recipe's numbers of buckets if they are not built.
+    """Return the game of a configuration; buckets that are not built get the recipe's counts only.
 
-    Raises as `configured_game`.
+    Raises `ValueError` for invalid parameters, an unsuitable abstraction, and too many histories.  Raises `OSError` for
+    a file that cannot be read.
     """
     wanted = config.abstraction
     if wanted is None or wanted.recipe is None or is_built(base / wanted.path):
@@ -88,7 +89,7 @@ def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Ga
 
 
 def stratified(game: Game, config: Config) -> Game:
-    """Return the game with its buckets split by stratum if `run.strata` is set.
+    """Return the game with its buckets split by stratum (group of flops) if `run.strata` is set.
 
     Raises `ValueError` if the game cannot be split so.
     """
@@ -99,10 +100,9 @@ def stratified(game: Game, config: Config) -> Game:
 
 
 def form_for(game: Game, config: Config) -> Game:
-    """Return the game in the form that the algorithm of a configuration traverses.
+    """Return the game, expanded to a tree of histories if the configured algorithm traverses those.
 
-    Histories replace cards dealt beside the tree if needed.  Raises `ValueError` for rake or locked rows that the
-    algorithm does not support.
+    Raises `ValueError` for more than two players, rake or locked rows if the algorithm does not support them.
     """
     algorithm, players = algorithm_of(config), game.tree.players
     if players > 2 and not algorithm.traits.takes_seats:

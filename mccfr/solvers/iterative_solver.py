@@ -9,7 +9,7 @@ _BATCH_SECONDS = 0.05
 
 
 class Iteration(Protocol):
-    """An algorithm on given tables, which it changes in place."""
+    """Interface of an algorithm that iterates on given tables and changes them in place."""
 
     iteration: int  # iterations done: with the tables, the whole state
 
@@ -37,7 +37,11 @@ class IterationSolver:
         self._iterates.iterate(0)
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run one batch and return its (iterations, nodes); see `Solver.run`."""
+        """Run one batch and return its (iterations, nodes touched).
+
+        It ends after `iteration_limit` iterations, about 0.05 seconds, or the call that reaches `node_limit` nodes.
+        `total_nodes` is ignored.
+        """
         began, nodes, first = time.perf_counter(), self._iterates.nodes_touched, self._iterates.iteration
         remaining, to_touch = min(self._batch, iteration_limit), node_limit
         while remaining > 0 and to_touch > 0:

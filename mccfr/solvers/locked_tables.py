@@ -34,7 +34,7 @@ def check_locks(game: Game) -> None:
 
 
 class LockedCells:
-    """The locked rows of a game, by bucket."""
+    """Writes the locked rows of a game (infosets with a fixed strategy) into its tables, by bucket."""
 
     def __init__(self, game: Game) -> None:
         arrays, locks = game.tree.arrays, game.tree.locks
@@ -48,7 +48,7 @@ class LockedCells:
         return bool(self._rows)
 
     def write(self, tables: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write the locked rows into a `TableSet`, in place."""
+        """Write regrets and strategy sums of locked rows, up to 10^30, into a `TableSet`, in place."""
         if not self._rows:
             return
         assert isinstance(tables, TableSet)
@@ -59,7 +59,7 @@ class LockedCells:
             sums[is_locked] = (_VAST * shares)[is_locked]
 
     def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
-        """Put the locks into tables of probabilities by block, [slots, buckets], in place.
+        """Write the locked probabilities into strategy tables [slots, buckets] of all blocks, in place.
 
         Where only some actions are locked, the free actions share the rest in proportion, or equally if all are 0.
         Rows that already agree with their lock keep their bits.
@@ -76,7 +76,7 @@ class LockedCells:
 
 
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
-    """Return the strategy with the exact probabilities in all locked rows, where sums have rounded them."""
+    """Return the strategy with exact probabilities in locked rows; strategy sums have rounded them."""
     cells = LockedCells(game)
     if not cells:
         return strategy
@@ -87,7 +87,7 @@ def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
 
 
 def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
-    """Return [buckets, A] whether each action of a decision is locked."""
+    """Return [buckets, A] bool: whether each action of the decision `node` is locked."""
     locks, block = game.tree.locks, int(game.tree.arrays.block[node])
     if locks is None or node not in locks.shares:
         return np.zeros((int(game.buckets[block]), int(game.tree.arrays.count[node])), bool)

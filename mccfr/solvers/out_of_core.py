@@ -3,7 +3,8 @@
 Each *cycle* trains every block once, in a *turn*.  The order is drawn from (seed, cycle).  A turn gives each stratum of
 the block its share of the cycle's iterations, split into intervals (`mccfr.solvers.strata_training`).  The changes of
 the first street are added to the totals before the next turn begins.  `mccfr.runs.session.strata.block_pools` follows
-the schedule, and `StratumWorker` of `mccfr.solvers.strata_training` trains a stratum.
+the schedule, `BlockCache` of `block_cache` beside it moves blocks between memory and disk, and `StratumWorker` of
+`mccfr.solvers.strata_training` trains a stratum.
 
 The discount weight is fixed during a cycle, and the first street is discounted at its end.  So the result depends on
 seed, strata, blocks and cycle length, and not on the number of blocks in memory or of workers.
@@ -22,9 +23,9 @@ from mccfr.solvers.strata_training import Barrier, Interval
 
 @dataclass(frozen=True)
 class Position:
-    """A place in the schedule between two turns.
+    """Progress of the schedule between two turns; a turn trains one block of strata.
 
-    turns  turns that have ended
+    turns  number of turns that have ended
     nodes  nodes touched by all strata before the current cycle
     """
 
@@ -33,7 +34,7 @@ class Position:
 
 
 def turns_of(config: Config) -> tuple[int, int]:
-    """Return (blocks, iterations of a cycle) of a configuration with `tables.memory_budget`."""
+    """Return (number of blocks, iterations of a cycle); `tables.memory_budget` must be set."""
     run = config.run
     assert run.strata is not None
     return run.blocks or run.strata, run.cycle_iterations or CYCLE_ITERATIONS
@@ -45,12 +46,15 @@ def block_bounds(strata: int, blocks: int) -> list[int]:
 
 
 def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
-    """Return the order of the blocks in a cycle; all orders are equally likely."""
+    """Return the order in which a cycle trains the blocks; all orders are equally likely."""
     return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
 
 
 def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int]:
-    """Return the iterations of each stratum in a cycle.
+    """Return the iterations of each stratum in cycle number `cycle`.
+
+    shares      [N] weights of the strata
+    iterations  of all strata together in a cycle
 
     Running sums are rounded, so each stratum's total over all cycles differs from its exact share by less than one.
     Each cycle has exactly `iterations`.
@@ -70,9 +74,9 @@ def least_cycle_iterations(shares: Sequence[int]) -> int:
 
 
 class BlockSchedule:
-    """The schedule: the block to train, its intervals, and the ends of turns and cycles.
+    """Schedules out-of-core training: the block to train, its intervals, ends of turns and cycles.
 
-    position  turns that have ended; assign it to continue from another place
+    position  progress of the schedule; assign it to continue an earlier schedule
     """
 
     def __init__(self, barrier: Barrier, blocks: int, cycle_iterations: int) -> None:
@@ -89,7 +93,7 @@ class BlockSchedule:
         return len(self.bounds) - 1
 
     def block(self, ahead: int = 0) -> int:
-        """Return the block of the current or next turn, or of the turn `ahead` turns later."""
+        """Return the number of the block of the current (else next) turn, or of `ahead` turns later."""
         cycle, turn = divmod(self.position.turns + ahead, self.blocks)
         return turn_order(self._seed, cycle, self.blocks)[turn]
 
@@ -104,7 +108,10 @@ class BlockSchedule:
         return self.between and self.position.turns % self.blocks == 0
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """Return the next interval and the quotas of all strata in it."""
+        """Return the next interval and the iterations of each stratum in it; begin a turn if needed.
+
+        states  worker states of all strata
+        """
         if self.between:
             self._begin_turn(states)
         return self._left.pop()
@@ -124,7 +131,7 @@ class BlockSchedule:
         self._under_way = True
 
     def end(self) -> bool:
-        """Record that an interval was trained and added; return whether its turn has ended."""
+        """Record that an interval is trained and its changes added; return whether its turn has ended."""
         if self._left:
             return False
         began = self.position

@@ -35,7 +35,10 @@ def find_algorithm(name: str) -> type[Algorithm]:
 
 
 def _from_outside(name: str) -> type[Algorithm] | None:
-    """Return a user's algorithm class with the options registered for its name, or None if there is none."""
+    """Return the class of a user's algorithm, named as `module:Class`; None: no such algorithm.
+
+    The class gets the struct of `[solver]` options that is registered for the name.
+    """
     options, loaded = options_struct("solver", name), plugins.find(plugins.ALGORITHMS, name)
     if options is None:
         return None

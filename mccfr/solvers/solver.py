@@ -77,7 +77,7 @@ class Traits:
     takes_rake           whether it supports rake, with which the players' payoffs do not add up to zero
     takes_locks          whether it supports locked rows, which keep a fixed strategy
     takes_seats          whether it supports three and more players in trees that have every history
-    takes_pots           whether it supports them with cards dealt beside a betting tree
+    takes_pots           whether it supports three and more players with cards dealt beside a betting tree
     """
 
     seeded: bool = True
@@ -97,7 +97,7 @@ class Traits:
 
 
 class Averages:
-    """The usual average strategy: the strategy sums of each row, normalised.
+    """Computes the usual average strategy: the strategy sums of each row (infoset), normalised.
 
     Algorithms with other averages derive a class from this one.
     """
@@ -121,8 +121,8 @@ class Averages:
 
         name  one of `names`; None: the first
 
-        The tables must have strategy sums on all streets.  Raises `ValueError` for sums that no run can write and for
-        an unknown name.
+        The tables must have strategy sums on all streets.  Raises `ValueError` for a negative or infinite sum, and
+        for an unknown name.
         """
         del nodes, iterations
         if name is not None:
@@ -130,17 +130,22 @@ class Averages:
         return average_strategy(game, tables)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
-        """Return one of `names` (None: the first) as `mccfr.solvers.deep.network_strategy.Networks`."""
+        """Return the networks of an average; this class has none and raises `ValueError`.
+
+        name  one of `names`; None: the first
+
+        A derived class returns `mccfr.solvers.deep.network_strategy.Networks`.
+        """
         raise ValueError("the run keeps no networks: its strategy is a table")
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return further figures for the lines of evaluations.jsonl."""
+        """Return {name: value} of further figures for a line of evaluations.jsonl; none by default."""
         del tables
         return {}
 
 
 class Algorithm(ABC):
-    """The algorithm of one configuration, with everything that the rest of the program asks about it.
+    """The training algorithm of one configuration: creates its table layout, solver and averages.
 
     A subclass implements `layout` and `solver` and overrides the defaults where it differs.
     """
@@ -155,7 +160,7 @@ class Algorithm(ABC):
 
     @property
     def name(self) -> str:
-        """Return the name in `solver.algorithm`."""
+        """Return the algorithm's name, as `solver.algorithm` gives it."""
         return str(self.options.__struct_config__.tag)
 
     @property
@@ -198,7 +203,10 @@ class Algorithm(ABC):
 
     @abstractmethod
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the run's tables; `ValueError` if the algorithm does not suit the game."""
+        """Return names, shapes and dtypes of the run's tables.
+
+        Raises `ValueError` if the algorithm does not suit the game.
+        """
 
     @abstractmethod
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
@@ -213,7 +221,7 @@ class Algorithm(ABC):
         return None
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """Return further figures for `plan`, by name.
+        """Return {name: value} of further figures for the plan of a run; none by default.
 
         An algorithm whose speed does not follow from the nodes touched includes "seconds_per_iteration".
         """

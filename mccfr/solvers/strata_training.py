@@ -42,7 +42,7 @@ _MOST = 2.0**62
 
 
 class Interval(NamedTuple):
-    """Data that every stratum receives at a barrier.
+    """Parameters of an interval, which every stratum receives at the barrier where it begins.
 
     nodes  nodes touched by all strata so far, which determine the discount weight of the interval
     scale  power of two; changes are multiplied by it before they are rounded to integers
@@ -88,7 +88,7 @@ def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
 
 
 def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
-    """Return the number of iterations of the interval after `iterations` iterations.
+    """Return the length in iterations of the interval that begins after `iterations` iterations.
 
     hottest  visits of the most visited row in one iteration
     rate     `run.interval`
@@ -98,7 +98,11 @@ def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
 
 
 def interval_count(iterations: float, hottest: float, rate: float) -> float:
-    """Return about how many intervals so many iterations have; arguments of `interval_iterations`."""
+    """Return the approximate number of intervals in the first `iterations` iterations.
+
+    hottest  visits of the most visited row in one iteration
+    rate     `run.interval`
+    """
     begun = (LEAST_VISITS / rate) ** 3 / hottest  # iterations from which intervals grow
     early = min(iterations, begun)
     late = iterations ** (2 / 3) - early ** (2 / 3)
@@ -108,9 +112,9 @@ def interval_count(iterations: float, hottest: float, rate: float) -> float:
 def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return each stratum's iterations in an interval, and the remainders in parts of the sum of shares.
 
-    iterations  of the whole interval
-    shares      [N] of the strata
-    due         [N] remainders of the intervals before
+    iterations  of all strata in the interval
+    shares      [N] integer weights of the strata
+    due         [N] remainders after the interval before
     """
     whole = sum(shares)
     amounts = [remainder + iterations * share for remainder, share in zip(due, shares, strict=True)]
@@ -202,7 +206,7 @@ class Barrier:
         self._span = max(1.0, 2 * float(span.max()))
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """Return the next interval and the quotas of the strata; set `due` of the states to the remainders."""
+        """Return the next interval and each stratum's iterations in it; put remainders into `states`."""
         iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
         quota, due = quotas(iterations, shares, [state.due for state in states])
@@ -211,7 +215,7 @@ class Barrier:
         return self.interval(sum(state.nodes for state in states), iterations), quota
 
     def interval_iterations(self, iterations: int) -> int:
-        """Return the number of iterations of the interval after `iterations` iterations."""
+        """Return the length in iterations of the interval that begins after `iterations` iterations."""
         return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
 
     def interval(self, nodes: int, iterations: int) -> Interval:
@@ -221,7 +225,7 @@ class Barrier:
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add the changes [cells] of an interval to the totals; keep regrets at the floor of pruning or above."""
+        """Add the changes [cells] of an interval to the totals; raise regrets to the floor of pruning."""
         floor = self.algorithm.first_floor(self.game, interval.nodes)
         for name in self.parts.names:
             total = self.totals[name]

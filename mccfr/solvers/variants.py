@@ -48,7 +48,7 @@ class Ramp:
     last: float
 
     def at(self, share: float) -> float:
-        """Return the power after a share of the planned iterations."""
+        """Return the power after a share (0 to 1) of the planned iterations."""
         return self.first + (self.last - self.first) * min(share, 1.0)
 
 
@@ -59,7 +59,10 @@ Power = float | Ramp
 class Variant:
     """A variant of CFR; `variant` finds one by name and checks that its parts fit together.
 
-    horizon  planned iterations, at which schedules end; None if there is no schedule or the number is not yet known
+    alpha, beta      exponents α and β of the discounts of positive and of negative regrets
+    averaging_power  exponent γ of the weights in the average
+    horizon          planned iterations, at which schedules end; None if there is no schedule or the number is not yet
+                     known
     """
 
     regret_minimiser: str | RegretRule = "regret-matching"  # one of MINIMISERS, or a user's rule
@@ -97,7 +100,7 @@ class Variant:
 
     @property
     def table_kinds(self) -> tuple[str, ...]:
-        """Return the kinds of tables that the variant keeps between iterations; see `table_name`."""
+        """Return the kinds of tables that the variant keeps between iterations, such as "regret"."""
         return ("regret", "strategy_sum", *(("predicted_regret",) if self.optimistic else ()))
 
     def powers(self, iteration: int) -> tuple[float, float, float]:
@@ -116,7 +119,7 @@ class Variant:
 
     @property
     def rule(self) -> int | None:
-        """Return the code of the regret minimiser for `Step.rule`.
+        """Return the code by which kernels select the regret minimiser; None: a form of regret matching.
 
         Raises `ValueError` if a user's rule does not compile.
         """
@@ -125,7 +128,10 @@ class Variant:
         return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else None
 
     def step(self, iteration: int) -> Step:
-        """Return the parameters of the kernels for an iteration, counted from 1; raise the errors of `powers`."""
+        """Return the parameters of the kernels for an iteration, counted from 1.
+
+        Raises `ValueError` for a schedule without a horizon, and for a user's rule that does not compile.
+        """
         alpha, beta, gamma = self.powers(iteration)
         prediction = PREDICTIVE if self.regret_minimiser == "predictive" else OPTIMISTIC
         return Step(

@@ -64,9 +64,9 @@ class Shares(NamedTuple):
 def begin_sampled(
     config: Config, game: Game, tables: TableSet, filled: Callable[[float], None] = lambda _: None
 ) -> None:
-    """Train external sampling for `solver.warm_start` nodes and fill fresh tables from it, in place.
+    """Run external sampling for `solver.warm_start` nodes and fill new tables from its strategy.
 
-    filled  called with the share of the sampling that is done; an exception from it ends the sampling
+    filled  called with the share of the sampling that is done, 0 to 1; an exception from it ends the sampling
 
     Does nothing if the configuration names no number of nodes.
     """
@@ -92,7 +92,7 @@ def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strat
     """Fill fresh tables of both players and their opponents from a strategy, in place.
 
     trunk     the game on the opponents' buckets; None if these are the players'
-    tables    [bucket, slot] float32 or float64
+    tables    [bucket, slot] float32 or float64; a slot is one action of a decision
     strategy  strategy of `game`, with weights
     boards    number of boards T that the strategy counts for
     """
@@ -106,7 +106,10 @@ def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strat
 
 
 def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards: float) -> None:
-    """Fill the tables of one game from a strategy of another game that differs only in buckets."""
+    """Fill `tables` of `game` from a strategy of `source`, which differs only in buckets.
+
+    boards  number of boards T that the strategy counts for
+    """
     scale, hands, arrays = _scales(source, strategy, boards), source.cards.most_hands, game.tree.arrays
     dealt: list[Floats] = []
     traversal_shares: list[Floats] = []  # [slots] by block: share of the traversals, over all hands
@@ -156,7 +159,7 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
 
 
 def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
-    """Yield for each block the hands that buckets of `cards` have in common with those of `coarser`.
+    """Yield, for each block (street and player), the overlap of buckets of `cards` and `coarser`.
 
     Both must deal the same cards.
     """
@@ -206,7 +209,7 @@ def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) ->
 def _stakes(game: Game, shares: list[Floats]) -> Floats:
     """Return [N] the mean chips at stake over the terminals below each node.
 
-    Actions are weighted by how often they are played over all hands.
+    shares  [slots] for each block: how often each action is played, over all hands; it weights the actions
     """
     tree, arrays = game.tree, game.tree.arrays
     likely = _likely(game, shares)
@@ -217,7 +220,7 @@ def _stakes(game: Game, shares: list[Floats]) -> Floats:
 
 
 def _likely(game: Game, shares: list[Floats]) -> Floats:
-    """Return [N] probability of the action into each node, given its parent."""
+    """Return [N] probability of the action into each node, given its parent, over all hands."""
     arrays, likely = game.tree.arrays, np.ones(game.tree.nodes)
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         slot, count = int(arrays.slot[node]), int(arrays.count[node])

@@ -15,7 +15,7 @@ from storage.schema import ArraySpec
 
 
 def number_dtype(cells: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which kernels compute with cells of a dtype."""
+    """Return the dtype in which kernels compute: float32 for int16 cells, otherwise the cells' own."""
     return cells if cells in (np.float32, np.float64) else np.dtype(np.float32)
 
 
@@ -23,6 +23,8 @@ def numbers(
     cells: npt.NDArray[Any], scales: npt.NDArray[np.uint8] | None, starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[Any]:
     """Return the values [buckets, slots or more] of a block's cells; float32 and float64 are not copied.
+
+    A row holds the actions of one decision, a slot is one action of it.
 
     scales  [buckets, rows] of int16 cells, otherwise None
     starts  [rows+1] first slot of each row, and the end of the last

@@ -6,7 +6,8 @@ A period is `period_nodes` nodes over all workers. After period n:
 
 * `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
   which gives the same strategies without a pass over the tables.  `run` of `mccfr.solvers.sampling.sampled` passes the
-  weight to the kernels.  By iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
+  weight to the kernels, which multiply by it in `update` and `add` of `mccfr.solvers.regret`.  By iterations it is the
+  variant `lcfr` of `mccfr.solvers.variants`.
 * `initial` gives updates the weight 1 in period 1, and 10 afterwards.
 * `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
   (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).
@@ -71,7 +72,7 @@ class Schedule:
         return self.effective_period(nodes) - 1 if self.sweeps else 0
 
     def factors(self, first: int, last: int) -> Factors:
-        """Return the combined factors of the period ends first+1 .. last."""
+        """Return the products of the factors that apply at the ends of periods first+1 .. last."""
         n = np.arange(first + 1, last + 1, dtype=np.float64)
         share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
         return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))

@@ -56,7 +56,7 @@ def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshol
 
 
 def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
-    """Return [rows] bool: True if the first action of a row is a fold."""
+    """Return [rows] bool: True if the first action of a row's decision is a fold."""
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     folds = np.zeros(int(game.tree.row_count[block]), np.bool_)
@@ -67,8 +67,11 @@ def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
 def simpler_rows(
     cells: Cells, starts: npt.NDArray[np.int64], folds: npt.NDArray[np.bool_], purify: bool, threshold: float
 ) -> Cells:
-    """Return [buckets, slots] rows after thresholding and, if `purify`, purification.
+    """Return the strategy [buckets, slots] after thresholding and, if `purify`, purification.
 
+    A row holds the action probabilities of one decision, a slot is one action of it.
+
+    cells   [buckets, slots] action probabilities
     starts  [rows+1] first slot of each row, and the end of the last
     folds   [rows] True if a row's first action is a fold
 

@@ -49,7 +49,11 @@ class TableArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Schema of a run's tables, with their row widths. B blocks."""
+    """Schema of a run's tables. B blocks.
+
+    specs  schema of each table
+    width  [B] cells from one bucket to the next in each block
+    """
 
     specs: tuple[ArraySpec, ...]
     width: npt.NDArray[np.int64]  # [B]
@@ -99,7 +103,9 @@ def make_layout(
 
 
 class TableSet(Mapping[str, npt.NDArray[np.generic]]):
-    """Tables by name, with the axes of each, so that readers need not know its orientation.
+    """Tables of regrets, strategy sums and others by name, with the names of their axes.
+
+    `rows` and `numbers` return a table by buckets first, in whatever order its axes are stored.
 
     Attributes:
         axes:   axis names of each table that has a spec
@@ -128,6 +134,8 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
     def rows(self, kind: str, block: int) -> npt.NDArray[Any] | None:
         """Return a view [buckets, slots or rows] of a block's table, or None if there is none.
 
+        kind  first part of the table's name, such as "regret"
+
         16-bit cells are as stored (`mccfr.tables.int16_cells`); `numbers` converts them.
         """
         name = table_name(kind, block, self._players)
@@ -148,7 +156,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
 def kernel_arrays(
     layout: TableLayout, flat: Mapping[str, npt.NDArray[np.generic]], offsets: Mapping[str, int]
 ) -> TableArrays | None:
-    """Return the kernels' form of tables that lie in flat arrays.
+    """Return the `TableArrays`, which kernels take, of tables that lie in flat arrays.
 
     flat     one flat array for each dtype
     offsets  index of each table's first element in the array of its dtype

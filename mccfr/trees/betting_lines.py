@@ -39,7 +39,7 @@ def line_text(tree: CompiledTree, node: int) -> str:
 
 
 def all_lines(tree: CompiledTree) -> list[str]:
-    """Return [N] the line of each node, as `line_text` writes it."""
+    """Return [N] the line that leads to each node, in the form that `find_node` reads."""
     street, kind = tree.arrays.block // tree.players, tree.arrays.kind
     above = np.maximum(tree.parent, 0)
     both = (kind == DECISION) & (kind[above] == DECISION)
@@ -126,14 +126,14 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Return the chips put in over the whole hand by the player to act, and the most of an opponent."""
+    """Return (chips that the player to act has put in over the whole hand, most of any opponent)."""
     assert tree.put_in is not None
     player, put_in = int(tree.arrays.player[node]), tree.put_in[node]
     return float(put_in[player]), float(np.delete(put_in, player).max())
 
 
 def chips_after(tree: CompiledTree, node: int) -> list[float]:
-    """Return, for each action of a decision, the player's chips in the pot over the whole hand after it."""
+    """Return, for each action of a decision, the chips the player has put in over the whole hand after it."""
     own, other = put_in_chips(tree, node)
     assert tree.put_in is not None
     player, level = int(tree.arrays.player[node]), max(own, other)

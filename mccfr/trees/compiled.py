@@ -67,10 +67,11 @@ def blank_arrays(nodes: int) -> TreeArrays:
 
 
 class NumberedRows(NamedTuple):
-    """Row numbers of all decisions. N nodes, B blocks.
+    """Positions of all decisions in the tables. N nodes, B blocks.
 
-    slot, row             [N] int32 as in `TreeArrays`
-    row_slots, row_count  [B] int64 number of slots and rows of each block
+    slot                  [N] int32 first cell of a decision's row within a bucket's cells; NO_SLOT: no decision
+    row                   [N] int32 index of the row within its block; NO_SLOT: no decision
+    row_slots, row_count  [B] int64 number of slots (actions) and rows (decisions) of each block
     """
 
     slot: npt.NDArray[np.int32]
@@ -85,7 +86,7 @@ def numbered_rows(
     blocks: int,
     order: npt.NDArray[np.integer] | None = None,
 ) -> NumberedRows:
-    """Number the rows of decisions, block by block, in ascending `order` [N] or in order of nodes.
+    """Number the table rows of decisions, block by block, in ascending `order` [N] or in order of nodes.
 
     block  [N] block of each node, -1 if it is no decision
     count  [N] number of actions
@@ -136,7 +137,7 @@ class Pots(NamedTuple):
     first       [N+1] int32  first pot of each node; its pots end where the next node's begin
     chips       [K] float64  chips after rake
     contenders  [K] int8     players who can win the pot, as a set: player i is bit i
-    dead        [P] float64  chips of each player in every pot besides `CompiledTree.put_in`
+    dead        [P] float64  chips that each player has paid besides `CompiledTree.put_in`, equal at all terminals
     """
 
     first: npt.NDArray[np.int32]
@@ -183,7 +184,7 @@ class Locks:
     by_hand: bool
 
     def renumbered(self, block: npt.NDArray[np.int8], before: Sequence[npt.NDArray[np.integer]]) -> "Locks":
-        """Return the locks for renumbered buckets.
+        """Return the same locks after the buckets were renumbered.
 
         block   [N] block of each node
         before  for each block [K] the former number of each bucket
@@ -274,7 +275,7 @@ def pack(tree: CompiledTree) -> PackedTree:
         raise ValueError(f"node {node} has {arrays.count[node]} actions; a packed tree takes at most {most}")
 
     def are_leaves(children: npt.NDArray[np.integer], other: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Return whether children are terminals, which have payoffs of the `other` kind only with pots."""
+        """Return [D] bool: True for terminals among `children`; without pots `other` must be 0 there."""
         leaves = (children < first + count) & (arrays.kind[children] == TERMINAL)
         return leaves if pots is not None else leaves & (other[children] == 0)
 

@@ -51,9 +51,12 @@ class Decision(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """A history at which chance acts: labels, probabilities and following histories of its outcomes.
+    """A history at which chance acts. A outcomes.
 
-    names  for display, if labels are numbers
+    labels         A labels of outcomes
+    probabilities  A probabilities, which sum to 1
+    children       A histories that follow
+    names          A names for display, if labels are numbers
     """
 
     labels: Sequence[str]
@@ -120,7 +123,7 @@ class _Infosets:
 
 
 class _Records:
-    """Columns of the general records while the tree grows; a record is a terminal until it is expanded."""
+    """Columns of `TreeArrays` while the tree grows; a node is a terminal until it is expanded."""
 
     def __init__(self) -> None:
         self.kind, self.player = array("b"), array("b")

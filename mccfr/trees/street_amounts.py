@@ -14,11 +14,11 @@ _TOKEN = re.compile(f"(?P<kind>[rb])(?P<chips>{_AMOUNT})|.")
 
 
 class LineStart(NamedTuple):
-    """Chips at the beginning of a line.
+    """Chips that the players have put in when a betting line begins.
 
-    before   that each player has put in before the first street: antes, or half of a spot's pot
-    level    the most that a player has put in, blinds included
-    players  number of players; a street of two also ends without a / in the line
+    before   chips of each player from before the first street: antes, or half of a spot's pot
+    level    largest total of a player, blinds included
+    players  number of players; with two, a call that is not a street's first action ends it also without a "/"
     """
 
     before: float
@@ -27,7 +27,7 @@ class LineStart(NamedTuple):
 
 
 def tree_start(tree: CompiledTree) -> LineStart:
-    """Return the chips at a tree's root, without antes beside blinds; (0, 0) for a tree without chips."""
+    """Return the chips put in at a tree's root, without antes beside blinds; 0 for a tree without chips."""
     if tree.put_in is None:
         return LineStart(0.0, 0.0)
     least, most = float(tree.put_in[0].min()), float(tree.put_in[0].max())
@@ -35,22 +35,22 @@ def tree_start(tree: CompiledTree) -> LineStart:
 
 
 def street_line(line: str, start: LineStart) -> str:
-    """Return a line with amounts of the street: `r300c/r450` as `b300c/b150`."""
+    """Return a line with the chips put in on the street: `r300c/r450` as `b300c/b150`."""
     return _rewritten(line, start, "b")
 
 
 def whole_line(line: str, start: LineStart) -> str:
-    """Return a line with amounts of the whole hand: `b300c/b150` as `r300c/r450`."""
+    """Return a line with the chips put in over the whole hand: `b300c/b150` as `r300c/r450`."""
     return _rewritten(line, start, "r")
 
 
 def street_action(line: str, action: str, start: LineStart) -> str:
-    """Return an action after a line with its amount of the street."""
+    """Return `action`, taken after `line`, with the chips put in on its street: `b150` for `r450`."""
     return [match[0] for match in _TOKEN.finditer(street_line(line + action, start))][-1]
 
 
 def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
-    """Raise `ValueError`, with both meanings, for a typed line with `r` amounts.
+    """Raise `ValueError` for a typed line with `r` amounts, which are ambiguous (street or hand).
 
     above  line of the tree that the typed one continues
     """
@@ -83,7 +83,7 @@ def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
 
 
 def _rewritten(line: str, start: LineStart, kind: str) -> str:
-    """Return a line with all amounts written as `kind`.
+    """Return a line with all amounts as chips of the street (`kind` "b") or of the whole hand ("r").
 
     A call of two players ends a street unless it is the first action on it.
     """

@@ -19,7 +19,7 @@ AT_DECISION, AT_FOLD, AT_SHOWDOWN, AT_EXIT = 0, 1, 2, 3
 
 
 class MemberRows(NamedTuple):
-    """Table rows of decisions, by member. M members.
+    """Table rows of the decisions in street trees. M members, the nodes of all street trees.
 
     block  [M] int8   2·street + player
     slot   [M] int32  first cell of its row

@@ -38,18 +38,18 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Measured:
-    """EVs of a strategy and of best responses to it, in chips, pot included, for both players."""
+    """EVs in chips of both players by a strategy (`ev`) and by best responses (`best`), pot included."""
 
     ev: tuple[float, float]
     best: tuple[float, float]
 
     @property
     def exploitable(self) -> float:
-        """Half the sum of what both best responses gain, in chips."""
+        """Exploitability in chips: the gain of a best response, averaged over both players."""
         return (sum(self.best) - sum(self.ev)) / 2
 
     def text(self, seconds: float) -> str:
-        """Return the protocol's text of the measurement."""
+        """Return the EVs and the exploitability as the protocol's lines; `seconds` is the solving time."""
         return "\n".join(
             [
                 f"running time: {seconds:.3f}",
@@ -61,16 +61,16 @@ class Measured:
 
 
 def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
-    """Return the exact EVs of a strategy on a spot, and those of best responses."""
+    """Compute the exact EVs of a strategy on a spot, and those of best responses to it."""
     both = values(game, strategy, threads=threads) + game.pot_chips / 2
     ev, best = both[:, FOLLOW].tolist(), both[:, RESPOND].tolist()
     return Measured((ev[0], ev[1]), (best[0], best[1]))
 
 
 class SpotProblem:
-    """A spot to solve, with its tree and algorithm.
+    """A spot to solve, with its betting tree and CFR algorithm.
 
-    document  the `[game]` table without its name
+    document  keys of the `[game]` table, except `name`
     """
 
     def __init__(self, document: Mapping[str, Any], threads: int) -> None:
@@ -85,20 +85,20 @@ class SpotProblem:
 
     @property
     def layout(self) -> TableLayout:
-        """Layout of the solver's tables."""
+        """Names, shapes and types of the solver's tables (regrets and strategy sums)."""
         return self.algorithm.layout(self.tree.game)
 
 
 class SpotEngine:
-    """The tables of a spot and the solver that trains them."""
+    """The regrets and strategy sums of a spot, and the CFR solver that trains them."""
 
     def __init__(
         self, spot: SpotProblem, initial_tables: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0
     ) -> None:
         """Allocate the tables and start the solver.
 
-        initial_tables  tables to continue from, by name; None starts anew
-        iterations      number of iterations behind those tables
+        initial_tables  tables by name, from which training continues; None starts from zero
+        iterations      number of iterations that have trained those tables
 
         Raises `ValueError` if memory is too small.
         """
@@ -120,7 +120,10 @@ class SpotEngine:
         self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
 
     def hold(self, locked: Iterable[LockedRows]) -> None:
-        """Lock these rows and unlock all others, in further training and in the average strategy so far."""
+        """Lock exactly these rows, in further training and in the average strategy so far.
+
+        locked  (decision, buckets [n], their probabilities [n, A]) of each locked decision
+        """
         tree, shares = self.spot.tree, dict[int, Floats]()
         for node, buckets, rows in locked:
             block, slot = int(tree.tree.arrays.block[node]), int(tree.tree.arrays.slot[node])
@@ -152,7 +155,12 @@ class SpotEngine:
 
 @dataclass(frozen=True)
 class Goal:
-    """Limits of a solve: exploitability in chips, number of further iterations, seconds."""
+    """Limits of a solve; the first that is reached ends it.
+
+    chips    exploitability in chips, checked only without `steps`
+    steps    number of further iterations; None: no limit
+    seconds  time of this solve; None: no limit
+    """
 
     chips: float
     steps: int | None = None
@@ -161,7 +169,7 @@ class Goal:
 
 @dataclass
 class SpotWork:
-    """A running solve."""
+    """A solve in a background thread, until its goal is reached or the client stops it."""
 
     engine: SpotEngine
     goal: Goal
@@ -186,7 +194,7 @@ class SpotWork:
             self.thread.join()
 
     def stop(self) -> None:
-        """Stop the solve after the current iteration."""
+        """Stop the solve after the current iterations, and wait for its end."""
         self.asked_to_stop.set()
         self.wait()
 
@@ -216,7 +224,10 @@ class SpotWork:
                 return f"{engine.iterations} iterations"
 
     def _until(self, measured: int, began: float) -> str | None:
-        """Iterate up to the next measurement; return the reason if the solve ends before it."""
+        """Train up to iteration `measured`; return the reason if a stop or the time limit comes first.
+
+        began  start of the solve, by the monotonic clock in seconds
+        """
         while self.engine.iterations < measured:
             if self.asked_to_stop.is_set():
                 return "stopped by user"

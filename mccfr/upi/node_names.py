@@ -16,7 +16,7 @@ DECIDES = "OOP_DEC", "IP_DEC"
 
 
 class TreeStep(NamedTuple):
-    """An action on the path to a node: its decision, its number there, and the board at that time."""
+    """An action on the path to a node: its decision, its index there, and the number of the board then."""
 
     decision: int
     action: int
@@ -24,13 +24,13 @@ class TreeStep(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node of the public tree.
+    """A node of a spot's public tree: a node of the betting tree, with a board.
 
-    name   in the protocol
-    node   node of the betting tree
-    board  number of the current board, on its street
-    steps  all actions on the path
-    split  True if the next street's card is to be dealt
+    name   the protocol's name of the node, such as r:0:c:b94
+    node   number of the node in the betting tree
+    board  number of the current board among those of its street
+    steps  all actions on the path from the root
+    split  True if the next street's card is to be dealt here
     """
 
     name: str
@@ -41,7 +41,7 @@ class Node(NamedTuple):
 
 
 class SpotTree:
-    """The tree of a spot.
+    """The public tree of a spot: finds nodes by the protocol's names and describes them.
 
     game    the spot's game
     half    half the pot at the root, in chips
@@ -102,24 +102,24 @@ class SpotTree:
         return f"b{amount_text(float(label[1:]) - self.half)}" if label.startswith("r") else label
 
     def street(self, at: Node) -> int:
-        """Return the street of the current board."""
+        """Return the street of a node's board, 0 for the spot's first street."""
         if at.split or self.tree.arrays.kind[at.node] != DECISION:
             return int(self.tree.arrays.block[at.steps[-1].decision]) // 2
         return int(self.tree.arrays.block[at.node]) // 2
 
     def decides(self, at: Node) -> int | None:
-        """Return the player to act, 0 out of position, 1 in position; None if it is no decision."""
+        """Return the player to act: 0 out of position, 1 in position; None if the node is no decision."""
         return None if at.split or self.tree.arrays.kind[at.node] != DECISION else int(self.tree.arrays.player[at.node])
 
     def kind(self, at: Node) -> str:
-        """Return the protocol's name for the kind of node."""
+        """Return the protocol's kind of a node: OOP_DEC, IP_DEC, SPLIT_NODE or END_NODE."""
         player = self.decides(at)
         if player is not None:
             return DECIDES[player]
         return "SPLIT_NODE" if at.split else "END_NODE"
 
     def board(self, at: Node) -> str:
-        """Return the board's cards, separated by spaces."""
+        """Return the board cards at a node, separated by spaces."""
         return self.board_text(self.street(at), at.board)
 
     def board_text(self, street: int, board: int) -> str:
@@ -127,7 +127,10 @@ class SpotTree:
         return " ".join(card_text(int(card)) for card in self.cards.board_cards[street][board])
 
     def text(self, at: Node, name: str | None = None) -> str:
-        """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags."""
+        """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags.
+
+        name  name of the protocol's node above the root; None for all other nodes
+        """
         assert self.tree.put_in is not None
         chips = [amount_text(put_in - self.half) for put_in in self.tree.put_in[at.node].tolist()]
         pot = " ".join([*chips, amount_text(2 * self.half)])
@@ -135,7 +138,7 @@ class SpotTree:
         return "\n".join([name or at.name, kind, self.board(at), pot, f"{children} children", "flags:"])
 
     def lines(self) -> list[str]:
-        """Return the names of all nodes, without cards."""
+        """Return the names of all nodes of the betting tree, such as r:0:c:b94, without dealt cards."""
         names = [ROOT]
         for node in range(1, len(self.tree.parent)):
             names.append(f"{names[self.tree.parent[node]]}:{self.action(node)}")

@@ -35,7 +35,7 @@ class HandNumbers(NamedTuple):
 
 
 class _Forced(Behaviour):
-    """A strategy that always takes one action at one decision."""
+    """A strategy that takes action number `action` at decision `node`, and follows `source` elsewhere."""
 
     def __init__(self, source: Behaviour, node: int, action: int) -> None:
         self.game, self._source, self._node, self._action = source.game, source, node, action
@@ -48,7 +48,7 @@ class _Forced(Behaviour):
 
 
 class SpotValues:
-    """Values of a strategy on a spot's tree."""
+    """Computes reach, EV and equity of all hands under a strategy, at any node of a spot's tree."""
 
     def __init__(self, tree: SpotTree, source: Behaviour) -> None:
         self._tree, self._source, self._cards = tree, source, tree.cards
@@ -61,7 +61,7 @@ class SpotValues:
         return self._source.rows(at.node, self._cards.bucket_row(street, player, at.board))[0].T
 
     def reach(self, at: Node) -> Floats:
-        """Return both players' weights of their hands at a node, [2, H]."""
+        """Return [2, H] the reach weight of each player's hands at a node, by the player's own actions."""
         reach = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
         for step in at.steps:
             street, player = divmod(int(self._tree.tree.arrays.block[step.decision]), 2)
@@ -70,15 +70,14 @@ class SpotValues:
         return np.asarray(reach)
 
     def weight(self, at: Node) -> Floats:
-        """Return the weight of each hand times that of all opponent hands it can meet, [2, H]."""
+        """Return [2, H] each hand's reach weight times the total weight of opponent hands it can meet."""
         reach = self.reach(at)
         return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
-        """Return each hand's EV in chips, counted from the spot's first decision.
+        """Return each hand's EV at a node: chips won from the pot, less the chips put in since the root.
 
-        `mccfr.play.expected_value` defines it. The protocol counts from there at every node, so chips put in since then
-        are subtracted. The mean of the children's EVs by frequency is then the EV of a node of the player.
+        So the EV of the player to act is the mean of its EVs at the children, weighted by its frequencies.
         """
         node, board, source = at.node, at.board, self._source
         if self._tree.decides(at) is None:  # computed at the decision before it, with this action forced
@@ -98,7 +97,7 @@ class SpotValues:
         return HandNumbers(value, self.weight(at))
 
     def equity(self, at: Node) -> HandNumbers:
-        """Return each hand's share of the pot at a showdown without further bets."""
+        """Return each hand's equity at a node: its share of the pot at a showdown without further bets."""
         reach, value = self.reach(at), np.full((2, self._cards.hand_count), np.nan)
         run_outs = self._run_outs(self._tree.street(at), at.board)
         for player in range(2):

@@ -12,14 +12,14 @@ _LONGEST_NAME = 64
 
 
 class Conversation:
-    """Reads commands and writes answers to `out`."""
+    """Runs one client's commands and writes their answers, and the end string, to `out`."""
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._end, self._writing = out, "", threading.Lock()
         self._session = UpiSession(self._write)
 
     def answer(self, line: str) -> bool:
-        """Run a command and write its answer, or one sentence on its error; return False after `exit`."""
+        """Run one command line; write its answer or one sentence on its error. Return False after `exit`."""
         name, _, text = line.strip().partition(" ")
         if not name or name.startswith("#"):
             return True
@@ -47,7 +47,7 @@ class Conversation:
         return COMMANDS[name](self._session, text)
 
     def _script(self, text: str) -> str | None:
-        """Run all commands of a file up to the first that fails; only that error is reported."""
+        """Run the commands of the file that `text` names, without answers, up to the first that fails."""
         path = Path(text.strip().strip('"'))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             name, _, rest = line.strip().partition(" ")
@@ -65,7 +65,7 @@ class Conversation:
             self._out.flush()
 
     def close(self) -> None:
-        """Stop a running solve, because the client is gone."""
+        """Stop a running solve, after the client has ended."""
         self._session.stop("")
 
 

@@ -30,7 +30,7 @@ Tables = dict[str, npt.NDArray[Any]]
 
 
 def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
-    """Write a tree, its tables and the names of locked nodes durably; `OSError` if writing fails."""
+    """Write a spot, its tables and the names of locked nodes to a file; `OSError` if writing fails."""
     head = json.dumps({"game": engine.spot.document, "iterations": engine.iterations, "locked": list(locked)})
     arrays: dict[str, Any] = {spec.name: engine.tables[spec.name] for spec in engine.spot.layout.specs}
     arrays["head"] = np.frombuffer(head.encode(), np.uint8)
@@ -41,7 +41,7 @@ def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
 
 
 def read_tree(path: Path, threads: int) -> tuple[SpotProblem, Tables, int, list[str]]:
-    """Return spot, tables, number of iterations and locked nodes of a file; numpy compares its CRC-32s.
+    """Return spot, tables, number of iterations and names of locked nodes of a file; CRC-32s are checked.
 
     Raises `ValueError` if the file is damaged or of another kind.
     """

@@ -14,7 +14,7 @@ Amounts = tuple[float, ...]
 
 
 def read_amounts(text: str) -> Amounts:
-    """Return the amounts of a line; `ValueError` unless they are numbers that do not decrease."""
+    """Parse a line such as `0 26 26 230`; `ValueError` unless it has numbers that do not decrease."""
     try:
         amounts = tuple(float(each) for each in text.split())
     except ValueError:
@@ -26,9 +26,11 @@ def read_amounts(text: str) -> Amounts:
 
 
 def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
-    """Return every line of the tree, without "/", that ends in one of the bets of these lines.
+    """Return the bets of the protocol's lines as lines for the key `add` of `[game.menu]`, without "/".
 
-    Amounts are those that `[game.menu]` has: chips put in on the street.
+    half_pot  half the pot at the root, in chips
+
+    Each returned line ends in a bet; its amounts are chips put in on the street.
     """
     betting_lines = dict[str, None]()
     for amounts in lines:
@@ -42,5 +44,5 @@ def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
 
 
 def begins_with(amounts: Amounts, first: Sequence[float]) -> bool:
-    """Return whether a line begins with the amounts of another line or equals it."""
+    """Return True if a line begins with the amounts `first` of another line, or equals it."""
     return amounts[: len(first)] == tuple(first)

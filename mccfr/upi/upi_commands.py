@@ -36,10 +36,13 @@ _SUM_ERROR = 1e-3  # of probabilities that a client has rounded
 
 
 class UpiSession:
-    """The settings and the tree of one client."""
+    """The settings and the tree of one client, with a method for each command of the protocol."""
 
     def __init__(self, say: Say) -> None:
-        """Begin without a tree; `say` writes lines that are not answers, such as the progress of a solve."""
+        """Begin without a tree.
+
+        say  function that writes lines that answer no command, such as the progress of a solve
+        """
         self._say = say
         self._ranges: list[str | None] = [None, None]
         self._board, self._pot, self._stack = "", 0.0, 0.0
@@ -105,11 +108,11 @@ class UpiSession:
         self._accuracy = accuracy, unit.strip() == "fraction"
 
     def add_line(self, text: str) -> None:
-        """Add a line whose bets the tree gets: `0 0 0 12 38 84 230`."""
+        """Add a betting line to the settings, such as `0 0 0 12 38 84 230`; the tree will have its bets."""
         self._lines.append(read_amounts(text))
 
     def remove_line(self, text: str) -> None:
-        """Remove a line and all lines that continue it."""
+        """Remove a betting line, and all lines that continue it, from the settings."""
         amounts = read_amounts(text)
         kept = [line for line in self._lines if not begins_with(line, amounts)]
         if len(kept) == len(self._lines):
@@ -117,11 +120,11 @@ class UpiSession:
         self._lines = kept
 
     def clear_lines(self, _: str) -> None:
-        """Remove all lines."""
+        """Remove all betting lines from the settings."""
         self._lines = []
 
     def accept(self, _: str) -> None:
-        """Accept a setting that has no effect here."""
+        """Accept a setting of PioSOLVER that has no effect in this program."""
 
     # --- the tree ---
 
@@ -145,17 +148,17 @@ class UpiSession:
         }
 
     def build_tree(self, _: str) -> None:
-        """Build the tree from the settings."""
+        """Build the betting tree of the settings, and empty tables for it."""
         self.free_tree("")
         spot = SpotProblem(self._game(), self._threads)
         self._set_tree(spot.tree, SpotEngine(spot))
 
     def free_tree(self, _: str) -> None:
-        """Remove the tree."""
+        """Remove the tree and its tables, and keep the settings."""
         self._tree = self._engine = self._played = self._values = self._work = None
 
     def estimate_tree(self, _: str) -> str:
-        """Return the memory that the tree's tables would take, and its number of nodes."""
+        """Return the memory that tables for the settings' tree would take, and its number of nodes."""
         spot = SpotProblem(self._game(), self._threads)
         nodes = len(spot.tree.tree.parent)
         return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
@@ -170,7 +173,10 @@ class UpiSession:
         write_tree(_path(text), self._solver(), list(self._locked))
 
     def load_tree(self, text: str) -> None:
-        """Read a file of dump_tree, or the strategy of a run or policy, which cannot be trained further."""
+        """Read a tree that dump_tree has written, or the strategy of a run or policy.
+
+        Only the former can be trained further.
+        """
         path = _path(text)
         if path.is_dir():
             config, target = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
@@ -217,7 +223,7 @@ class UpiSession:
         return self._work is not None and self._work.running
 
     def stop(self, _: str) -> None:
-        """Stop the solve."""
+        """Stop the running solve, if there is one, and wait for its end."""
         if self._work is not None:
             self._work.stop()
 
@@ -254,14 +260,14 @@ class UpiSession:
         return self._built().find(name)
 
     def show_node(self, text: str) -> str:
-        """Return the text of a node (`SpotTree.text`)."""
+        """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags."""
         tree = self._built()
         if text.strip() == _ROOT:
             return tree.text(Node(_ROOT, 0), _ROOT)
         return tree.text(tree.find(text))
 
     def show_children(self, text: str) -> str:
-        """Return the texts of a node's children."""
+        """Return six lines, as `show_node` has them, on each child of a node."""
         tree = self._built()
         following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
@@ -275,11 +281,11 @@ class UpiSession:
         return self._built().board_text(0, 0)
 
     def show_effective_stack(self, _: str) -> str:
-        """Return the chips behind at the root."""
+        """Return the chips that each player has behind at the root."""
         return _number(self._built().behind)
 
     def show_tree_info(self, _: str) -> str:
-        """Return board, pot and stacks."""
+        """Return board, pot and stacks at the root, as lines #NAME#VALUE."""
         tree = self._built()
         known = {
             "Board": tree.board_text(0, 0),
@@ -301,7 +307,7 @@ class UpiSession:
         return text
 
     def show_range(self, text: str) -> str:
-        """Return the weights of a player's hands at a node, `OOP r:0:c`; without a node those that were set."""
+        """Return the weights of a player's hands at a node, `OOP r:0:c`; without a node, those of set_range."""
         position, _, name = text.strip().partition(" ")
         player = _position(position)
         if not name:
@@ -318,7 +324,7 @@ class UpiSession:
         return at
 
     def show_strategy(self, text: str) -> str:
-        """Return the probability of each action for every hand, one line for each child."""
+        """Return each hand's probability of each action at a decision, one line for each action."""
         return "\n".join(_row(row) for row in self._spot_values().strategy(self._decision(text)))
 
     def set_strategy(self, text: str) -> None:
@@ -363,7 +369,7 @@ class UpiSession:
             self._locks_changed = True
 
     def _apply_locks(self) -> None:
-        """Pass the locks to the solver, if they have changed."""
+        """Pass the locked decisions to the solver, if they have changed since the last time."""
         if self._locks_changed:
             self._solver().hold(self._locked.values())
             self._locks_changed, self._values = False, None
@@ -371,21 +377,22 @@ class UpiSession:
     # --- EV and equity ---
 
     def calc_ev(self, text: str) -> str:
-        """Return the EV of each hand of a player, `OOP r:0`, and its matchup weight.
+        """Return EV and matchup weight of each hand of a player at a node, given as `OOP r:0`.
 
-        An EV includes the pot, less the chips put in since the spot began.
+        An EV includes the pot, less the chips put in since the root. The matchup weight is the hand's weight times that
+        of all opponent hands that it can meet.
         """
         player, name = self._of_player(text, "calc_ev")
         return _two(self._spot_values().ev(self._node(name)), player)
 
     def calc_eq_node(self, text: str) -> str:
-        """Return equities and matchup weights at a node, `OOP r:0`, and the range's equity."""
+        """Return equity and matchup weight of a player's hands at a node, `OOP r:0`, and the range's equity."""
         player, name = self._of_player(text, "calc_eq_node")
         equities = self._spot_values().equity(self._node(name))
         return f"{_two(equities, player)}\n{_number(mean(equities, player))}"
 
     def calc_eq(self, text: str) -> str:
-        """Return equities and matchup weights of `OOP` or `IP` at the root."""
+        """Return equity and matchup weight of each hand of `OOP` or `IP` at the root."""
         return _two(self._spot_values().equity(self._node("r:0")), _position(text.strip()))
 
     def _of_player(self, text: str, command: str) -> tuple[int, str]:
@@ -395,11 +402,11 @@ class UpiSession:
         return _position(position), name
 
     def calc_global_freq(self, text: str) -> str:
-        """Return the probability that a node is reached."""
+        """Return the probability that a node is reached, over all deals of the spot."""
         return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
-        """Return the total weight of all pairs of hands that meet at a node."""
+        """Return the sum of weight products over all pairs of hands without shared cards at a node."""
         return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
     def calc_results(self, _: str) -> str:
@@ -417,7 +424,7 @@ def _position(text: str) -> int:
 
 
 def _path(text: str) -> Path:
-    """Return the file that a command names, quoted or not; further text has no effect."""
+    """Return the path at the beginning of a command's text, quoted or not; further text has no effect."""
     text = text.strip()
     if text.startswith('"'):
         return Path(text[1:].partition('"')[0])
@@ -428,7 +435,7 @@ def _path(text: str) -> Path:
 
 
 def _numbers(text: str, count: int, message: str) -> list[float]:
-    """Return `count` finite numbers of at least 0."""
+    """Parse `count` finite numbers of at least 0; otherwise raise `ValueError` with `message`."""
     try:
         numbers = [float(each) for each in text.split()]
     except ValueError:

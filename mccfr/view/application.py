@@ -66,7 +66,7 @@ class RefusedError(Exception):
 
 
 class Application:
-    """The WSGI application; several threads may call it."""
+    """WSGI application that answers the page's HTTP requests; several threads may call it."""
 
     def __init__(self, strategies: StrategyList, port: int) -> None:
         """Show the given strategies; accept requests to this machine's addresses with `port`."""
@@ -88,7 +88,7 @@ class Application:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [response[2]]
 
     def _respond(self, environ: dict[str, Any]) -> Response:
-        """Return the requested file or answer, or a refusal."""
+        """Return the response to a request: a file of the page, a JSON answer, or a refusal."""
         try:
             self._check_sender(environ)
             name = environ["PATH_INFO"].removeprefix("/") or "index.html"
@@ -108,7 +108,7 @@ class Application:
     def _check_sender(self, environ: dict[str, Any]) -> None:
         """Raise `RefusedError` for a request to another server's name or from another site's page.
 
-        Such a page may link to the page's files only.
+        Another site may only link to the files of the page.
         """
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         if method not in ("GET", "POST"):
@@ -126,7 +126,7 @@ class Application:
             raise RefusedError(HTTPStatus.FORBIDDEN, "this server answers its own page only: open it by its address")
 
     def _answer(self, environ: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer of a path to its parameters.
+        """Call the function of the request's path with the request's parameters; return its answer.
 
         Raises `RefusedError` for an unknown path or a body whose content type is not JSON. Raises `ValueError` for
         invalid parameters, `BusyError` while too many requests use the path, and all errors of the path's function.
@@ -156,7 +156,7 @@ def _json(status: HTTPStatus, value: dict[str, Any]) -> Response:
 
 
 def refusal(status: HTTPStatus, sentence: str) -> Response:
-    """Return a response with status and sentence, shortened and in one line."""
+    """Return a JSON response {"error": sentence}, with the sentence shortened and in one line."""
     return _json(status, {"error": " ".join(sentence.split())[:_MOST_SENTENCE]})
 
 
@@ -170,7 +170,7 @@ def head(response: Response) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _log(error_text: str, error: Exception) -> None:
-    """Log an unexpected error in one line, with its place in the code."""
+    """Log an unexpected error in one line: the request in `error_text`, the error, and its code line."""
     step = traceback.extract_tb(error.__traceback__)[-1]
     place, text = f"{step.filename.rpartition('/')[2]}:{step.lineno}", ascii(str(error)[:200])[1:-1]
     logging.getLogger("mccfr.view").error(
@@ -179,7 +179,10 @@ def _log(error_text: str, error: Exception) -> None:
 
 
 def _arguments(query: str, known: _Known) -> dict[str, Any]:
-    """Return the parameters of a query string; `ValueError` as `_checked`, and for repeated ones."""
+    """Parse the parameters of a query string and convert them to the types in `known`.
+
+    Raises `ValueError` for parameters that are unknown, repeated, of another type or too long.
+    """
     try:
         found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
     except ValueError:
@@ -190,7 +193,7 @@ def _arguments(query: str, known: _Known) -> dict[str, Any]:
 
 
 def _fields(body: bytes, known: _Known) -> dict[str, Any]:
-    """Return the parameters of a JSON body; `ValueError` if unknown, of another type or too long."""
+    """Parse the parameters of a JSON body; `ValueError` if unknown, of another type or too long."""
     try:
         return _checked(json.loads(body), known)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
@@ -198,7 +201,12 @@ def _fields(body: bytes, known: _Known) -> dict[str, Any]:
 
 
 def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any]:
-    """Return the parameters; `ValueError` that names one which is unknown, of another type or too long."""
+    """Return parameters converted to the types in `known`.
+
+    strict  False: convert texts to numbers, as a query string needs
+
+    Raises `ValueError`, naming the parameter, if it is unknown, of another type or too long.
+    """
     if not isinstance(given, dict):
         raise ValueError("the request is no JSON object")
     for name, value in given.items():
@@ -213,7 +221,7 @@ def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any
 
 
 def _strategy(of: int | str) -> int | str:
-    """Return a strategy's number, or the name of a solved spot."""
+    """Convert the parameter `of`: digits to a strategy's number; other text is a solved spot's name."""
     return int(of) if isinstance(of, str) and of.isdecimal() else of
 
 

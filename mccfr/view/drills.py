@@ -32,11 +32,11 @@ _STREAM = 5
 
 
 class DrillHand(NamedTuple):
-    """A hand that begins with a line.
+    """A dealt hand whose first actions are those of a drill's line.
 
-    position  of the player who acts after the line
-    deal      hands by position, and boards
-    actions   actions of the line
+    position  position of the player who acts after the line, which is the user's
+    deal      hole cards by position, and the boards
+    actions   actions of the line, in order
     """
 
     position: int
@@ -45,10 +45,10 @@ class DrillHand(NamedTuple):
 
 
 def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
-    """Return the preflop lines of a hold'em strategy with their names.
+    """Return (line, name) of the preflop lines of a hold'em strategy; [] for other strategies.
 
-    A name is for example "Button, facing a 3-bet: b200b900". With three and more players they are the decisions first
-    in and facing a raise.
+    A name is for example "Button, facing a 3-bet: b200b900". With three and more players only two kinds of decisions
+    are listed: before any bet (first in), and facing the first raise.
     """
     if not spots.starts_preflop:
         return []
@@ -72,7 +72,7 @@ def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def seat_lines(spots: Spots, kind: str) -> list[tuple[str, int]]:
-    """Return the preflop lines of a drill of three and more players, each with the player to act.
+    """Return (line, player to act) of the preflop lines of a drill for three and more players.
 
     kind  `first-in`: all players before fold; `facing-raise`: all but one, who raises, fold
     """
@@ -84,9 +84,9 @@ def seat_lines(spots: Spots, kind: str) -> list[tuple[str, int]]:
 
 
 def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
-    """Return lines after the flop with their names: c-bets, barrels, and the decisions that face them.
+    """Return (line, name) of postflop lines: c-bets, turn and river bets, and the decisions facing them.
 
-    The last raiser before the flop bets on each street and the other calls.  A bet that is called is the smallest.
+    The last preflop raiser bets on each street, and the other player calls.  Lines continue after the smallest bet.
     """
     if not spots.starts_preflop:
         return []
@@ -123,7 +123,7 @@ def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def spot_lines(spots: Spots) -> list[tuple[str, str]]:
-    """Return the lines of at most two actions on the first street of a solved spot, with their names."""
+    """Return (line, name) of all lines of at most two actions on the first street of a solved spot."""
     tree, found = spots.source.game.tree, []
     block = tree.arrays.block
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
@@ -134,10 +134,10 @@ def spot_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def drills(spots: Spots) -> list[dict[str, str]]:
-    """Return the lines that hands may begin with, as `line` and `name`.
+    """Return the drills of a strategy: the lines that hands may begin with, as `line` and `name`.
 
-    Blueprints of hold'em have lines before and after the flop, solved spots those of their first street.  With three
-    and more players, `line` is the name of a set of lines.
+    Strategies of whole hold'em have lines before and after the flop, solved spots those of their first street.  With
+    three and more players, `line` is the name of a set of lines, such as "first-in BTN".
     """
     if not spots.square:
         return []
@@ -153,7 +153,7 @@ def drills(spots: Spots) -> list[dict[str, str]]:
 
 
 def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
-    """Return the lines of a drill, a list for each position; `ValueError` for a position without any."""
+    """Return one list of lines for each position of a drill; `ValueError` for a position without lines."""
     kind, _, role = drill.partition(" ")
     if spots.players == 2 or kind not in _KINDS or not spots.starts_preflop:
         return [[drill]]
@@ -167,7 +167,7 @@ def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
 
 
 def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
-    """Return hand `number` of a seed, beginning with a line, or with one of a set of lines.
+    """Deal hand `number` of a seed so that it begins with the line `drill`, or a line of that set.
 
     Raises `ValueError` for an invalid line, or one that the strategy never plays.
     """
@@ -191,9 +191,9 @@ def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
 
 
 def _drawn_hands(dealing: IndexedCards, reach: Weights, rng: np.random.Generator) -> tuple[int, ...] | None:
-    """Return a disjoint hand of each player, in proportion to the product of their reaches [P, H].
+    """Draw one hand for each player, without shared cards, by the players' reach weights [P, H].
 
-    It is None if hands share cards in all draws, or a range is empty.
+    Returns None if a range is empty, or if hands share cards in all `_DRAWS` draws.
     """
     if not reach.sum(axis=1).min() > 0:
         return None

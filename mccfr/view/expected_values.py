@@ -22,27 +22,30 @@ _NO_NODE = "Only where the line is one of the strategy's tree: it says nothing o
 
 
 class ExpectedValues:
-    """Expected values at the spots of a strategy; several threads may call it."""
+    """Computes and caches EVs of hands at the spots of a strategy; several threads may call it."""
 
     def __init__(self, spots: Spots) -> None:
         self._spots, self._lock = spots, threading.Lock()
         self._kept: OrderedDict[tuple[str, str, int | None], DecisionValues] = OrderedDict()
 
     def values(self, line: str = "", board: str = "") -> dict[str, Any]:
-        """Return the EVs in chips at a spot if both players follow the strategy (`mccfr.play.expected_value`).
+        """Return the EVs in chips after a line on a board if both players follow the strategy.
 
-        hands         [2][h] EV of each hand, in the order of the spot's `hands`; None without opposing hands
+        There are h possible hands, A actions, and C hand classes.
+
+        hands         [2][h] EV of each player's hands, in the order of `hands` of `Spots.spot`; None without opposing
+                      hands
         actions       [h][A] EV of each action of the player to act
-        taken         [A] EV of the hands that take each action; None if none does
-        mean          [2] EV of the ranges
+        taken         [A] mean EV of the hands that take each action; None if none does
+        mean          [2] mean EV of each player's range
         ..._within    half the 95 % interval of each of these four; 0 if exact
-        mixed         [C] whether most hands of a class that mix actions mix those of "equal" or of "different" EV;
-                      None if less than `_LEAST_MIXED` of a class mix any
-        boards        number of boards evaluated
-        exact         True if these are all boards that may follow
-        note          sentence on how exact they are, or on the reason if there are none
+        mixed         [C] "equal" or "different": EVs of the actions that most hands of a class mix; None if less than
+                      `_LEAST_MIXED` of the class mix actions
+        boards        number of full boards evaluated
+        exact         True if all boards that may follow were evaluated
+        note          sentence on the accuracy, or on the reason if there are no EVs
 
-        Raises as `Spots.spot`.
+        Raises `ValueError` for an invalid line or board.
         """
         at = self._spots.decision(line, board)
         if at.node is None or self._spots.players > 2:
@@ -76,9 +79,9 @@ class ExpectedValues:
         return f"EV is {how}. It is what is won from here on, in {unit}; folding has EV 0."
 
     def at(self, at: SpotDecision, line: str, board: str, hand: int | None = None) -> DecisionValues:
-        """Return the values at a decision of the tree; the last ones are cached.
+        """Return the EVs at a decision of the tree; the last few answers are cached.
 
-        hand  of the player to act; it has EVs also where the strategy never comes here with it
+        hand  number of a hand of the player to act, which gets EVs even if the strategy never reaches `at` with it
         """
         assert at.node is not None
         own, reach = at.state.player, at.reach
@@ -101,7 +104,7 @@ class ExpectedValues:
 def query_values(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """Return the EVs that `mccfr query --ev` adds to its answer; docs/files.md lists the fields.
 
-    Raises as `Spots.spot`, and `ValueError` for three and more players or a line that is not in the tree.
+    Raises `ValueError` for an invalid line or board, a line that is not in the tree, and three and more players.
     """
     source.game.check_two_players("the EV of hands")
     spots = Spots(source, "")
@@ -139,7 +142,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _pair(name: str, found: list[Estimate | None]) -> dict[str, list[float | None]]:
-    """Return means and half widths as two fields."""
+    """Return two fields: `name` with the means, and `name`_within with half the 95 % intervals."""
     return {
         name: [None if one is None else round(one.mean, _DIGITS) for one in found],
         f"{name}_within": [None if one is None else round(one.within, _DIGITS) for one in found],
@@ -147,6 +150,6 @@ def _pair(name: str, found: list[Estimate | None]) -> dict[str, list[float | Non
 
 
 def json_rows(values: npt.NDArray[np.float64]) -> Any:
-    """Return rows of rounded numbers, with None for NaN."""
+    """Convert a 2-D array to nested lists of rounded numbers for JSON, with None for NaN."""
     rounded = np.round(values, _DIGITS)
     return [[None if np.isnan(one) else one for one in row] for row in rounded.tolist()]

@@ -23,7 +23,7 @@ _is_report = contains(_GENERATOR.encode(), 1000)
 
 
 def _static(name: str) -> str:
-    """Return styles or scripts of the bundle."""
+    """Return the text of a bundled style or script file, such as flops.css."""
     return files("mccfr.view").joinpath("static", name).read_text("utf-8")
 
 
@@ -49,12 +49,12 @@ def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table
 
 
 def _named(action: str, unit: float) -> str:
-    """Return an action of the report in words; bets are totals of the street."""
+    """Return an action in words, such as "to 3"; `unit` is the chips of one unit (a big blind or 1)."""
     return {"f": "fold", "c": "check or call"}.get(action) or f"to {float(action[1:]) / unit:g}"
 
 
 def _in_units(row: Mapping[str, Any], unit: float) -> dict[str, Any]:
-    """Return a row with its EVs in units instead of chips."""
+    """Return a table row with its EVs converted from chips to units of `unit` chips."""
     return {key: value / unit if value is not None and key.startswith("ev") else value for key, value in row.items()}
 
 

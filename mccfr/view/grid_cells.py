@@ -13,17 +13,17 @@ DIGITS = 6
 
 
 class GridCells:
-    """Sums and means over the hands of each cell, for L live hands, C cells and A actions."""
+    """Computes sums and means over the hands of each grid cell; L possible hands, C cells, A actions."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
 
     def means(self, played: Weights, weights: Weights, live: npt.NDArray[np.int64]) -> Any:
-        """Return the mean action probabilities of each cell, [C][A].
+        """Return [C][A] the weighted mean of the action probabilities over the hands of each cell.
 
-        played   [L, A] probabilities of each live hand
-        weights  [L] their weights
-        live     [L] their numbers
+        played   [L, A] probabilities of the actions with each hand that can be held
+        weights  [L] weights of these hands in the means
+        live     [L] numbers of these hands
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         shares = np.bincount(cell, weights, cells)
@@ -32,9 +32,10 @@ class GridCells:
         return rounded(np.stack([np.bincount(cell, weight * column, cells) / whole for column in played.T], axis=1))
 
     def weights(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Return, for each cell, the number of live hands, their mean reach and their summed shares.
+        """Return for each cell its number of hands (`combos`), mean `reach` and summed `shares`.
 
-        `reach` and `share` are [P, L], by player.
+        reach, share  [P, L] reach weight and probability of each possible hand, by player
+        live          [L] numbers of these hands
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         count = np.bincount(cell, minlength=cells)

@@ -50,13 +50,22 @@ def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
 
 
 def _paired(ranks: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the rank that each hand of ranks [H, 2] pairs, the higher of two."""
+    """Return [H] the highest rank that each hand pairs, with itself or the board; -1 for none.
+
+    ranks   [H, 2] ranks of the hole cards
+    counts  [13] number of board cards of each rank
+    """
     pairs = np.where((counts[ranks] > 0) | (ranks[:, :1] == ranks[:, 1:]), ranks, -1)
     return np.asarray(pairs.max(axis=1))
 
 
 def _pair(rank: int, pocket: bool, board_ranks: npt.NDArray[np.int64]) -> str:
-    """Return the name of a pair by its place among the board's ranks, the highest first."""
+    """Return the name of a pair, such as "overpair" or "second pair", by its place on the board.
+
+    rank         rank of the pair
+    pocket       True for two hole cards of this rank
+    board_ranks  ranks on the board, the highest first
+    """
     if pocket:
         return "overpair" if rank > board_ranks[0] else "underpair"
     return ("top pair", "second pair", "low pair")[min(int((board_ranks > rank).sum()), 2)]
@@ -67,7 +76,10 @@ def _name(kind: int, pocket: bool) -> str:
 
 
 def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> int:
-    """Return the category that the board makes alone."""
+    """Return the number of the hand category, in `CATEGORIES`, that the board cards make alone.
+
+    counts  [13] number of board cards of each rank
+    """
     if len(cards) == 5:
         return int(np.searchsorted(np.cumsum(CATEGORY_SIZES), strength(cards.tolist())))
     most = int(counts.max())
@@ -75,7 +87,10 @@ def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> in
 
 
 def _straight_outs(ranks: npt.NDArray[np.int64], board: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of ranks that complete a straight of hands [H, 2] with a board.
+    """Return [H] the number of ranks of a next card that complete a straight of hand and board.
+
+    ranks  [H, 2] ranks of the hole cards
+    board  ranks of the board cards
 
     Ranks that complete a straight of the board alone do not count.
     """

@@ -19,9 +19,9 @@ _NO_RANGE = "By the strategies nobody comes here."
 def judge(
     spots: Spots, values: ExpectedValues, line: str = "", board: str = "", hand: str = "", action: str = ""
 ) -> dict[str, Any]:
-    """Return the judgement of an action with a hand; docs/http.md lists the fields.
+    """Compare an action with a hand to the strategy's best action; docs/http.md lists the fields.
 
-    Raises as `Spots.spot`, and `ValueError` for a hand that cannot be held here.
+    Raises `ValueError` for an invalid line or board, and for a hand that cannot be held here.
     """
     there, at = spots.spot(line, board), spots.decision(line, board)
     names: list[str] = there["hands"]["names"]
@@ -65,7 +65,7 @@ def judge(
 
 
 def _by_frequency(actions: list[dict[str, Any]], taken: int) -> dict[str, Any]:
-    """Return the fields of a judgement by the frequencies of `actions`."""
+    """Judge action number `taken` of `actions` by how often the strategy takes it: `rare` or `fine`."""
     share, best = actions[taken]["frequency"], max(actions, key=lambda each: each["frequency"])
     told = [f"Frequency of this action with this hand: {100 * share:.1f} %."]
     if best is not actions[taken]:
@@ -74,7 +74,7 @@ def _by_frequency(actions: list[dict[str, Any]], taken: int) -> dict[str, Any]:
 
 
 class _Judged:
-    """A hand at a decision, with the action `best` that has the highest EV."""
+    """EVs and frequencies of a hand's actions at a decision; `best` is the action with the highest EV."""
 
     def __init__(self, spots: Spots, found: DecisionValues, number: int, best: int, *, indifferent: bool) -> None:
         self._spots, self._found = spots, found
@@ -84,9 +84,12 @@ class _Judged:
         self.indifferent = indifferent
 
     def sentences(self, place: int, chips: float, within: float, *, clear: bool, rare: bool) -> list[str]:
-        """Return the judgement of action `place` in words.
+        """Return sentences that judge action number `place`.
 
-        clear, rare  whether the cost is certain, and whether the strategy hardly takes the action
+        chips   cost of the action against the best one
+        within  half the 95 % interval of the cost in chips
+        clear   True if the cost is certain
+        rare    True if the strategy hardly takes the action
         """
         money, sure = self._spots.money, "" if self._found.exact else f" ± {self._spots.money.text(within)}"
         share = often_text(float(self._played[place]))

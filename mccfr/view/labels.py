@@ -11,21 +11,23 @@ from mccfr.policy.origin import origin_facts
 
 
 def street_text(game: Game, street: int) -> str:
-    """Return the name of a street."""
+    """Return the name of a street for the page: "Flop", or "Round 2" in games other than hold'em."""
     name = game.street_name(street)
     return name.capitalize() if isinstance(name, str) else f"Round {name + 1}"
 
 
 def action_kind(action: str) -> str:
-    """Return the kind by which an action is coloured: `fold`, `call` (or check) or `raise` (or bet)."""
+    """Return the kind that colours an action: `fold`, `call` (also checks) or `raise` (also bets)."""
     return {"f": "fold", "c": "call"}.get(action, "raise")
 
 
 def action_text(state: State, action: str, to_chips: float, money: Money, rules: BettingRules | None) -> str:
     """Return the text of an action, such as "Raise to 9 BB" or "Check".
 
-    to_chips  chips put in over the whole hand after the action
-    rules     rules of the real betting, None if the tree has all bets; with them amounts are those of the street
+    state     betting state before the action
+    to_chips  chips that the player has put in over the whole hand after the action
+    rules     rules of the real betting: raises are then shown as the total on this street. None if the tree has all
+              bets: raises are then shown as the amount above a call
     """
     if action == "f":
         return "Fold"
@@ -41,7 +43,10 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
 
 
 def readings_text(readings: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence on a line's `readings`, which docs/http.md describes; "" for none."""
+    """Return a sentence on the tree lines that a line outside the tree is translated to; "" for none.
+
+    readings  `line`, `after_call` and `probability` of each of these tree lines
+    """
     taken = [
         ("a call" if one["line"] is None else one["line"] or "the start")
         + ("" if one["after_call"] is None else f" (a call leads to {one['after_call'] or 'the end'})")
@@ -59,13 +64,19 @@ def often_text(frequency: float) -> str:
 
 
 def pot_share(state: State, to_chips: float) -> float:
-    """Return a raise beyond the call as a share of the pot after the call."""
+    """Return the size of a raise: chips above a call, as a share of the pot after the call.
+
+    to_chips  chips that the player has put in over the whole hand after the raise
+    """
     pot = sum(state.put_in) + state.to_call - state.put_in[state.player]
     return (to_chips - state.to_call) / pot if pot else 0.0
 
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:
-    """Return facts about a strategy for the head of the page; `origin` is its provenance."""
+    """Return facts about a strategy for the head of the page: decisions, iterations, origin.
+
+    origin  provenance that the strategy's policy states; {} for none
+    """
     found = [f"{sum(game.counts()['decision_nodes_per_street']):,} decisions"]  # type: ignore[call-overload]
     if origin.get("iterations"):
         found.append(f"{origin['iterations']:,} iterations")

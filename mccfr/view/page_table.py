@@ -29,7 +29,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class _PersonSeat(Program):
-    """The user's seat, which records the hand; the user's actions come from requests."""
+    """The user's seat, which records the hand; HTTP requests bring the user's actions."""
 
     def act(self, random: Random) -> str:
         """Raise an error, because actions of the user are never chosen here."""
@@ -43,7 +43,7 @@ class PageTable:
     """
 
     def __init__(self, spots: Spots, patience: float = _PATIENCE_SECONDS) -> None:
-        """`patience` is the seconds that a request waits while the strategy acts, before `BusyError`."""
+        """Start without a hand; a request waits `patience` seconds for the strategy, then gets `BusyError`."""
         self._spots, self._table, self._patience = spots, threading.Lock(), patience
         self._begin("", 0)
 
@@ -78,14 +78,15 @@ class PageTable:
     # --- requests ---
 
     def sit(self, resolve: str = "", seed: int | None = None, line: str = "", hand: int = 0) -> dict[str, Any]:
-        """Begin a session and deal its first hand; answers as `state`.
+        """Begin a session and deal its first hand; return the fields that `state` lists.
 
         resolve  how the strategy re-solves its hands, as in commands: "river"; "" for not at all
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
-        line     line with which every hand begins (`mccfr.view.drills`); the user acts next
+        line     line or drill with which every hand begins (`mccfr.view.drills`); the user acts next; "" for none
         hand     number of the first hand, with which a hand of an earlier session is dealt again
 
-        Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and as `deal_hand`.
+        Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and a line that the strategy
+        never plays.
         """
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
@@ -99,22 +100,27 @@ class PageTable:
             return self._deal(hand)
 
     def deal(self, hand: int) -> dict[str, Any]:
-        """Deal the hand after number `hand`, which is over; a repeated or early request changes nothing."""
+        """Deal the next hand if hand `hand` is over; otherwise change nothing. Return the fields of `state`."""
         with self._lock():
             over = hand == self._number and self._result is not None
             return self._deal(self._newest + 1) if over else self._document()
 
     def again(self, hand: int) -> dict[str, Any]:
-        """Deal an earlier hand again without counting it; `ValueError` for an unknown hand or during a hand."""
+        """Deal hand number `hand` of this session again, uncounted; return the fields that `state` lists.
+
+        Raises `ValueError` for an unknown hand, and while a hand is played.
+        """
         with self._lock():
             if self._result is None or not 0 <= hand <= self._newest:
                 raise ValueError(f"hand = {hand}: only hands of this session, once one is over, are dealt again")
             return self._deal(hand)
 
     def act(self, hand: int, line: str, action: str) -> dict[str, Any]:
-        """Take an action in hand number `hand` after `line`, then let the strategy act; answers as `state`.
+        """Take the user's action after `line` in hand number `hand`, then let the strategy act.
 
-        If the hand has gone on since `line`, nothing is done.  Raises `ValueError` for an illegal action.
+        Returns the fields that `state` lists.  If the hand is no longer at `line`, nothing is done.
+
+        Raises `ValueError` for an illegal action.
         """
         with self._lock():
             begun = self._cards is not None and self._result is None
@@ -127,21 +133,23 @@ class PageTable:
             return self._document()
 
     def state(self) -> dict[str, Any]:
-        """Return the hand as the user may see it.
+        """Return the hand without the cards that the user may not see.
 
-        hand           its number; null before the first
+        hand           number of the hand; null before the first
         seed           seed of the session
-        position       of the user
+        position       position of the user
         cards, board   the user's cards and the board
-        log            actions with `street`, `player`, `name`, `kind`, and the `line` before each
+        line           actions so far, as text
+        log            actions so far, each with `street`, `player`, `name`, `kind`, and the `line` before it
         left           positions that have not folded
-        behind_chips   by position, if stacks are known
-        street_chips   put in on this street, by position
-        opened         number of log entries that belong to the `drilled` line
+        behind_chips   chips of each position that are not in the pot; null if stacks are unknown
+        street_chips   chips that each position has put in on this street
+        drilled        line or drill with which every hand begins; "" for none
+        opened         number of entries at the beginning of `log` that come from the drill, not from the players
         again          True if the hand was dealt before and does not count
-        actions        those of the strategy as in `Spots.spot`, if it is the user's turn; other bets may be typed
-        raise_chips    least and most of a bet on this street; null if none is allowed
-        result         after the hand: `won_chips`; `won_by_position`; cards `shown` by position, null for the others
+        actions        at the user's turn, the strategy's actions with `action`, `name`, `kind`, `to_chips`; else []
+        raise_chips    [least, most] chips of a bet on this street; null if no other bets may be typed
+        result         after the hand: `won_chips` of the user, `won_by_position`, and the cards `shown` at a showdown
         played         number of hands in the session
         won_chips      chips won in the session
         """
@@ -185,7 +193,7 @@ class PageTable:
             self._take(actor.choose(), actor)
 
     def _take(self, action: str, chosen_by: Player | None = None) -> None:
-        """Show an action to all players but the one who has chosen it, and record it."""
+        """Show an action to all players except `chosen_by`, record it; then deal a board or end the hand."""
         before: Any = self._person.state
         for player in self._players:
             if player is not chosen_by:
@@ -199,7 +207,7 @@ class PageTable:
             self._lay()
 
     def _end(self) -> None:
-        """Settle the hand after the last action."""
+        """Compute the result of the hand after its last action."""
         assert self._cards is not None
         dealing, cards = self._spots.dealing, self._cards
         states, actions = zip(*self._done, strict=True)
@@ -217,7 +225,7 @@ class PageTable:
     # --- answers ---
 
     def _seen(self) -> str:
-        """Return the line of the hand."""
+        """Return the actions of the hand so far as a line, with bets as chips put in on the street."""
         return street_line(self._person.line, self._spots.start)
 
     def _left(self) -> list[int]:
@@ -263,7 +271,7 @@ class PageTable:
         }
 
     def _bounds(self) -> list[float] | None:
-        """Return the least and the most of a bet on this street if any amount is allowed, else None."""
+        """Return [smallest, largest] bet in chips on this street; None if amounts are not free."""
         state, found = self._person.state, self._person.raises()
         if not isinstance(state, BettingState) or not found:
             return None

@@ -7,12 +7,12 @@ from mccfr.view.spot_view import Spots
 
 
 def position_chart(spots: Spots, line: str = "") -> dict[str, Any]:
-    """Return `entries`: the decisions of `fold_lines`.
+    """Return `entries`: each player's decision after `line`, if the players before it fold.
 
-    With the empty line they are all decisions first in; after a raise, all decisions that face it. Each has `line`,
-    `role`, `actions`, `frequencies` and the `probabilities` of each class of hands, as `Spots.spot`.
+    With the empty line no player has bet before; after a raise all decisions face it. Each entry has `line`, `role`
+    (position name), `actions`, their `frequencies`, and the `probabilities` of each class of hands.
 
-    Raises as `Spots.spot`, and `ValueError` for a strategy that does not start before the flop.
+    Raises `ValueError` for an invalid line, and for a strategy that does not start before the flop.
     """
     if not spots.starts_preflop:
         raise ValueError(f"{spots.title} has no decisions before the flop: charts by position are for hold'em")
@@ -26,7 +26,10 @@ def position_chart(spots: Spots, line: str = "") -> dict[str, Any]:
 
 
 def fold_lines(spots: Spots, line: str) -> list[tuple[str, int]]:
-    """Return a preflop line with its player, then those after each fold, until a player acts again."""
+    """Return (line, player to act) of a preflop line, then of that line plus one fold after another.
+
+    The list ends before a player would act a second time, when there is no bet to fold to, or after preflop.
+    """
     state: Any = spots.betting.read(typed_line(spots.source.game, line))[0]
     found = dict[int, str]()
     while not isinstance(state, int) and not state.street and state.player not in found:

@@ -32,12 +32,14 @@ def range_text(
     In hold'em `abstraction.range_notation.parse_range` reads it.
 
     weight    [H] weight of each hand
-    live      [H] hands that can be held; the others count as their class does
-    top       weight that becomes 1; None takes the largest
+    live      [H] True for hands that can be held; the others do not split a class
+    top       weight that is written as 1; None takes the largest
     notation  one of NOTATIONS
 
-    A class whose hands have equal weights is one item, and in hold'em adjacent classes are joined.  Other hands are
-    single items.  Raises `ValueError` for an unknown notation, and for weights that a notation cannot express.
+    A class whose hands have equal weights is one item, and in hold'em adjacent classes are joined.  Hands of other
+    classes are single items.
+
+    Raises `ValueError` for an unknown notation, and for weights that a notation cannot express.
     """
     if notation not in NOTATIONS:
         raise ValueError(f"{notation!r} is no notation of ranges: {', '.join(NOTATIONS)} are")
@@ -64,9 +66,11 @@ def range_text(
 
 
 def _runs(weight: Mapping[str, float], labels: Sequence[str], *, plus: bool) -> list[tuple[str, float]]:
-    """Return items of classes, with adjacent classes of equal weight joined as "TT+", "ATs+" or "A5s-A2s".
+    """Return (text, weight) of classes; adjacent ones of equal weight are joined, as "TT+" or "A5s-A2s".
 
-    `labels` begin with the row of the aces.  Without `plus`, "TT+" is "AA-TT".
+    weight  weight of each class whose hands have equal weights
+    labels  names of all classes, beginning with the row of the aces
+    plus    True: write "TT+"; False: write "AA-TT"
     """
     groups = dict[str, list[str]]()
     for label in labels:
@@ -82,14 +86,14 @@ def _runs(weight: Mapping[str, float], labels: Sequence[str], *, plus: bool) -> 
 
 
 def _with_weights(items: Sequence[tuple[str, float]], notation: str) -> str:
-    """Return items with their weights behind a colon; weight 1 is left out except for GTO Wizard."""
+    """Join (text, weight) items as "AA,AKs:0.5"; weight 1 is left out except for GTO Wizard."""
     if notation == "gtowizard":
         return ", ".join(f"{text}: {weight:g}" for text, weight in items)
     return ",".join(text if weight == 1 else f"{text}:{weight:g}" for text, weight in items)
 
 
 def _in_brackets(items: Sequence[tuple[str, float]]) -> str:
-    """Return items by weight, with the weight in per cent in brackets around those of one weight."""
+    """Join (text, weight) items of one weight as "[50.0]AA-TT,AKs[/50.0]"; weight 1 has no brackets."""
     groups = dict[float, list[str]]()
     for text, weight in items:
         groups.setdefault(weight, []).append(text)

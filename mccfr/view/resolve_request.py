@@ -37,10 +37,10 @@ class BusyError(RuntimeError):
 
 @dataclass
 class _Job:
-    """A spot that is being solved.
+    """A re-solve of one spot: the request, its progress and its result so far.
 
-    result   `Spots.strategy` of the last stage with further fields; None before the first
-    problem  sentence on an error
+    result   strategy and values after the last completed stage (see `Solving.state`); None before the first
+    problem  sentence on an error; "" for none
     """
 
     line: str
@@ -53,7 +53,7 @@ class _Job:
     stopped: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return the job's state."""
+        """Return the job's fields for the page, as `Solving.state` lists them."""
         seconds = time.perf_counter() - self.began if self.seconds is None else self.seconds
         return {
             "line": self.line,
@@ -67,10 +67,13 @@ class _Job:
 
 
 class Solving:
-    """Re-solves spots of a strategy, one at a time; a new request ends the one before."""
+    """Re-solves spots of a strategy in a thread, one at a time; a new request stops the previous solve."""
 
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore | None = None) -> None:
-        """Take the semaphore of strategies solved at the same time; None: there is one strategy only."""
+        """Start without a job.
+
+        solve_slots  semaphore that limits the number of strategies that are solved at the same time; None: a new one
+        """
         self._spots, self._lock = spots, threading.Lock()
         self._places = solve_slots or threading.Semaphore()
         self._job: _Job | None = None
@@ -78,12 +81,12 @@ class Solving:
         self._working = False
 
     def start(self, line: str, board: str, iterations: int | None = None) -> dict[str, Any]:
-        """Start to solve a spot; answers as `state`.
+        """Start to solve a spot; return the fields that `state` lists.
 
-        iterations  by default 100 on a flop, 200 on a turn or river
+        iterations  number of iterations; None: 100 on a flop, 200 on a turn or river
 
-        Raises `ValueError` as `Spots.spot`, before the flop, for another game than full no-limit hold'em, or for
-        invalid arguments; `BusyError` while other strategies are solved.
+        Raises `ValueError` for an invalid line, board or number, before the flop, and for another game than full
+        no-limit hold'em. Raises `BusyError` while other strategies are solved.
         """
         at, game = self._spots.decision(line, board), self._spots.source.game
         if not isinstance(self._spots.betting, Translation) or game.cards.boards is not None:
@@ -118,16 +121,15 @@ class Solving:
             work()
 
     def state(self) -> dict[str, Any]:
-        """Return the newest job; `ValueError` if there is none.
+        """Return progress and result of the newest solve; `ValueError` if there is none.
 
         The answer has `line`, `board`, the requested `iterations`, `seconds`, `done`, `problem` and `result`.  The
-        result is the strategy as `Spots.strategy` returns it, and:
+        result has the fields of `Spots.strategy` (actions and their probabilities), and for h hands and A actions:
 
         iterations  completed iterations
-        gap_chips   of a turn or river: by how much both players together can do better, in chips per hand; on a flop
-                    None
-        values      [h][A] EV of each action if both players follow the solution, as of `ExpectedValues`
-        taken       [A] EV of the hands that take each action
+        gap_chips   sum of both players' best-response gains in chips per hand, on a turn or river; None on a flop
+        values      [h][A] EV of each action in chips if both players follow the solution
+        taken       [A] mean EV of the hands that take each action
 
         Values that are not yet known are null; on a flop they are known at the end.
         """
@@ -136,7 +138,7 @@ class Solving:
         return self._job.document()
 
     def stop(self) -> dict[str, Any]:
-        """Stop the newest job; answers and raises as `state`."""
+        """Stop the newest solve; return the fields that `state` lists, `ValueError` if there is none."""
         found = self.state()
         if self._job is not None:
             self._job.stopped = True
@@ -156,9 +158,9 @@ class Solving:
             job.seconds = time.perf_counter() - job.began
 
     def _stage(self, job: _Job, at: SpotDecision, street: str, iterations: int) -> None:
-        """Solve with a number of iterations; set the job's result to the strategy and then to its values.
+        """Solve from the beginning with `iterations`; set the job's result without EVs, and then with them.
 
-        On a flop the values take two passes over all turns and rivers of some seconds each, so only the last stage has
+        On a flop the EVs take two passes over all turns and rivers of some seconds each, so only the last stage has
         them.
         """
         betting, state = self._spots.betting, at.state

@@ -25,10 +25,14 @@ def _source_text(hand: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 
 
 class Reviews:
-    """The decisions of a review made with the strategy that is shown, and perhaps with others beside it."""
+    """The reviewed decisions of hands, judged by the strategy that is shown and possibly by others."""
 
     def __init__(self, path: Path, spots: Spots) -> None:
-        """Raises as `read_review`."""
+        """Read a file of `mccfr review --keep`.
+
+        Raises `FileNotFoundError`, `UnreadableError` if the system cannot read it, and `ValueError` if it holds no
+        review or one by other policies than that of `spots`.
+        """
         hands, name = read_review(path, spots.source)
         rows = [
             {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament", "ended")}
@@ -50,9 +54,13 @@ class Reviews:
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
         """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
-        `decisions` and `cost_bb` count all selected decisions, with estimates as they are. A row has the fields of
-        `mccfr review --keep`, its `place` among all, and `shown_bb`: 0 where the interval contains 0. `shares` are the
-        frequencies as text. `source` says how the decision was judged, and what another policy says of it.
+        `decisions` is the number and `cost_bb` the total EV loss of all selected decisions, in big blinds. Each of the
+        `rows` has the fields of `mccfr review --keep`, and:
+
+        place     rank among all decisions, 0 is the costliest
+        shown_bb  EV loss in big blinds; 0 if its interval contains 0
+        shares    frequencies of the actions as text
+        source    sentences on how the decision was judged, and on another policy's judgement
         """
         rows = [row for row in self._rows if street in ("", row["street"]) and player in ("", row["player"])]
         return {

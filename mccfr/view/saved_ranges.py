@@ -21,12 +21,12 @@ _lock = threading.Lock()
 
 
 def saved_ranges() -> dict[str, str]:
-    """Return texts of ranges by name; raises `ValueError` for a file that is not as `FILE` says."""
+    """Return {name: range text} of the saved ranges; `ValueError` for a damaged file."""
     return typed(parse_json(read_bounded(FILE), FILE), dict[str, str], FILE) if FILE.exists() else {}
 
 
 def save_range(name: str = "", text: str = "") -> dict[str, Any]:
-    """Save a range, or replace the one of this name; return all as `{"saved": ...}`.
+    """Save a range text under a name, replacing an earlier one; return all as {"saved": {name: text}}.
 
     Raises `ValueError` for a name that is empty or too long, and for too many ranges.
     """
@@ -42,7 +42,10 @@ def save_range(name: str = "", text: str = "") -> dict[str, Any]:
 
 
 def delete_range(name: str) -> dict[str, Any]:
-    """Delete a saved range; return the others as `{"saved": ...}`; `ValueError` for an unknown name."""
+    """Delete a saved range and return the others as {"saved": {name: text}}.
+
+    Raises `ValueError` for an unknown name.
+    """
     with _lock:
         found = saved_ranges()
         if name not in found:
@@ -58,7 +61,7 @@ def _write(found: dict[str, str]) -> None:
 
 
 def preset_ranges(spots: Spots) -> list[dict[str, str]]:
-    """Return the range of each preflop action but folds, as `name` and `text`."""
+    """Return `name` and `text` of the range that takes each preflop action of a strategy, except folds."""
     return [
         {"name": f"{name}: {action}", "text": text}
         for line, name in preflop_lines(spots)

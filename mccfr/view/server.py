@@ -45,12 +45,12 @@ _UNREADABLE = {
 
 
 class _Parser(HTTPRequestParser):
-    """Reads the one request of a connection."""
+    """Parses the single HTTP request of a connection, and makes waitress close the connection after it."""
 
     path = ""  # waitress logs it even for a request that it could not read
 
     def received(self, data: bytes) -> int:
-        """Take bytes that have arrived; return how many belong to this request."""
+        """Parse bytes that have arrived; return how many of them belong to this request."""
         try:
             count: int = super().received(data)
         except ValueError:  # raised for a Content-Length of 5,000 digits, or an address such as http://[
@@ -61,10 +61,10 @@ class _Parser(HTTPRequestParser):
 
 
 class _Unreadable(ErrorTask):
-    """Refuses a request that waitress could not read, with the application's form of refusal."""
+    """Answers a request that waitress could not read with the application's JSON error."""
 
     def execute(self) -> None:
-        """Send the refusal and close the connection."""
+        """Send the error response and close the connection."""
         status = HTTPStatus(self.request.error.code)
         response = refusal(status, _UNREADABLE.get(status, status.phrase))
         self.status, self.response_headers = head(response)
@@ -73,7 +73,7 @@ class _Unreadable(ErrorTask):
 
 
 class _Channel(HTTPChannel):
-    """A connection, which carries one request."""
+    """A client's connection, which carries one request and is then closed."""
 
     parser_class = _Parser
     error_task_class = _Unreadable
@@ -151,9 +151,9 @@ class ViewServer(TcpWSGIServer):
 
 
 def serve(strategies: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve strategies until a signal; running solves are ended before it is raised.
+    """Serve the page until a signal's exception; a running spot solve is stopped before this returns.
 
-    port   0 takes a free one
+    port   port to listen on; 0 takes a free one
     ready  called with the page's address when the server listens
 
     Raises `ValueError` if the port is not available.

@@ -17,10 +17,11 @@ MOST_SPOTS = 500
 def solved_spots() -> list[dict[str, Any]]:
     """Return the solved spots, newest first.
 
-    run                       name of the run's directory
-    asked                     fields of the form that solves it again
-    iterations, gap_pot       of the last evaluation; the exploitability is a share of the pot
-    unix_seconds              time of the last evaluation
+    run           name of the run's directory
+    asked         fields of the spot form that solve the spot again
+    iterations    number of iterations at the last evaluation
+    gap_pot       exploitability at the last evaluation, as a share of the pot
+    unix_seconds  time of the last evaluation
     """
     found = []
     for run, game in _spot_runs():
@@ -53,7 +54,7 @@ def find_spot(name: str) -> Path:
 
 
 def delete_spot(name: str) -> dict[str, Any]:
-    """Delete a solved spot; return the others as `{"spots": ...}`.
+    """Delete the run of a solved spot; return the other spots as {"spots": [...]}.
 
     Raises `ValueError` for an unknown name, and for a run on which a process works.
     """
@@ -65,7 +66,7 @@ def delete_spot(name: str) -> dict[str, Any]:
 
 
 def spot_fields(run: Run) -> dict[str, str]:
-    """Return the texts with which the page's form solves the spot of a run again."""
+    """Return the texts of the spot form's fields that solve the spot of a run again."""
     game = run.config.game
     assert isinstance(game, HoldemSubgame)
     first = STREETS[max(len(str(game.board)) // 2 - 2, 1) :]
@@ -86,7 +87,7 @@ def spot_fields(run: Run) -> dict[str, str]:
 
 
 def _sizes(menu: Menu, street: str, key: str) -> str:
-    """Return the sizes of a street's menu as a text of the form."""
+    """Return a street's bet sizes (`key` "first") or raise sizes ("later") as text, such as "33%,75%"."""
     here = getattr(menu, street)
     sizes = getattr(here, key, None) if here is not None else None
     return ",".join(getattr(menu, key) if sizes is None else sizes)

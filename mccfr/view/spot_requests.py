@@ -47,13 +47,13 @@ _GRID = make_grid(combo_table(), _NAMES)
 
 
 class SpotRequests:
-    """The last spot that the page has requested; several threads may call it."""
+    """Solves the spot that the page requests, one at a time; several threads may call it."""
 
     def __init__(self, solve_slots: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], str]) -> None:
         """Start without a spot.
 
-        solve_slots  semaphore for all solves at a time
-        show         opens a run, given the fields of its spot; returns its name
+        solve_slots  semaphore that limits the number of solves at the same time
+        show         function of (run directory, form fields) that adds the result to the page; returns the run's name
         """
         self._places, self._show, self._lock = solve_slots, show, threading.Lock()
         self._state: dict[str, Any] | None = None
@@ -61,7 +61,7 @@ class SpotRequests:
         self._began = 0.0
 
     def range(self, range: str = "", board: str = "", classes: str = "", weight: str = "1") -> dict[str, Any]:  # noqa: A002
-        """Return a range after setting the hand classes in `classes` (AKs, by commas) to `weight`.
+        """Set the hand classes in `classes`, such as "AKs,QQ", of a range to `weight`; return the new range.
 
         The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`.  Hands
         that share a card with the board are left out of both.  Raises `ValueError` for an invalid range, class, weight
@@ -85,10 +85,11 @@ class SpotRequests:
     def start(
         self, fields: Mapping[str, str], policy: Path | None = None, of: int | str = 0, line: str = ""
     ) -> dict[str, Any]:
-        """Start to solve a spot; answers as `state`.
+        """Start to solve a spot; return the fields that `state` lists.
 
-        fields            texts by the names of `FIELDS`
-        policy, of, line  instead of ranges, pot and stack: a strategy, its number or name, and a street's first line
+        fields            texts of the form, by the names in `FIELDS`
+        policy, of, line  instead of ranges, pot and stack: a strategy's path, its number or name on the page, and a
+                          line to the start of a street
 
         Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
         """
@@ -115,9 +116,12 @@ class SpotRequests:
     def state(self) -> dict[str, Any]:
         """Return the progress of the newest spot; `ValueError` if there is none.
 
-        The answer has `asked`, `said`, `phase`, `plan`, `seconds`, `done`, `problem` and `answer`.  `curve` has pairs
-        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the name of the
-        result's run, None before there is one.
+        asked         non-empty fields of the form
+        said, phase   messages so far, and the present phase of the solve
+        plan          size, memory and time before training; `seconds` have passed
+        curve, to     (iterations, exploitability as a share of the pot) so far, and the share at which the solve ends
+        done          True if the solve has ended; `problem` is a sentence on an error, or ""
+        answer, of    solution, and the name of its run; None or absent before the end
         """
         if self._state is None:
             raise ValueError("no spot has been typed yet")
@@ -125,7 +129,7 @@ class SpotRequests:
         return {**self._state, "seconds": round(seconds, 1), "done": "took" in self._state}
 
     def stop(self) -> dict[str, Any]:
-        """Stop the solve and keep its result so far; answers and raises as `state`."""
+        """Stop the solve and keep its result so far; return `state`, `ValueError` if there is no spot."""
         found, process = self.state(), self._process
         if process is not None and process.stdin is not None:
             process.stdin.close()
@@ -171,7 +175,7 @@ class SpotRequests:
 
 
 def spot_request(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the request to the child process; raises `ValueError` that names the field."""
+    """Convert the form's texts to the child process's request; `ValueError` names an invalid field."""
     given = {name: fields.get(name, "").strip() for name in FIELDS}
     for name in ("oop", "ip"):
         if given[name] and not _range(name, given[name]).any():
@@ -191,14 +195,14 @@ def spot_request(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _number(name: str, text: str) -> float:
-    """Return a number without unit."""
+    """Convert the text of field `name` to a number without unit; `ValueError` names the field."""
     if re.fullmatch(r"\d+\.?\d*|\.\d+", text.strip()) is None:
         raise ValueError(f"{name} = {shown(text)}: a number without unit is needed")
     return float(text)
 
 
 def _share(name: str, text: str) -> float:
-    """Return the share of a text such as 5%."""
+    """Convert the text of field `name`, such as 5%, to a share; `ValueError` names the field."""
     try:
         return share_of(text)
     except ValueError as error:
@@ -206,7 +210,7 @@ def _share(name: str, text: str) -> float:
 
 
 def _range(name: str, text: str) -> Any:
-    """Return the weights [1326] of a range; a page may not read files."""
+    """Return the weights [1326] of a range text; `ValueError` for invalid text, or for @FILE."""
     if "@" in text:
         raise ValueError(f"{name}: files are not read here: type the range, as QQ+,AKs:0.5")
     try:

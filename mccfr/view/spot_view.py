@@ -38,21 +38,21 @@ _LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums
 
 
 class Action(NamedTuple):
-    """An action of the strategy at a spot; `to_chips` are the player's chips in the pot after it."""
+    """An action of the strategy; `to_chips` are the player's chips put in over the whole hand after it."""
 
     action: str
     to_chips: float
 
 
 class SpotDecision(NamedTuple):
-    """A spot as other modules need it, with H hands, L of them live.
+    """A decision after a line on a board, with both ranges; H hands, of which L are possible.
 
-    node   decision of the tree; None if the line is only translated to lines of the tree
-    state  state of the real betting
-    acted  (state, action, board) of all actions so far
-    board  board of the state's street
-    reach  [P, H] weights of each player's hands
-    live   [L] hands that the board leaves, ascending
+    node   decision of the tree; None if the line is not in the tree but translated to tree lines
+    state  betting state, with the real bets of the line
+    acted  (state before, action, board) of each action of the line
+    board  board of the state's street: its cards, or its number in a list of boards
+    reach  [P, H] reach weight of each player's hands
+    live   [L] numbers of the hands that share no card with the board, ascending
     """
 
     node: int | None
@@ -64,7 +64,7 @@ class SpotDecision(NamedTuple):
 
 
 class Spots:
-    """A strategy at every spot, with H hands, A actions and C cells of the grid.
+    """Answers queries about a strategy after any line; H hands, A actions, C cells of the hand grid.
 
     Answers are computed on request and no state changes, so several threads may call it.
     """
@@ -79,15 +79,16 @@ class Spots:
     ) -> None:
         """Prepare the queries.
 
-        source  the strategy that is shown; `dealing` and `betting` are its game's cards and real betting, `money`
-                converts its chips to texts, and `roles` are the names of the positions
+        source  the strategy that is shown
         title   name of the strategy
         facts   short texts for the head of the page
         path    path by which other commands find the strategy
         stack   chips of each player over the whole hand, if the game's betting does not have them
 
-        `roles`, `stacks` (None: unknown) and `players` are by position. Raises `ValueError` for a game whose cards are
-        not separate from its tree.
+        Attributes: `dealing` and `betting` are the game's cards and real betting, and `money` converts chips to texts.
+        `roles` are the names of the positions, and `stacks` their chips (None: unknown).
+
+        Raises `ValueError` for a game whose cards are not separate from its tree.
         """
         self.source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
@@ -112,13 +113,13 @@ class Spots:
 
     @property
     def starts_preflop(self) -> bool:
-        """True for hold'em from its first street on."""
+        """True for a strategy of hold'em that begins before the flop."""
         return self.square and not self.dealing.cards_on(0)
 
     # --- queries ---
 
     def game(self) -> dict[str, Any]:
-        """Return what does not depend on a spot: names, streets, the deck and the hand grid.
+        """Return the fields that do not depend on a line: names, streets, the deck and the hand grid.
 
         streets      with the number of board `cards` on each
         first_board  board that is known from the beginning
@@ -147,13 +148,14 @@ class Spots:
         }
 
     def spot(self, line: str = "", board: str = "") -> dict[str, Any]:
-        """Return the spot of a line on a board; docs/http.md lists the fields.
+        """Return actions, ranges and frequencies after a line on a board; docs/http.md lists the fields.
 
         line   as typed by users (`mccfr.games.line_text`), with any legal bets in games with real betting
         board  all board cards of the line's street
 
-        With fewer cards the answer has no hands; `missing_cards` is the number of cards to add.  Raises `ValueError`
-        for an invalid line or board; the message lists the allowed ones.
+        With fewer board cards the answer has no hands; `missing_cards` is the number of cards to add.
+
+        Raises `ValueError` for an invalid line or board; the message lists the allowed ones.
         """
         found = self._follow(line, board)
         state, actions, readings = found.state, self._actions(found), self._readings(found)
@@ -189,12 +191,14 @@ class Spots:
         return self.stacks and [stack - chips for stack, chips in zip(self.stacks, put_in, strict=True)]
 
     def equity(self, line: str = "", board: str = "") -> dict[str, Any]:
-        """Return the equities of two players' hands against the other's range, without further bets.
+        """Return the equity of each hand against the opponent's range, if no further bets are made.
 
-        `equity` [P][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [P] is the ranges'
-        equity; both are None for players who have folded. They are None altogether if more than two players are left,
-        or if board cards are missing.  Preflop they are means over suits (`mccfr.play.preflop_equity`), and None in
-        games that end before the river. Raises as `spot`.
+        `equity` [P][h] has the equity of each player's hands, in the order of `hands` of `spot`; None for a hand that
+        no opponent hand can meet. `mean` [P] has the equity of each range. Both are None for players who have folded.
+        They are None altogether if more than two players are left, or if board cards are missing. Preflop they are
+        means over suits (`mccfr.play.preflop_equity`), and None in games that end before the river.
+
+        Raises `ValueError` for an invalid line or board.
         """
         found = self._follow(line, board)
         left, no_river = self.left(found.state), self.dealing.cards_on(self.dealing.streets - 1) != 5
@@ -216,7 +220,8 @@ class Spots:
     def ranges(self, line: str = "", board: str = "", notation: str = "mccfr") -> list[dict[str, Any]]:
         """Return `role`, `combos` and `text` of each player's range in a notation of `NOTATIONS`.
 
-        Raises as `spot` and `range_text`, and `ValueError` if board cards are missing.
+        Raises `ValueError` for an invalid line or board, missing board cards, and an unknown notation or one that
+        cannot express the weights.
         """
         found = self._follow(line, board)
         if found.boards is None:
@@ -224,9 +229,9 @@ class Spots:
         return self._texts(found, notation)
 
     def action_ranges(self, line: str) -> list[tuple[str, str]]:
-        """Return each action at a preflop line, except folds, with the text of the range that takes it.
+        """Return (action name, text of the range that takes it) after a preflop line, for all but folds.
 
-        Raises as `spot`, and `ValueError` if board cards are missing.
+        Raises `ValueError` for an invalid line, or one whose street has a board.
         """
         found = self._follow(line, "")
         if found.boards is None:
@@ -243,7 +248,7 @@ class Spots:
         ]
 
     def _follow(self, line: str, board: str) -> FollowedLine:
-        """Follow a typed line on a board, as `RangesOfLine.follow`."""
+        """Return state and ranges after a typed line on a board; `ValueError` if either is invalid."""
         return self._ranges.follow(typed_line(self._game, line.strip()), board)
 
     def _texts(self, found: FollowedLine, notation: str) -> list[dict[str, Any]]:
@@ -259,7 +264,7 @@ class Spots:
         ]
 
     def decision(self, line: str, board: str) -> SpotDecision:
-        """Return a spot with a board; raises as `spot`, and `ValueError` if board cards are missing."""
+        """Return the decision after a line; `ValueError` for an invalid line or board, or missing cards."""
         found = self._follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
@@ -268,17 +273,22 @@ class Spots:
         return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
-        """Return another strategy at a spot with `actions`, `frequencies`, `hands` and `classes`, as `spot`.
+        """Return another strategy after a line in the form of `spot`, such as the result of re-solving.
 
-        actions  legal actions with chips of the whole hand
-        played   [H, A] their probabilities
+        actions  legal actions, with amounts of the whole hand, such as r300
+        played   [H, A] probabilities of these actions with each hand
+
+        The fields are `actions`, and their probabilities as `frequencies` of the range, by `hands` and by `classes`.
         """
         found = self._follow(line, board)
         answer = [Action(action, self.to_chips(found.state, action)) for action in actions]
         return {"actions": [self._labelled(found, one) for one in answer], **self._played(found, played)}
 
     def offered(self, line: str) -> list[dict[str, Any]]:
-        """Return `actions` of `spot` at a line, and a legal call that the strategy lacks; raises as `spot`."""
+        """Return the strategy's actions after a line, plus a legal call if the strategy has none.
+
+        Raises `ValueError` for an invalid line.
+        """
         line = typed_line(self._game, line.strip())
         state, readings = self.betting.read(line)
         if isinstance(state, int):
@@ -291,10 +301,11 @@ class Spots:
         return [self._labelled(found, one) for one in actions]
 
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
-        """Return the fields of an action at a state of the real betting.
+        """Describe an action for the page: `line` before it, `street`, `player`, `action`, `kind` and `name`.
 
-        action  with chips of the whole hand
-        line    the line before it
+        state   betting state before the action
+        action  action with an amount of the whole hand, such as r300
+        line    line before the action
         """
         answer = action_text(state, action, self.to_chips(state, action), self.money, self._rules)
         return {
@@ -307,9 +318,11 @@ class Spots:
         }
 
     def _won(self, followed: "FollowedLine", other: Weights) -> Weights:
-        """Return the weighted share of the pot that each hand wins from the other's hands, [H].
+        """Return [H] the share of the pot that each hand wins, summed over the opponent's weighted hands.
 
-        `other` [H] is the weight of the other's hands.  The share is a mean over all boards to come.
+        other  [H] weight of each hand of the opponent
+
+        The share is a mean over all boards to come.
         """
         assert followed.boards is not None
         if self._is_preflop(followed):
@@ -318,20 +331,20 @@ class Spots:
         return np.asarray(0.5 * (self.dealing.disjoint_weight(other) + won))
 
     def _is_preflop(self, followed: FollowedLine) -> bool:
-        """True on the first street of hold'em."""
+        """True if the line ends on the first street of hold'em, before any board cards."""
         return self.dealing.boards is None and not self.dealing.cards_on(followed.state.street)
 
     # --- actions and probabilities ---
 
     def _single(self, followed: FollowedLine) -> int | None:
-        """Return the tree decision of a line; None if the line is only translated to lines of the tree."""
+        """Return the tree decision of a line; None if the line is not in the tree but translated to it."""
         (node, closed), *more = followed.places
         if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != followed.line:
             return None
         return node
 
     def _actions(self, followed: FollowedLine) -> list[Action]:
-        """Return the actions at a spot: those of the tree, or their translation to real bets."""
+        """Return the actions after a line: those of the tree, or real bets translated from them."""
         node, state = self._single(followed), followed.state
         tree = self._game.tree
         if node is not None:
@@ -357,7 +370,10 @@ class Spots:
         return chips_after(tree, state.node)[labels.index(action)]
 
     def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
-        """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""
+        """Return the probabilities [H, A] of actions, and [H] True for hands that training has visited.
+
+        If the line is translated to several tree lines, the probabilities are their weighted mean.
+        """
         assert followed.boards is not None
         state: Any = followed.state
         number = {one.action: place for place, one in enumerate(actions)}
@@ -380,7 +396,7 @@ class Spots:
         return played, trained
 
     def _live(self, followed: FollowedLine) -> npt.NDArray[np.int64]:
-        """Return the hands that share no card with the board and are in a player's range, ascending."""
+        """Return [L] the hands that share no card with the board and are in an initial range, ascending."""
         assert followed.boards is not None
         left = self.dealing.live(followed.state.street, followed.boards[-1])
         return np.flatnonzero(left & (self.dealing.reach > 0).any(axis=0))
@@ -422,7 +438,7 @@ class Spots:
         return sorted(readings, key=lambda one: -one["probability"])
 
     def _hands(self, followed: FollowedLine, actions: list[Action]) -> dict[str, Any]:
-        """Return the fields of an answer that need a board."""
+        """Return the fields of `spot` that need a board: frequencies, hands, classes and ranges."""
         live, reach, share = self._live(followed), self._ranges.reach(followed), self._shares(followed)
         played, trained = self._strategy(followed, actions)
         answer = self._played(followed, played)
@@ -438,7 +454,7 @@ class Spots:
         return {**answer, "ranges": self._texts(followed, "mccfr")}
 
     def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
-        """Return made hands and draws of the live hands, in full hold'em from the flop on."""
+        """Return `made` hands and `draws` of the live hands as texts; {} before the flop and in small games."""
         board = followed.boards[-1] if followed.boards else ()
         text = self.dealing.board_text(followed.state.street, board)
         if not self.square or not text:
@@ -449,8 +465,8 @@ class Spots:
     def _shares(self, followed: FollowedLine) -> Weights:
         """Return the probability of each hand of each player given the line, [P, H]; 0 if it is never played.
 
-        Cards of all other players count, folded hands included.  With three and more players, that two other players
-        cannot hold the same card is ignored.
+        The cards of all other players are removed, folded hands included.  With three and more players the formula
+        ignores that two other players cannot hold the same card.
         """
         reach = self._ranges.reach(followed)
         met = [np.maximum(self.dealing.disjoint_weight(one), 0) for one in reach]
@@ -461,7 +477,7 @@ class Spots:
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 
     def _played(self, followed: FollowedLine, played: Weights) -> dict[str, Any]:
-        """Return the probabilities of a strategy [H, A]: over the range, by hand and by class."""
+        """Return means of the probabilities `played` [H, A]: over the range, by hand and by class."""
         live, own = self._live(followed), self._shares(followed)[followed.state.player]
         return {
             "frequencies": rounded(own @ played) if own.any() else None,

@@ -32,26 +32,28 @@ class _Telling:
         self._tell = tell
 
     def message(self, text: str) -> None:
-        """Send a message."""
+        """Send a message to the page as `said`."""
         self._tell({"said": text})
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Send the name of a phase."""
+        """Send the name of a phase; the page does not show `share`."""
         self._tell({"phase": text})
 
     def progress(self, progress: SessionProgress) -> None:
-        """Send nothing, because evaluations are frequent and report the iterations."""
+        """Receive the counters and send nothing, because evaluations report the iterations often enough."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Send iterations and exploitability."""
+        """Send iterations and exploitability in chips of an evaluation."""
         self._tell({"iterations": record["iterations"], "exploitability_chips": record["exploitability_chips"]})
 
 
 def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
-    """Solve a spot and report progress by `tell`.
+    """Solve a spot and send its progress as JSON objects to `tell`.
 
-    `request` has the fields of `start_typed_spot`.  It reports
-    `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end.  Raises as `start_typed_spot`.
+    request  fields of the spot form, as `spot_request` returns them, with `policy` and `line`
+    tell     receives `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end
+
+    Raises `ValueError` for an invalid field, or if the solve was stopped before training.
     """
     report = _Telling(tell)
     policy = None if request.get("policy") is None else Path(request["policy"])
@@ -74,7 +76,7 @@ def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
 
 
 def main() -> None:
-    """Read the request and solve it."""
+    """Read the request from standard input, solve its spot, and write messages to standard output."""
     out, request = os.fdopen(os.dup(1), "w"), json.loads(sys.stdin.readline())
     os.dup2(2, 1)  # standard output is for JSON only
 

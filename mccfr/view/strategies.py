@@ -31,7 +31,7 @@ _KEPT = 2  # strategies in memory besides the first, because checkpoints may be 
 
 
 class LoadedStrategy:
-    """A strategy with all services that the page uses."""
+    """A strategy with the page's services: queries, EVs, re-solving, and hands against the user."""
 
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore) -> None:
         self.spots = spots
@@ -39,13 +39,15 @@ class LoadedStrategy:
 
 
 class StrategyList:
-    """Strategies of one game by number, opened on first use; several threads may call it."""
+    """The strategies that the page can show, by number, opened on first use; several threads may call it."""
 
     def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
-        """`books` are pairs of a name and a function that opens the strategy; the first is opened at once.
+        """Open the first strategy, and list the others.
 
-        `review` is a file of hands reviewed by the first strategy.  Raises the errors of the first function and of
-        `Reviews`.
+        books   (name, function that opens the strategy) of each strategy
+        review  file of hands reviewed by the first strategy; None for none
+
+        Raises the errors of the first function and of reading the review.
         """
         self.names = [name for name, _ in books]
         self._books, self._lock = books, threading.Lock()
@@ -82,24 +84,26 @@ class StrategyList:
             return self._others[of]
 
     def _show(self, run: Path, fields: Mapping[str, str]) -> str:
-        """Add the run of a spot that was just solved; return its name."""
+        """Add the run of a spot that was just solved, with the spot form's `fields`; return the run's name."""
         with self._lock:
             self._solved[run.name] = run, fields
             self._others.pop(run.name, None)  # of an earlier solution with more exploitability
         return run.name
 
     def _find(self, name: str) -> tuple[Path, Mapping[str, str]]:
-        """Return directory and form fields of a solved spot; raises as `find_spot`."""
+        """Return directory and form fields of a solved spot; `ValueError` for an unknown name."""
         if name not in self._solved:
             directory = find_spot(name)
             self._solved[name] = directory, spot_fields(open_to_look(directory))
         return self._solved[name]
 
     def about(self, of: int | str) -> dict[str, Any]:
-        """Return the `strategies` to compare, `of`, the fields `asked` of a solved spot, and `reviewed`.
+        """Return which strategies the page can compare with the shown strategy `of`.
 
-        The strategies are pairs of number and name, the shown one first. A solved spot is compared with the others that
-        have been opened; its number is its name.
+        strategies  (number, name) of each; for a solved spot, all opened solved spots, each with its name as number
+        of          number or name of the shown strategy
+        asked       fields of the spot form that solve a solved spot again; None for other strategies
+        reviewed    True if the strategy has a review
         """
         if isinstance(of, int):
             strategies = list(enumerate(self.names))
@@ -108,18 +112,18 @@ class StrategyList:
         return {"strategies": [(name, name) for name in names], "of": of, "asked": self._find(of)[1], "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
-        """Return `Reviews.decisions`; `ValueError` if there is no review."""
+        """Return the costliest reviewed decisions of a `street` and `player`; `ValueError` without a review."""
         if self.reviews is None:
             raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
         return self.reviews.decisions(**which)
 
     def presets(self, of: int | str) -> dict[str, Any]:
-        """Return `saved` ranges, and `presets` of a strategy's preflop actions, [] without a strategy."""
+        """Return the user's `saved` ranges, and as `presets` the ranges of a strategy's preflop actions."""
         shown = of != 0 or self._first is not None
         return {"saved": saved_ranges(), "presets": preset_ranges(self.shown(of).spots) if shown else []}
 
     def solve_typed(self, of: int | str = 0, line: str = "", **fields: str) -> dict[str, Any]:
-        """Start to solve a spot from its fields, or at a `line` of strategy `of`.
+        """Start to solve a spot from the form's fields, or from a `line` of strategy `of`; return its state.
 
         Raises `ValueError` for a line of a strategy that is neither a policy nor a run's newest checkpoint.
         """
@@ -134,12 +138,13 @@ class StrategyList:
 def open_spots(
     target: Path, checkpoint: int | None = None, abstraction: Path | None = None, *, newest: bool = False
 ) -> Spots:
-    """Return the spots of a policy or of a run's checkpoint, by default the newest.
+    """Open a policy or a run's checkpoint (None: the newest) for queries of the page.
 
     abstraction  directory of a run's card abstraction, if it was moved
     newest       True if the checkpoint is the run's newest
 
-    Raises as `open_source`, and `ValueError` for a game without cards.
+    Raises `ValueError` for a path that is neither run nor policy, and for another abstraction than the run's. Also for
+    run options given for a policy, and for a game without cards.
     """
     reference = Reference(target, checkpoint, abstraction)
     # Look-ups verify the pieces that they read.
@@ -166,8 +171,8 @@ def open_strategies(
     abstraction, against_abstraction  directory of a run's card abstraction, if it was moved
     review                            file of `mccfr review --keep` with hands reviewed by `target`
 
-    Checkpoints are listed newest first.  Raises as `open_spots` and `Reviews`.  Raises `ValueError` if the two games
-    differ in more than buckets and bets.
+    Checkpoints are listed newest first.  Raises `ValueError` or `OSError` for a target or review that cannot be opened.
+    Raises `ValueError` if the two games differ in more than buckets and bets.
     """
 
     def book(path: Path, number: int | None, where: Path | None) -> tuple[str, Callable[[], Spots]]:

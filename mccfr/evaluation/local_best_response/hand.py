@@ -24,12 +24,12 @@ Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
 
 
 def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Return all actions with factor 1."""
+    """Return (action number, factor 1) for all actions, so that each is followed."""
     return [(number, 1.0) for number in range(len(stakes))]
 
 
 class PolicyRows:
-    """A policy's strategy at a node of its tree, for a whole range."""
+    """Reads a policy's strategy at a node of its tree for all hands of a range at once."""
 
     def __init__(self, side: Profile) -> None:
         """Prepare the policy's tables; rows are read in place."""
@@ -52,7 +52,8 @@ class PolicyRows:
 class Responder:
     """Local best response in one seat (Lisy & Bowling 2017, algorithm 1).
 
-    The policy's range is a joint distribution of its hand and its position in its tree: its translations are hidden.
+    The policy's range is a joint distribution of its hand and its position in its tree: its translations are hidden. A
+    position is a node to which the policy may have translated the line; `ranges` are weights [H] of hands by position.
     """
 
     def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
@@ -71,14 +72,14 @@ class Responder:
         return self._value(state, {(node, closed): weight for node, _, closed in readings}, deal)
 
     def _value(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return chips from a decision on, times the weight of the ranges."""
+        """Return the responder's chips from a decision on, times the total weight of the policy's ranges."""
         if state.player == self._seat:
             action = self.best_action(state, ranges, deal)
             return self._follow(state, action, self.ranges_after(ranges, state, action), deal)
         return self._answered(state, ranges, deal)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return chips after an action, times the weight of the ranges."""
+        """Return the responder's chips after an action, times the total weight of the policy's ranges."""
         after = self._lines.apply(state, action)
         if after == OVER:
             return self._chips(self._lines.settled(state, action), sum(ranges.values()), deal)
@@ -90,7 +91,10 @@ class Responder:
         )
 
     def _chips(self, paid: tuple[float, float], weight: Any, deal: ResponderDeal) -> float:
-        """Return chips at the end of the betting against hands of weights [H]."""
+        """Return the responder's chips at the end of the betting, summed over policy hands of weights [H].
+
+        paid  chips of player 0 whatever the cards, and chips multiplied by the showdown result
+        """
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
         return float(value + (showdown * (weight @ deal.settlement) if showdown else 0.0))
@@ -117,7 +121,10 @@ class Responder:
         return actions
 
     def _answered(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return chips over the policy's actions: all that end the hand, and those that `choose` selects."""
+        """Return the responder's chips after the policy's actions, times the total weight of the ranges.
+
+        Actions that end the hand all count; of the others, those that `choose` selects.
+        """
         value, going_on = 0.0, []
         for action, after_action in self.answers(state, ranges, deal).items():
             total = sum(float(weight.sum()) for weight in after_action.values())
@@ -174,7 +181,7 @@ class Responder:
     ) -> tuple[Any, Any]:
         """Return the weight that folds to a bet, and that weight's showdown wins minus losses.
 
-        cache  both by position and translated node; it is filled in place
+        cache  both results by the policy's position and the node to which it translates the bet; filled in place
         """
         folded, won = 0.0, 0.0
         for position, weight in ranges.items():

@@ -61,8 +61,8 @@ def local_best_response(
     resolve  re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving is
              played on the same boards, for comparison
 
-    Raises `ValueError` for an unknown setting, too few hands, or a game without cards beside its tree; also raises
-    as `run_samples`.
+    Raises `ValueError` for an unknown setting, too few hands, or a game that deals no cards outside of its tree.
+    Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     check_setting(setting)
     # STREETS lists the last street first.
@@ -106,14 +106,14 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
 
 
 def _betting(side: Profile) -> Translation | IdentityTranslation:
-    """Return the default betting of the responder."""
+    """Return the responder's betting: real bets for the full deck, the tree's bets for listed cards."""
     side.game.check_two_players("local best response")
     real = real_betting(side.game)  # raises for games without cards
     return real if side.game.cards.boards is None else IdentityTranslation(side.game.tree)
 
 
 def plays_every_deal(game: Game, hands: int | None, seconds: float | None) -> bool:
-    """Return whether all deals of a small game are enumerated: no number or time is given."""
+    """Return whether all deals are enumerated: the game is small, and no number or time is given."""
     return hands is None and seconds is None and 0 < listed_deals(game) <= MOST_ENUMERATED
 
 
@@ -139,7 +139,7 @@ def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
 
 
 def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Return (action, factor) of all actions with stakes above `large`, and of one drawn for the rest.
+    """Return (action number, factor) of actions with stakes above `large`, and of one drawn for the rest.
 
     The rest is drawn in proportion to stakes, and the factor makes it unbiased.
     """
@@ -165,7 +165,7 @@ class _DeckSamples(SampledEvaluation):
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return one deal's [4] chips and luck by seat."""
+        """Return [4] for one deal: the responder's chips in seats 0 and 1, then its luck in both seats."""
         board, hands, state = self._table.deal(sample)
         results = np.zeros(4)
         choose = partial(sampled_actions, state, self._large)
@@ -218,7 +218,7 @@ class _ListedSamples(SampledEvaluation):
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return one deal's [2] chips by seat."""
+        """Return [2] the responder's chips in seats 0 and 1 for one deal."""
         state, table = new_stream(self._seed, 0, EVALUATION, sample), self._table
         first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
         beside = np.cumsum(table.prior(0, first))

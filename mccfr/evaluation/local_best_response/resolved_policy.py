@@ -30,7 +30,7 @@ ENUMERATED = 2_000
 
 
 class OpponentRanges:
-    """All hands of both players on a sample's board, up to a street."""
+    """Buckets, weights and showdown results of all hands of both players on a sample's board."""
 
     def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
         """Prepare the ranges on a board up to a street.
@@ -45,7 +45,7 @@ class OpponentRanges:
         self.share = 1 / (comb(remaining, 2) * comb(remaining - 2, 2))  # probability of a pair of hands
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """Return [1326] the policy's bucket of each hand."""
+        """Return [1326] the policy's bucket of each hand on the street."""
         return self._board.buckets(self.street)
 
     def opponent_weight(self, weight: Floats) -> Floats:
@@ -112,8 +112,10 @@ class RangeResponder(Responder):
         draws: npt.NDArray[np.uint64] | None,
         step: float,
     ) -> None:
-        """Take the arguments of `Responder` and:
+        """Take the betting, the policy, the responder's seat and how lines are drawn.
 
+        lines     real betting with the responder's actions
+        rows      the policy's strategy
         resolver  of the policy; None for a policy without re-solving
         draws     random state for drawing lines; None: all lines are followed
         step      stakes in chips for which one line is drawn
@@ -126,11 +128,15 @@ class RangeResponder(Responder):
 
     @staticmethod
     def weight(ranges: Any) -> Floats:
-        """Return [1326] weights of hands, summed over positions."""
+        """Return [1326] weights of hands, summed over the policy's positions in its tree."""
         return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
 
     def play_all(self, streets: Sequence[OpponentRanges], own: Any) -> float:
-        """Return the responder's chips per hand on a board, the mean over its hands `own`."""
+        """Return the responder's chips per hand on a board, the mean over its hands `own`.
+
+        streets  hands on the board as of each street
+        own      [1326] weights of the responder's hands
+        """
         (state, readings), value = self._lines.betting.start(), 0.0
         self._known = [hands.known for hands in streets]
         begun: Ranges = {(node, closed): np.ones(COMBO_COUNT) for node, _, closed in readings}
@@ -172,7 +178,7 @@ class RangeResponder(Responder):
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
     def _from(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges, factor: float) -> float:
-        """Return chips from a decision on that end on its street, times pair probability and factor.
+        """Return chips of lines that end on the street, from a decision on, times pair probability and factor.
 
         Lines that reach the next street are added to the list of lines.
         """
@@ -204,7 +210,10 @@ class RangeResponder(Responder):
     def _branches(
         self, state: Any, ranges: Any, own: Any, hands: OpponentRanges
     ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
-        """Return for each action: the responder's hands, the policy's weights, and its later ranges."""
+        """Return (action, responder's hands [1326], policy's weights [1326], function) for each action.
+
+        The function returns the policy's ranges after the action, when the walk reaches it.
+        """
         whole = self.weight(ranges)
         if state.player == self._seat:
             after = partial(self.ranges_after, ranges, state)
@@ -221,18 +230,18 @@ class RangeResponder(Responder):
         return [(action, own, share, partial(self._entered, position, action, share)) for action, share in shares]
 
     def _entered(self, position: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
-        """Return the ranges after an action at a public state."""
+        """Return {next public state: weights [1326] of the policy's hands} after an action at a public state."""
         return {position.after(action, self._known[min(position.state.street + 1, len(self._known) - 1)]): weight}
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """Return the ranges after the responder's action; after re-solving there is no translation."""
+        """Return the policy's ranges after the responder's action; after re-solving there is no translation."""
         if not public(ranges):
             return super().ranges_after(ranges, state, action)
         ((position, weight),) = ranges.items()
         return self._entered(position, action, weight)  # type: ignore[arg-type]
 
     def _chosen(self, state: Any, ranges: Any, own: Floats, hands: OpponentRanges) -> list[tuple[str, Floats]]:
-        """Return (action, `own` of the hands whose best action it is) for each action."""
+        """Return (action, `own` weights [1326] of the hands whose best action it is) for each action."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
@@ -243,7 +252,10 @@ class RangeResponder(Responder):
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
     def _folding(self, state: Any, action: str, ranges: Any, deal: Any, cache: dict[Any, tuple[Any, Any]]) -> Any:
-        """Return the folding weight and its showdown balance for each hand; see `Responder._folding`."""
+        """Return for each responder hand the policy's weight that folds to a bet, and its showdown balance.
+
+        The balance is the folding weight that the hand beats minus the weight that it loses to.
+        """
         if not public(ranges):
             return super()._folding(state, action, ranges, deal, cache)
         ((position, weight),) = ranges.items()
@@ -260,5 +272,5 @@ def _without_blocked(ranges: Any, hands: OpponentRanges) -> Any:
 
 
 def public(ranges: Any) -> bool:
-    """Return whether the positions are public states of re-solving."""
+    """Return whether the keys of ranges are public states of re-solving, not positions in the tree."""
     return isinstance(next(iter(ranges)), PublicState)

@@ -72,7 +72,7 @@ class ResponderDeal(ABC):
     @property
     @abstractmethod
     def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:
-        """Deals of the next street, each with factors [H] for the weights of the policy's hands."""
+        """The deals of the next street, each with factors [H] for the weights of the policy's hands."""
 
 
 def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats]:
@@ -89,7 +89,7 @@ def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats
 
 
 class ListedTable:
-    """Deals from listed cards."""
+    """Enumerates or draws hands and boards of a game that lists its boards. H hands, S streets."""
 
     def __init__(self, cards: ListedCards) -> None:
         """Precompute which hands and boards share no cards."""
@@ -132,7 +132,11 @@ class ListedTable:
     def next_boards(
         self, hand: int, street: int, boards: Sequence[int], draws: Floats | None
     ) -> Iterator[tuple[int, Floats]]:
-        """Yield the possible next boards given the responder's hand, each with factors [H] for the weights."""
+        """Yield the possible next boards given the responder's hand, each with factors [H] for the weights.
+
+        boards  boards of the street to choose from
+        draws   [S] uniform numbers that choose one board on each street; None: all boards
+        """
         leaves = self.leaves[street]
         free = [board for board in boards if leaves[board, hand]]
         beside = leaves[free].sum(axis=0)  # boards compatible with both hands
@@ -161,14 +165,14 @@ class ListedHand(ResponderDeal):
 
     @cached_property
     def equity(self) -> Floats:
-        """[H] probability to win minus to lose over all possible last boards."""
+        """[H] probability to win minus to lose against each hand, over all possible last boards."""
         boards = self._table.last_boards(self.street, self._board)
         balance, live_boards = _balance(self._table.strength[boards], self._hand)
         return balance / np.maximum(live_boards, 1)
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
-        """Deals on the boards of the next street."""
+        """The deals of the next street, each with factors [H] for the weights of the policy's hands."""
         street = self.street + 1
         boards = np.flatnonzero(self._table.cards.board_parent[street] == self._board).tolist()
         return [
@@ -191,7 +195,7 @@ class DeckTable:
         self._looked: dict[int, Floats] = {}
 
     def deal(self, sample: int) -> tuple["DeckBoard", tuple[int, int], npt.NDArray[np.uint64]]:
-        """Return a sample's board, hands by seat, and random state [4] uint64 for all other draws."""
+        """Return a sample's board, combination indices by seat, and random state [4] uint64 for other draws."""
         state = new_stream(self._seed, 0, EVALUATION, sample)
         dealt = np.zeros((1, 4 + self.known[-1]), np.int8)
         draw_boards(state, _DECK.copy(), 0, dealt)
@@ -222,7 +226,7 @@ class DeckTable:
         return RunOuts.of(self._looked_boards, comb(CARD_COUNT, last) / comb(CARD_COUNT - 4, last))
 
     def looked(self, hand: int) -> Floats:
-        """Return [1326] `ResponderDeal.equity` of a hand before the flop, on `LOOKED_BOARDS` boards."""
+        """Return [1326] a hand's preflop probability to win minus to lose against each hand, on fixed boards."""
         if hand not in self._looked:
             balance, live_boards = _balance(self._looked_boards, hand)
             self._looked[hand] = balance / np.maximum(live_boards, 1)
@@ -233,7 +237,7 @@ class DeckBoard:
     """The board of a sample, with buckets and strengths that both seats share."""
 
     def __init__(self, table: DeckTable, cards: Sequence[int], state: npt.NDArray[np.uint64]) -> None:
-        """Take the cards in order of dealing, and the random state for drawing run-outs."""
+        """Take the board's cards in order of dealing, and the random state for drawing run-outs."""
         self.table, self.state = table, state
         self.cards = list(cards)
         self._buckets: dict[int, npt.NDArray[np.int32]] = {}
@@ -308,7 +312,7 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def settlement(self) -> Floats:
-        """[1326] payoffs at showdown: over some drawn run-outs if exact equity is unavailable or too slow."""
+        """[1326] probability to win minus to lose, for payoffs: on drawn run-outs if there are too many."""
         looked_at = self._to_come == _MOST_ENUMERATED and self.street in self._board.table.looks
         if self._to_come < _MOST_ENUMERATED or looked_at:
             return self.equity
@@ -323,7 +327,7 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
-        """The next street on the sample's board."""
+        """The deal of the next street on the sample's board, with factors [1326] for the policy's weights."""
         street, card_counts = self.street + 1, self._board.table.known
         remaining, dealt = CARD_COUNT - 2 - self._known, card_counts[street] - self._known
         likelier = comb(remaining, dealt) / comb(
@@ -334,5 +338,5 @@ class DeckHand(ResponderDeal):
 
 
 def uniform_draws(state: npt.NDArray[np.uint64], count: int) -> Floats:
-    """Return [count] uniform random numbers."""
+    """Return [count] uniform random numbers in [0, 1)."""
     return np.array([uniform(state) for _ in range(count)])

@@ -24,7 +24,11 @@ Chips = tuple[float, float]
 
 
 class Street(NamedTuple):
-    """Actions allowed on a street besides check and call."""
+    """Actions allowed on a street besides check and call.
+
+    folds  folds to bets are allowed
+    bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes up to all-in
+    """
 
     folds: bool
     bets: str = ""
@@ -126,7 +130,10 @@ class ResponderBetting:
         return fold_value(state) if isinstance(state, BettingState) else self.settled(state, "f")[0]
 
     def _checked_down(self, state: Any) -> Chips:
-        """Return the payoffs if both players only check and call from here on."""
+        """Return the payoffs if both players only check and call from here on.
+
+        They are player 0's chips whatever the cards, and chips multiplied by the showdown result.
+        """
         if isinstance(state, BettingState):
             return 0.0, state.to_call
         assert isinstance(self.betting, IdentityTranslation) and isinstance(state, TreeState)
@@ -138,14 +145,17 @@ class ResponderBetting:
     # --- the policy's translations and actions ---
 
     def _translations_of(self, tree_node: TreePosition, state: Any, action: str) -> list[tuple[TreePosition, float]]:
-        """Return the policy's translations of the responder's action at a tree position, with probabilities."""
+        """Return the policy's positions after translating the responder's action, with probabilities.
+
+        tree_node  position before it: a node of the tree, and the node after a call if the tree omits the bet
+        """
         readings = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in readings]
 
     def _answers(self, tree_node: TreePosition, state: Any) -> list[tuple[str, TreePosition]]:
         """Return for each of the tree's actions at a position: the real action and the policy's next position.
 
-        Without a decision in the tree it is a single action.
+        If the position is no decision of the tree, the policy has a single action.
         """
         node, closed = tree_node
         actions = self.betting.real_actions(LineReading(node, 1.0, closed), state)

@@ -32,7 +32,7 @@ class BoundsOptions(MethodOptions, frozen=True):
 
 
 class BoundsLine(LowerBoundLine):
-    """Record of the method `bounds`."""
+    """Fields of a record of `bounds`: the largest bound, a list of all, and the loss of always folding."""
 
     bounds: list[dict[str, Any]]
     folding_mbb: float | None

@@ -18,7 +18,7 @@ _FLOP_SECONDS = 11 / 3362  # core seconds per flop and tree node, measured with 
 
 
 class ExactLine(EvaluationLine):
-    """Record of the method `exact`."""
+    """Fields of a record of the method `exact`, which is a line of evaluations.jsonl."""
 
     exploitability_chips: float
     exploitability_mbb: float | None
@@ -46,13 +46,13 @@ class ExactMethod(Method):
     takes_seats: ClassVar[bool] = True
 
     def problem(self, game: "Game") -> str | None:
-        """Return a problem for three and more players with cards dealt beside the tree, or None."""
+        """Return why three or more players with cards outside of the tree cannot be evaluated, or None."""
         if game.tree.pots is None:
             return None
         return f"{game.name} with {game.tree.players} players has no exact evaluation: use the method trained-response"
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
-        """Return a problem for full-deck hold'em in a run's configuration, or None."""
+        """Return why a run cannot evaluate full-deck hold'em exactly (it takes too long), or None."""
         if self.at_once(game):
             return None
         return (
@@ -61,7 +61,7 @@ class ExactMethod(Method):
         )
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the bytes needed to list the game's cards."""
+        """Return the bytes of memory needed to list the game's hands and boards."""
         return game.cards.listing_bytes
 
     def suits(self, game: "Game") -> bool:
@@ -79,17 +79,20 @@ class ExactMethod(Method):
         return not _by_flops(game) and is_large(game)
 
     def without_effect(self, game: "Game", options: ExactOptions) -> frozenset[str]:
-        """Return the seed unless flops are drawn."""
+        """Return the options without effect: the seed, unless the game is evaluated flop by flop."""
         return frozenset() if _by_flops(game) else frozenset({"seed"})
 
     def prepared(self, game: "Game") -> Any:
-        """Return the public tree, or None if it is not worth keeping."""
+        """Return the public tree to keep between evaluations, or None if it is not worth keeping."""
         from mccfr.evaluation.exact import prepared_tree
 
         return None if _by_flops(game) else prepared_tree(game)
 
     def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
-        """Evaluate the strategy, or estimate from drawn flops; `ValueError` for options of the other case."""
+        """Evaluate the strategy over all deals, or estimate from drawn flops; return the record's fields.
+
+        Raises `ValueError` for options other than the seed if the game is not evaluated flop by flop.
+        """
         from mccfr.evaluation.preflop_best_response import evaluate_flops
 
         assert isinstance(options, ExactOptions)

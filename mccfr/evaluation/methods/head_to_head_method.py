@@ -12,14 +12,14 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class HeadToHeadOptions(SampledOptions, frozen=True):
-    """Options of `head-to-head`."""
+    """Options of `head-to-head`: boards to sample, and re-solving by the first side."""
 
     boards: Annotated[int, BOARDS] = 1000
     resolve: Annotated[str | None, RESOLVE] = None
 
 
 class HeadToHeadLine(EvaluationLine):
-    """Record of the method `head-to-head`."""
+    """Fields of a record of the method `head-to-head`, which is a line of evaluations.jsonl."""
 
     ci95_chips: tuple[float, float] | None
     against: str
@@ -40,7 +40,7 @@ class HeadToHeadMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
     def without_effect(self, game: "Game", options: HeadToHeadOptions) -> frozenset[str]:
-        """Return the options of samples if all boards are played."""
+        """Return the sampling options, which have no effect if all boards are played; else no option."""
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:

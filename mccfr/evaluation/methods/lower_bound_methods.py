@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class LowerBoundLine(EvaluationLine):
-    """Record of a method whose result is in expectation a lower bound on exploitability."""
+    """Fields of a record of a method whose result is in expectation a lower bound on exploitability."""
 
     ci95_chips: tuple[float, float]
     exploitability_chips: float
@@ -33,7 +33,7 @@ class LowerBoundLine(EvaluationLine):
 
 
 class LowerBoundMethod(OverDeals):
-    """A method whose result is in expectation a lower bound on exploitability."""
+    """Base class of methods whose result is in expectation a lower bound on exploitability."""
 
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class LowerBoundMethod(OverDeals):
 
 
 def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
-    """Return the record's fields for a bound; `resolve` as given to the method."""
+    """Return a record's fields for a lower bound; `resolve` is the method's re-solving option, or None."""
     chips, interval = bound.value_chips, bound.ci95_chips
     record: dict[str, Any] = {
         "value_chips": chips,
@@ -92,7 +92,7 @@ HANDS = Option("lbr: deals, each played in both seats; default: 10000, with --re
 
 
 class LocalBestResponseOptions(SampledOptions, frozen=True):
-    """Options of `lbr`."""
+    """Options of `lbr`: the responder's actions, deals to draw, and re-solving by the policy."""
 
     setting: Annotated[str, SETTING] = "2"
     hands: Annotated[int | None, HANDS] = None
@@ -100,7 +100,7 @@ class LocalBestResponseOptions(SampledOptions, frozen=True):
 
 
 class LocalBestResponseLine(LowerBoundLine):
-    """Record of the method `lbr`."""
+    """Fields of a record of the method `lbr`, which is a line of evaluations.jsonl."""
 
     setting: str
     hands: Count | None
@@ -114,14 +114,14 @@ class LocalBestResponseMethod(LowerBoundMethod):
     options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
 
     def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
-        """Raise `ValueError` for an unknown setting."""
+        """Return None: all settings suit all games; raise `ValueError` for an unknown setting."""
         from mccfr.evaluation.local_best_response import check_setting
 
         check_setting(options.setting)
         return None
 
     def without_effect(self, game: "Game", options: LocalBestResponseOptions) -> frozenset[str]:
-        """Return the options of samples if every deal is played."""
+        """Return the sampling options, which have no effect if every deal is played; else no option."""
         from mccfr.evaluation.local_best_response import plays_every_deal
 
         every = options.resolve is None and plays_every_deal(game, options.hands, options.budget_seconds)
@@ -156,7 +156,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
 
 
 class SampledBestResponseOptions(SampledOptions, frozen=True):
-    """Options of `sampled-br`; `from_street` None: the last street."""
+    """Options of `sampled-br`: the responder's first street (None: the last), boards, and re-solving."""
 
     from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
     boards: Annotated[int | None, BOARDS] = None
@@ -175,7 +175,7 @@ class SampledBestResponseMethod(LowerBoundMethod):
     options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
 
     def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
-        """Return a problem for too few boards or (as `ValueError`) an unknown street, or None."""
+        """Return why the boards are too few, or None; raise `ValueError` for an unknown street."""
         from mccfr.evaluation.sampled_best_response import least_boards
 
         boards, least = options.boards, least_boards(game, _street_from(game, options.from_street))
@@ -184,7 +184,7 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
 
     def without_effect(self, game: "Game", options: SampledBestResponseOptions) -> frozenset[str]:
-        """Return the options of samples if all boards are played."""
+        """Return the sampling options, which have no effect if all boards are played; else no option."""
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:

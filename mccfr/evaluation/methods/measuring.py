@@ -53,8 +53,12 @@ def measure_by(
 ) -> dict[str, Any]:
     """Evaluate a strategy by a method that suits its game and return the record.
 
-    A line of evaluations.jsonl has these fields and the training counters.  The arguments are those of
-    `mccfr.evaluation.methods.registry.measure`.
+    A line of evaluations.jsonl has these fields and the training counters.
+
+    against, opponent  strategy that `side` plays against, and its name; None if the method needs none
+    options            of the method by name; None: not given
+
+    Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
     from abstraction.kernels.compiling import working_seconds
 

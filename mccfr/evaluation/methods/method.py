@@ -30,7 +30,7 @@ class EvaluationLine(msgspec.Struct):
 class Method(ABC):
     """An evaluation method. Subclasses define `find`; everything else has a default.
 
-    name        in `[evaluation]`, `evaluate --method` and records; for a user's method as in the configuration
+    name        in `[evaluation]`, `evaluate --method` and records; of a user's method: `module:Class`
     bound       relation of the figure to the true value: "exact", "lower", "upper" or "estimate"
     meets       the strategy is played against another strategy
     reads_rows  strategies are read row by row in place; otherwise they are loaded into memory in full
@@ -71,15 +71,15 @@ class Method(ABC):
         return 0
 
     def in_place(self, game: "Game") -> bool:
-        """Return whether it reads full-width strategy sums in place, on all processors, without copies."""
+        """Return whether `find` reads full-width CFR's strategy sums in place, on all processors, uncopied."""
         return False
 
     def without_effect(self, game: "Game", options: Any) -> frozenset[str]:
-        """Return the options of samples that have no effect on the evaluation of a game with these options."""
+        """Return the names of options that have no effect on the evaluation of a game with these options."""
         return frozenset()
 
     def prepared(self, game: "Game") -> Any:
-        """Return data about a game to keep between evaluations (`Profile.prepared`), or None."""
+        """Return data about a game that `find` may reuse in later evaluations (`side.prepared`), or None."""
         return None
 
     @abstractmethod

@@ -23,7 +23,7 @@ class Option(NamedTuple):
 
     help         one line, which first names the methods that take it, unless all do
     metavar      placeholder of its value
-    least, most  of whole numbers, which may be written 1e7; default: 0 and 10^18
+    least, most  bounds of a whole number, which may be written 1e7; default: 0 and 10^18
     flag         name on the command line if it is not the field's
     key          the option is also a key of `[evaluation]`
     """
@@ -51,7 +51,10 @@ KEEP = Option("File of finished samples; the same command continues from it.")
 
 
 class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a method without any. A field without an `Option` is for Python callers only."""
+    """Base class of option structs; itself for methods without options.
+
+    A field without an `Option` in its annotation is for Python callers only.
+    """
 
 
 class BoardOptions(MethodOptions, frozen=True):
@@ -71,7 +74,7 @@ class SampledOptions(MethodOptions, frozen=True):
 
     @property
     def effort(self) -> "Effort":
-        """Workers, time budget and journal file of the evaluation."""
+        """The `Effort` of the evaluation: workers, time budget and journal file."""
         from mccfr.evaluation.samples import Effort
 
         return Effort(self.workers, self.budget_seconds, self.keep)
@@ -93,7 +96,7 @@ class Declared(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """Name on the command line."""
+        """Name on the command line, with `--`."""
         return f"--{(self.option.flag or self.name).replace('_', '-')}"
 
 
@@ -115,7 +118,7 @@ def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
 
 
 def flags(names: Iterable[str]) -> str:
-    """Return fields as command-line names; effort options are named together."""
+    """Return fields as command-line names in one text; workers, budget and keep are named together."""
     names = list(names)
     alone = [f"--{name.removesuffix('_street').replace('_', '-')}" for name in names if name not in _EFFORT]
     return ", ".join([*alone, *["--workers, --budget or --keep"] * (len(alone) < len(names))])

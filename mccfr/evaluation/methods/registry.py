@@ -71,7 +71,7 @@ def method_for(game: "Game", name: str) -> Method:
     """Return the method of a name, or for "auto" the first that suits the game.
 
     For "auto" without any suitable method it is `exact`; for more than two players it is `exact`, or `trained-response`
-    if cards are dealt beside the tree. Raises `ValueError` for an unknown name.
+    if cards are dealt outside of the tree. Raises `ValueError` for an unknown name.
     """
     if name == AUTO and game.tree.players > 2:
         return find_method(TrainedResponseMethod.name if game.cards.dealt else ExactMethod.name)
@@ -84,7 +84,10 @@ def method_for(game: "Game", name: str) -> Method:
 
 
 def check_method(game: "Game", name: str) -> Method:
-    """Return `method_for`; `ValueError` also if the method cannot measure the game."""
+    """Return the method of a name, or for "auto" one that suits the game.
+
+    Raises `ValueError` for an unknown name, and if the method cannot measure the game.
+    """
     method = method_for(game, name)
     if not method.takes_seats:
         game.check_two_players(f"the method {method.name}")
@@ -136,8 +139,8 @@ def measure(
     """Evaluate a strategy by the method of a name and return the record, as printed by `evaluate --json`.
 
     against, opponent  strategy that `side` plays against and its name, for methods that `meet` one
-    options            of the method, as in `options_for`
+    options            of the method by name; None: not given
 
-    Raises `ValueError` as `check_method`, and for options that the method does not take.
+    Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take.
     """
     return measure_by(check_method(side.game, name), side, against, opponent, **options)

@@ -45,8 +45,8 @@ SAMPLING = frozenset(("seed", "workers", "keep"))
 
 
 class OverDeals(Method):
-    """A method for games that deal cards beside their tree."""
+    """Base class of methods for games that deal cards outside of their betting tree."""
 
     def problem(self, game: "Game") -> str | None:
-        """Return a problem for games without such cards, or None."""
+        """Return why a game that deals no cards outside of its tree cannot be measured, or None."""
         return None if game.cards.dealt else f"{game.name} deals no cards outside of its tree: use the method exact"

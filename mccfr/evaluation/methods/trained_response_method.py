@@ -15,14 +15,14 @@ DEALS = Option("trained-response: deals to score; default: 100000.", least=512)
 
 
 class TrainedResponseOptions(SampledOptions, frozen=True):
-    """Options of `trained-response`."""
+    """Options of `trained-response`: nodes of training for each response, and deals to score it."""
 
     response_nodes: Annotated[int, NODES] = 1_000_000_000
     deals: Annotated[int, DEALS] = 100_000
 
 
 class TrainedResponseLine(EvaluationLine):
-    """Record of the method `trained-response`; the lists are by player."""
+    """Fields of a record of the method `trained-response`; the lists are by player."""
 
     values_chips: tuple[float, ...]
     values_ci95_chips: tuple[tuple[float, float], ...]
@@ -48,7 +48,7 @@ class TrainedResponseMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = TrainedResponseOptions
 
     def problem(self, game: "Game") -> str | None:
-        """Return a problem for two players, and for trees that the kernel cannot walk, or None."""
+        """Return why a game cannot be measured: two players, or a tree that the kernel cannot walk; or None."""
         from mccfr.trees.compiled import MAX_PACKED_ACTIONS, can_pack
 
         if game.tree.players == 2:

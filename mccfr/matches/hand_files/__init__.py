@@ -57,9 +57,10 @@ def hand_files(path: Path) -> list[Path]:
 def read_hands(path: Path, *games: HoldemGame) -> Iterator[FoundHand]:
     """Yield the hands of a file in order.
 
-    games  stakes of logs that do not tell any: of the first one for as many players
+    games  games whose stakes are used for logs that state none: the first one with as many players as the hand
 
-    Hands that cannot be read, or have more than six players, have only a reason; so has a file of unknown format.
+    For a hand that cannot be read or has more than six players, `FoundHand` has only a reason. The same holds for a
+    file of unknown format, which counts as one hand.
     Raises `OSError` if the file cannot be opened.
     """
     lines = _lines(path)
@@ -101,7 +102,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _encoding(start: bytes) -> str:
-    """Return the encoding of a text file from its first bytes: UTF-16 by its mark or zeros, else UTF-8."""
+    """Return a text file's encoding from its first bytes: UTF-16 by its mark or zero bytes, else UTF-8."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     zeros = [place % 2 for place, byte in enumerate(start) if byte == 0]

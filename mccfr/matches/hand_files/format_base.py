@@ -39,10 +39,12 @@ _SAME = 1e-6  # tolerance between chips, in big blinds
 
 
 class Posted(NamedTuple):
-    """Stacks, blinds and dead money. P players by position, as in `mccfr.games.holdem_betting`.
+    """Stacks, blinds and dead money of P players, by position.
 
-    stacks  [P]
-    blinds  the small and the big one
+    Of two players, position 0 is the big blind and 1 the button. Of more, 0 is the small and 1 the big blind.
+
+    stacks  [P] before antes and blinds
+    blinds  (small blind, big blind)
     dead    [P] antes and dead blinds: in the pot, and part of no bet
     live    [P] other bets in place of a blind: a straddle, or the blind of a player who comes in; 0 if none
     """
@@ -54,7 +56,7 @@ class Posted(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Pot, rake and chips collected (by position) as the file states them; None if it does not."""
+    """Pot, rake, and chips collected by each position, as the file states them; None where it does not."""
 
     pot: Decimal | None = None
     rake: Decimal | None = None
@@ -64,12 +66,15 @@ class Result(NamedTuple):
 class HandRecord(NamedTuple):
     """A hand as its file states it, in the file's own units.
 
-    names   by position, as are `holes`
-
-    moves   (position, kind, amount). Kinds: "f" fold, "c" check or call, "to" bet or raise to an amount on the street,
-            "add" put in an amount more
-    holes   "" if not shown
-    number  of the hand at its site
+    names       of the players, by position
+    moves       (position, kind, amount) of each action. Kinds: "f" fold, "c" check or call, "to" bet or raise to an
+                amount on the street, "add" put in an amount more
+    holes       each position's hole cards, "" if not shown
+    board       all board cards as one text
+    number      of the hand at its site
+    currency    its sign; "" for chips
+    tournament  True if chips are not money
+    result      pot, rake and chips collected as the file states them
     """
 
     names: tuple[str, ...]
@@ -86,15 +91,15 @@ class HandRecord(NamedTuple):
 class Stakes(NamedTuple):
     """Stacks, blinds and currency of a hand, in whole chips.
 
-    rules       of the betting. Dead money of two players counts as if each had put in half of it, and the stack is the
+    rules       betting rules. Dead money of two players counts as if each had put in half of it, and the stack is the
                 smaller one: costs of decisions are the same, and `offset` corrects the chips won
     big_blind   in chips
     effective   effective stack in chips: the second largest of the players who put chips in by choice, or of all if
                 fewer than two did
     unit        chips in one unit of the currency: 100 for cents
     currency    its sign; "" for chips
-    tournament  chips are not money
-    offset      chips to add to those that position 0 wins by the rules
+    tournament  True if chips are not money
+    offset      chips to add to those that position 0 wins by `rules`, and to subtract from those of position 1
     """
 
     rules: BettingRules
@@ -116,7 +121,7 @@ class Stakes(NamedTuple):
         return len(self.rules.put_in)
 
     def text(self) -> str:
-        """Return everything that a review depends on as text."""
+        """Return all stakes that the results of a review depend on, as one text."""
         rules = self.rules
         chips = f"{rules.put_in} {rules.put_in_before} {rules.stack} {tuple(rules.stacks)} {tuple(rules.dead)}"
         return f"{chips} {self.big_blind} {self.unit} {self.currency}"
@@ -135,8 +140,8 @@ class HandFormat(NamedTuple):
     name    for messages
     begins  returns whether a file's first line that is no comment may be of this format
     pieces  splits a file's lines into (number of the first line, text) of each hand
-    read    parses a hand's text; the games have the stakes that a format lacks. `ValueError` gives the reason if it
-            is invalid
+    read    parses a hand's text, given games whose stakes are used if the format states none. Raises `ValueError` with
+            the reason if the hand is invalid
     """
 
     name: str
@@ -146,7 +151,7 @@ class HandFormat(NamedTuple):
 
 
 def no_policy(players: int) -> str:
-    """Return the reason against a hand of `players` for whom there is no policy."""
+    """Return the message for a hand that is not reviewed, since no policy has as many players."""
     return f"a hand of {players} players: no policy that is given has as many"
 
 
@@ -205,7 +210,7 @@ def checked_hand(record: HandRecord) -> CheckedHand:
 
 
 def _unit(record: HandRecord) -> int:
-    """Return the number of chips in one unit of the file, so that all amounts are whole chips."""
+    """Return how many chips one unit of the file's currency must be, for all amounts to be whole chips."""
     post = record.posted
     moved = (move[2] for move in record.moves)
     amounts = [*post.stacks, *post.blinds, *post.dead, *post.live, *moved]
@@ -236,7 +241,11 @@ def _stakes(record: HandRecord, unit: int) -> Stakes:
 
 
 def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
-    """Return the rules of two players and `Stakes.offset`; `ValueError` if they leave no decision."""
+    """Return (betting rules of two players, `Stakes.offset`); `ValueError` if they leave no decision.
+
+    unit    chips in one unit of the file
+    blinds  small and big blind in chips
+    """
     ante, straddle = float(sum(post.dead) * unit / 2), float(post.live[BUTTON] * unit)
     behind = [float((stack - dead) * unit) for stack, dead in zip(post.stacks, post.dead, strict=True)]
     if min(behind) <= (blinds[1] if straddle else blinds[0]):
@@ -249,7 +258,13 @@ def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple
 
 
 def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
-    """Return the rules of three and more players and 0; the first to act follows the last straddle."""
+    """Return (betting rules of three or more players, 0.0 as `Stakes.offset`).
+
+    The player after the last straddle acts first.
+
+    unit    chips in one unit of the file
+    blinds  small and big blind in chips
+    """
     live = [float(chips * unit) for chips in post.live]
     bets = [max(*pair) for pair in zip((*blinds, *[0.0] * (len(live) - 2)), live, strict=True)]
     last = max([1, *(seat for seat, chips in enumerate(bets) if chips > blinds[1])])
@@ -267,7 +282,7 @@ def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tupl
 
 
 def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
-    """Return `Stakes.effective` of a hand."""
+    """Return the effective stack: the second largest of the players who put chips in by choice, or of all."""
     acted = zip(played.states, played.actions, strict=True)
     chosen = {state.player for state, action in acted if action != "f" and (action != "c" or state.facing)}
     players = chosen if len(chosen) > 1 else range(len(rules.put_in))
@@ -277,8 +292,8 @@ def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
 def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
     """Return the actions of a record as `c`, `f` and `rN`, N chips over the whole hand.
 
-    A raise beyond the stack is one to the stack, of two players the smaller one. A raise of a player who is put all-in
-    by it for less than a call, or against all-ins, is a call.
+    A raise beyond the stack becomes one to the stack (the smaller one of two players). A raise becomes a call if it is
+    all-in for no more than a call, or if no raise is legal, as against all-ins.
     """
     state: BettingState | int = rules.start()
     actions = list[str]()
@@ -305,8 +320,9 @@ def _won_by_file(
 ) -> tuple[tuple[float, ...], float]:
     """Compare the file's pot and rake with the rules; return the chips that each player won, before rake.
 
-    The second result is the tolerance of these chips: odd chips, and with side pots a rake of the main pot alone.
-    Files count an uncalled bet in or not, and a pot before or after the rake. Raises `TableError` for other figures.
+    The second result is a tolerance for these chips. It allows for odd chips of split pots, and with side pots for a
+    rake of the main pot alone. The file's pot may include an uncalled bet or not, and may be before or after the rake.
+    Raises `TableError` for other figures.
     """
     stated, put_in = record.result, end.put_in
     assert stated.collected is not None
@@ -347,11 +363,12 @@ def finished_hand(
 ) -> LoggedHand:
     """Check that a hand is legal, finished and has valid cards; return it as a logged hand.
 
-    holes   by position, "" if not shown
-    won     by position as in the file, or None
-    within  tolerance of `won` in chips
+    actions  `c`, `f` and `rN`, N chips over the whole hand
+    holes    each position's hole cards, "" if not shown
+    won      chips won by each position as the file states them; None if it does not
+    within   tolerance of `won` in chips
 
-    Raises `TableError`.
+    Raises `TableError` if the hand is not legal or not finished, or if its cards or `won` are wrong.
     """
     played, positions = follow_actions(rules, actions), position_names(len(rules.put_in))
     if not actions or isinstance(played.state, BettingState):

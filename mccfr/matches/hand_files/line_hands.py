@@ -25,7 +25,7 @@ _NAMES = "slumbot", "client"
 
 
 def read_acpc(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand of a dealer, which takes no rake.
+    """Parse a hand of an ACPC dealer, which takes no rake.
 
     The format lacks stacks and blinds, so those of the first of `games` for as many players are assumed.
     """
@@ -46,7 +46,7 @@ ACPC = HandFormat(
 
 
 def read_slumbot(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand with stacks of 20,000 and blinds 50/100."""
+    """Parse a hand in a response of Slumbot's server, with stacks of 20,000 and blinds 50/100."""
     del games
     try:
         answer = json.loads(line)

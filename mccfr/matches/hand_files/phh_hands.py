@@ -31,7 +31,7 @@ _MOVE = re.compile(
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
-    """Yield each table as a separate text, so that an invalid one does not affect others."""
+    """Yield (number of the first line, text) of each TOML table; an invalid one does not affect others."""
     for number, text in begun_by(lines, lambda line: _TABLE.fullmatch(line.strip()) is not None):
         if any(line.strip() and not line.startswith("#") for line in text.split("\n")):
             yield number, text
@@ -41,7 +41,7 @@ def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a hand of the variant NT (no-limit hold'em).
 
     The format lists the small blind first. Of two players p1 posts the big one, and a first blind above the second is a
-    straddle. With more players, so are blinds after the second.
+    straddle. With more players, blinds after the second are straddles.
     """
     del games
     try:
@@ -95,7 +95,7 @@ def _numbers(hand: dict[str, Any], key: str) -> list[Decimal]:
 
 
 def _moves(actions: Any, players: int) -> tuple[list[tuple[int, str, Decimal]], tuple[str, ...], str]:
-    """Return the moves of a `HandRecord`, the hands by position and the board from a hand's actions."""
+    """Return (`HandRecord.moves`, hole cards by position, board) from a PHH hand's list of actions."""
     if not isinstance(actions, list) or not all(isinstance(each, str) for each in actions):
         raise TableError("actions is no list of texts")
     moves, holes, board = list[tuple[int, str, Decimal]](), [""] * players, ""
@@ -126,7 +126,9 @@ def _chips(text: str) -> Decimal:
 
 
 def _check_stacks(hand: dict[str, Any], stacks: list[Decimal], found: CheckedHand) -> None:
-    """Raise `TableError` if a loser's final stack, from which no rake is taken, differs from the rules'."""
+    """Raise `TableError` if a loser's final stack in the file differs from that by the rules.
+
+    Losers pay no rake, so their stacks are exact."""
     if "finishing_stacks" not in hand or found.hand.chips is None:
         return
     after, stakes = _numbers(hand, "finishing_stacks"), found.stakes

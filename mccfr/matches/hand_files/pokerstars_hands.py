@@ -23,7 +23,10 @@ _STREETS = ("Flop", "Turn", "River")
 
 
 def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
-    """Return a hand in this format; `hero` is the player whose cards are known, `when` the printed time.
+    """Return a hand in PokerStars' text format.
+
+    when  time to print
+    hero  name of the player whose hole cards are known
 
     Raises `ValueError` if the betting is illegal or the board too short.
     """
@@ -57,7 +60,7 @@ def _cards(text: str) -> str:
 
 
 def _street_lines(hand: LoggedHand, street: int, after: int) -> list[str]:
-    """Return the lines of the streets dealt from `street` to `after`."""
+    """Return the lines, such as "*** FLOP *** [...]", of the streets after `street` up to `after`."""
     lines = []
     for each in range(street, after):
         before = _cards("".join(hand.board[:each]))
@@ -118,6 +121,8 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 
 
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
-    """Return the hands of a match, one minute apart, with the first player of the first hand as hero."""
+    """Return the hands of a match in PokerStars' text format; hero is the first player of the first hand.
+
+    began  printed time of the first hand; each next hand is one minute later"""
     hero = (hands[0].names or position_names(2))[0] if hands else ""
     return "".join(hand_text(hand, game, began + timedelta(minutes=n), hero) for n, hand in enumerate(hands))

@@ -54,10 +54,11 @@ _ZERO = Decimal(0)
 
 
 def chips_of(text: str) -> Decimal:
-    """Return an amount written with any language's separators.
+    """Parse an amount written with the separators of any language.
 
-    The last separator begins the decimals. If it occurs twice it separates thousands, and if three digits
-    follow it and one to three precede it, other than a single 0. So "1,234" is above a thousand and "0.125" below one.
+    The last separator begins the decimals, with two exceptions. It separates thousands if it occurs twice, or if three
+    digits follow it and one to three precede it, other than a single 0. So "1,234" is above a thousand and "0.125"
+    below one.
     """
     plain = re.sub(r"[^\d.,]", "", text)
     separator = max(plain.rfind("."), plain.rfind(","))
@@ -69,7 +70,7 @@ def chips_of(text: str) -> Decimal:
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
-    """Yield the text of each hand, from one heading to the next.
+    """Yield (number of the first line, text) of each hand, from one heading to the next.
 
     After a hand that is cut off, a heading may begin in the middle of a line.
     """
@@ -96,7 +97,13 @@ def begins(line: str) -> bool:
 class _Lines:
     """Facts that the lines of a hand state, by player's name.
 
-    moves  (name, kind, amount) as in `HandRecord`; live and dead are posted amounts
+    live      posted blind of each player
+    dead      posted antes and dead blinds of each player
+    straddle  straddle of each player who posted one
+    small     name of the player who posted the small blind; "" if none
+    moves     (name, kind, amount) of each action; kinds are those of `HandRecord.moves`
+    holes     shown hole cards of each player
+    won       chips that each player collected
     """
 
     live: dict[str, Decimal] = field(default_factory=dict)
@@ -109,7 +116,11 @@ class _Lines:
     board: str = ""
 
     def post(self, name: str, text: str, big: Decimal | None) -> None:
-        """Record a posted blind or ante; of a sum of both blinds, the small one is dead money."""
+        """Record a posted blind, ante or straddle; if a player posts both blinds, the small one is dead money.
+
+        text  rest of the line after the name
+        big   the big blind, if known
+        """
         lowered, amounts = text.lower(), [chips_of(found) for found in _AMOUNT.findall(text)]
         if not amounts:
             return
@@ -127,7 +138,10 @@ class _Lines:
             self.dead[name] += amounts[0]
 
     def act(self, name: str, verb: str, text: str) -> None:
-        """Record an action: a bet with its amount on the street ("to"), or the chips put in ("add")."""
+        """Record an action as a move: kind "to" with an amount on the street, or "add" with the chips put in.
+
+        text  rest of the line after the name, with the amount
+        """
         amounts, target = _AMOUNT.findall(text), _TO.search(text)
         if verb in ("fold", "check", "call"):
             self.moves.append((name, "f" if verb == "fold" else "c", _ZERO))
@@ -138,7 +152,7 @@ class _Lines:
 
 
 def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand; raises `TableError`, as does `checked_hand`."""
+    """Parse a hand; `TableError` if it is another game, cut off, illegal, or its pot or winner is wrong."""
     del games
     lines = [line.strip() for line in text.split("\n")]
     seats, stacks = _seats(lines)
@@ -219,7 +233,7 @@ def _check_game(head: str) -> None:
 
 
 def _facts(lines: Sequence[str], names: Sequence[str], big: Decimal | None) -> _Lines:
-    """Return the facts about the players `names`; `big` is the big blind, if the heading has it."""
+    """Return what the lines state about the players `names`; `big` is the big blind, None if not known."""
     facts, dealt, longest = _Lines(), False, sorted(names, key=len, reverse=True)
     for line in lines:
         if _TWICE.search(line):
@@ -262,9 +276,12 @@ def _rakes(line: str) -> list[Decimal]:
 
 
 def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[str], facts: _Lines) -> list[str]:
-    """Return the names by position; of two players the button posts the small blind, or sits at its seat.
+    """Return the names by position.
 
-    Of more, the player who posts the small blind is the first; `playing` is in the order of seats.
+    Of two players, the button comes last: the one who posted the small blind, or else sits at the button's seat. Of
+    more, the player who posted the small blind comes first.
+
+    playing  names of the players in the hand, in the order of seats
     """
     if len(playing) > 2:
         if facts.small not in playing:

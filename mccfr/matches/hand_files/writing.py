@@ -22,12 +22,16 @@ _HEAD = b"# mccfr hands\n"
 
 
 def is_hands(path: Path) -> bool:
-    """Return whether a file is a hand file of this program, which may be overwritten."""
+    """Return True if a file is a hand file that this program wrote, so that it may be overwritten."""
     return begins_with(_HEAD)(path) or contains(TABLE.encode(), 256)(path)
 
 
 def check_hands_output(path: Path, game: HoldemGame) -> None:
-    """Raise an error unless hands of a game may be written to a file; raises as `write_hands`."""
+    """Raise an error unless hands of a game may be written to a file.
+
+    Raises `ValueError` for PokerStars' text with more than two players, and `FileExistsError` if something else than a
+    hand file of this program is there.
+    """
     if path.name.endswith(STARS) and game.seats > 2:
         raise ValueError(
             f"{path}: PokerStars' text is written of two players only, and the game has {game.seats}: give a name that "
@@ -42,8 +46,8 @@ def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str |
 
     game  no-limit hold'em with the stacks and blinds of the hands: by its name, as a `Game`, or as a `[game]` table
 
-    Raises `ValueError` for another game, as `phh` and `hands_text`, and `FileExistsError` where something else than an
-    earlier file of hands is there.
+    Raises `ValueError` for another game, an illegal line or a board that is too short. Raises `FileExistsError` if
+    something else than a hand file of this program is there.
     """
     path, table = Path(path), _table(game)
     check_hands_output(path, table)

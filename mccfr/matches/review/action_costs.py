@@ -3,7 +3,7 @@
 The opponent's range is a vector (`mccfr.evaluation.hand_values.Below`). From the turn on the result is exact, since
 every river is walked. Earlier, boards are drawn. The best action is chosen on one half of the boards and valued on
 the other half, both ways. Noise then makes no action look costly, and the estimate is at most the true loss in
-expectation. Before the flop, hands that differ by suits only are one class, as in every abstraction.
+expectation. Before the flop, hands that differ by suits only are one class and share a result.
 """
 
 from collections import OrderedDict, defaultdict
@@ -34,9 +34,9 @@ _LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors
 class ActionCosts(NamedTuple):
     """EV losses of a decision's actions, in chips of the policy's tree.
 
-    cost    [A] relative to the best action
-    ci95    [A, 2] 95 % intervals; None if exact
-    boards  number walked
+    cost    [A] EV of the best action minus that of each action
+    ci95    [A, 2] 95 % intervals of `cost`; None if it is exact
+    boards  number of boards on which the EVs were computed
     """
 
     cost: Floats
@@ -45,10 +45,14 @@ class ActionCosts(NamedTuple):
 
 
 class DecisionCosts:
-    """EV losses at any decision of a policy of full-deck hold'em. H hands, A actions."""
+    """Computes EV losses at any decision of a policy of full-deck hold'em. H hands, A actions."""
 
     def __init__(self, source: Behaviour, dealing: IndexedCards, boards: int, seed: int = 0) -> None:
-        """Take the policy and the number of boards drawn for a flop decision, at least `LEAST_BOARDS`."""
+        """Take the policy and its cards.
+
+        boards  number of full boards to draw for a decision on the flop, at least `LEAST_BOARDS`
+        seed    of the drawn boards
+        """
         if boards < LEAST_BOARDS:
             raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
         self._source, self._dealing, self._boards, self._seed = source, dealing, boards, seed
@@ -59,7 +63,8 @@ class DecisionCosts:
     def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
         """Return the EV loss of each action at a decision; None if no opposing hand is possible.
 
-        board  cards of the decision's street
+        node   of the decision in the policy's tree
+        board  all board cards of the decision's street
         hand   index of the player's hand
         other  [H] weights of the opponent's hands
         """
@@ -78,7 +83,14 @@ class DecisionCosts:
         return _cross_validated(*sampled)
 
     def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
-        """Return for n drawn boards ([n, A] chips times opposing weight, [n] opposing weight) of each action."""
+        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n drawn boards.
+
+        The opposing weight is the total weight of the opponent's hands that share no card with the hand or the board.
+
+        below  values of the tree below the decision
+        hand   index of the player's hand
+        reach  [2, H] weights of both players' hands
+        """
         held = self._dealing.hand_cards[hand].tolist()
         won, weights = [], []
         for number in range(self._boards):
@@ -88,7 +100,10 @@ class DecisionCosts:
         return np.array(won), np.array(weights)
 
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
-        """Return the results of `_on_flop` for a preflop decision; computed for all hand classes and cached."""
+        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n drawn boards.
+
+        For a preflop decision. All hand classes are computed together and cached.
+        """
         key = node, other.tobytes()
         if not self._kept:
             self._walk_lines()
@@ -108,7 +123,7 @@ class DecisionCosts:
         return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
-        """Fill the cache for all preflop lines of the policy, with one walk of each board."""
+        """Fill the cache for all preflop decisions that the policy reaches, with one tree walk for each board."""
         below, hands = self._below(0), self._dealing.hand_count
         reach = reaches(self._source, self._dealing, [()])
         won, weights = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
@@ -124,16 +139,19 @@ class DecisionCosts:
             self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
-        """Return full board `number`, without the cards in `held`."""
+        """Return the drawn full board number `number` that continues `board`, without the cards in `held`."""
         rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
         left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())
 
 
 def _cross_validated(won: Floats, weights: Floats) -> ActionCosts | None:
-    """Return losses from boards [n, A] and weights [n], by cross-validation on two halves.
+    """Return EV losses from n drawn boards, by cross-validation on two halves of the boards.
 
     Each half is scored against the action that is best on the other half. Returns None if a half has no weight.
+
+    won      [n, A] chips of each action times opposing weight
+    weights  [n] opposing weight
     """
     half = np.arange(len(won)) % 2 == 0
     if not (weights[half].any() and weights[~half].any()):

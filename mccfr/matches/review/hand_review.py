@@ -1,8 +1,8 @@
 """Review of a played hand: each decision's EV loss by a policy, and the hand's luck-adjusted chips.
 
 The line is followed in the policy's tree as at a table (`mccfr.games.translation`), by the real pot. A bet outside the
-tree is followed by its likeliest translation. From the flop on no decision is judged on another line than the real one:
-a street with a bet outside the tree, in that line or before, is solved again with the real stacks, pot and bets
+tree is followed by its likeliest translation. From the flop on, decisions are judged on the real line only. A street
+with a bet outside the tree, on it or before, is therefore solved again with the real stacks, pot and bets
 (`mccfr.play.resolving.solved_street`). Both ranges follow the policy, then the solutions, by Bayes' rule. An action
 that is never taken leaves the range unchanged.
 
@@ -55,10 +55,14 @@ _SAME = 1e-9  # tolerance between stakes, in big blinds
 class ReviewedDecision(NamedTuple):
     """A reviewed decision of a hand.
 
-    player, position   name and position of the player, as in `mccfr.games.holdem_betting`
-    street             0 before the flop
-    line, hand, board  known to the player at that time; the line in the hand's chips put in on the street
-    action             taken, in the same chips
+    player    name of the player
+    position  of two players 0 is the big blind and 1 the button; of more, 0 is the small and 1 the big blind
+    street    0 before the flop, 3 on the river
+    line      actions before the decision; amounts are the hand's chips put in on the street
+    hand      the player's hole cards
+    board     board cards at that time
+    action    taken by the player, with an amount as in `line`
+    verdict   judgement of the action
     """
 
     player: str
@@ -74,15 +78,16 @@ class ReviewedDecision(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of a decision, in chips of the hand.
 
-    how            one of `IN_TREE`, `MAPPED`, `SOLVED` and, for an action that the tree lacks, `LACKING`
-    taken_for      the line's and action's translation if it is mapped; else ""
+    how            source of the judgement: "in the tree", "mapped" (bets were translated), "solved again", or "not in
+                   the tree" for an action that the tree lacks
+    taken_for      tree's action and line to which a mapped decision was translated, in words; else ""
     tree_line      the line's translation, if the tree has a decision there; else ""
     probability    of taking the action, by the policy or the solution
     did, best      the action taken and the one with the highest EV, in words; best is "" without EVs
-    cost_chips     EV loss against that one; estimates may be below 0; None without EVs
-    ci95_chips     95 % interval; None if the cost is exact
-    frequencies    of all actions, in words
-    note           what else has to be known of the judgement; "" for nothing
+    cost_chips     EV of the best action minus that of the action taken; estimates may be below 0; None without EVs
+    ci95_chips     95 % interval of the cost; None if it is exact
+    frequencies    {action in words: probability by the policy or the solution}
+    note           reason why there is no cost, or what the solution ignores; "" if neither applies
     """
 
     how: str
@@ -100,12 +105,12 @@ class Verdict(NamedTuple):
 class ReviewedHand(NamedTuple):
     """Result of reviewing a hand.
 
-    decisions    that are judged
-    unknown      number of other decisions: hidden hands, or no decision in the tree
-    pot          one of `POTS`
-    won_chips    by position, before rake; None if unknown
+    decisions    all decisions that were judged, in order
+    unknown      number of decisions without a judgement: hidden hands, or no decision in the tree
+    pot          kind of the pot by its preflop raises, such as "limped" or "3-bet"
+    won_chips    chips won by each position, before rake; None if unknown
     aivat_chips  the same adjusted for luck by AIVAT; None unless all cards of two players are known
-    ended        the reason if the review ends before the hand; else ""
+    ended        the reason if the review ends before the hand does; else ""
     """
 
     decisions: list[ReviewedDecision]
@@ -117,13 +122,14 @@ class ReviewedHand(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One action of a hand, mapped into the tree.
+    """One action of a hand, mapped into the policy's tree.
 
-    reading  before the action
-    decides  the tree has a decision there
-    column   number of the tree's action; None if the tree has no decision, or lacks the action
-    lacks    the tree lacks the action
-    exact    the tree has this very action, and had all actions before
+    reading  translation of the line before the action: a node of the tree
+    decides  True if the tree has a decision of the same player there
+    column   index of the tree's action to which the action is mapped; None if the tree has no decision, or lacks the
+             action
+    lacks    True if the action is mapped to no action of the tree, or to one of another kind (fold, call, raise)
+    exact    True if the tree has this and all earlier actions with these amounts
     """
 
     reading: LineReading
@@ -137,24 +143,24 @@ class Reviewer:
     """Reviews hands of full-deck no-limit hold'em by a policy.
 
     source         the policy
-    betting        its mapping of real bets
-    dealing        its cards
-    pair           its cards for two players
-    costs          EV losses at decisions of its tree of two players
-    heuristic      for AIVAT; None for more players
-    resolved_from  first street of which every decision is solved again
+    betting        translates real bets to those of the policy's tree
+    dealing        cards of the policy's game
+    pair           the same cards for two players
+    costs          computes EV losses at decisions of the policy's tree, for two players
+    heuristic      AIVAT's heuristic; None for three and more players
+    resolved_from  first street on which every decision is solved again; beyond the river if none
     """
 
     def __init__(self, side: Profile, source: Behaviour, boards: int, resolve: str | None = None) -> None:
         """Prepare the review.
 
-        side     the policy loaded in full, for AIVAT's values
-        source   the same policy, for its rows
-        boards   as in `DecisionCosts`
-        resolve  one of `RESOLVED`: from there on every decision is judged by solving its street again; None: only
-                 where the tree lacks the line
+        side     game and strategy of the policy, for AIVAT's values
+        source   the same policy, for its action probabilities
+        boards   number of full boards to draw for a decision on the flop
+        resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None:
+                 only where the tree lacks the line
 
-        Raises `ValueError` for another game.
+        Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
         """
         betting, cards = real_betting(source.game), source.game.cards
         if not isinstance(betting, Translation) or not isinstance(cards, WholeDeck):
@@ -165,7 +171,7 @@ class Reviewer:
         self.resolved_from = len(RESOLVED) + 1 if resolve is None else 1 + RESOLVED.index(resolve)
 
     def review(self, checked: CheckedHand, number: int) -> ReviewedHand:
-        """Review a hand from `mccfr.matches.hand_files`; `number` seeds the draws of AIVAT's values."""
+        """Review a hand that was read from a file; `number` seeds the boards drawn for AIVAT's heuristic."""
         hand, stakes = checked
         return _HandReview(self, hand, stakes).reviewed(number)
 
@@ -188,7 +194,7 @@ class _HandReview:
         self._lacking = dict[int, str]()  # by position: the first action that the tree lacks
 
     def reviewed(self, number: int) -> ReviewedHand:
-        """Judge all decisions and return the review; `number` as in `Reviewer.review`."""
+        """Judge all decisions and return the review; `number` seeds the boards drawn for AIVAT's heuristic."""
         game, hand, solved_from = self._game, self._hand, self._solved_from()
         verdicts = list[Verdict | None]()
         for street in range(len(self._boards)):
@@ -226,8 +232,8 @@ class _HandReview:
     def _mapped(self) -> list[_Step]:
         """Return each action with its likeliest translation into the policy's tree.
 
-        If the tree lacks an action, such as a limp, the line of two players leaves the tree. At larger tables it goes
-        on as at a seat of the policy.
+        If the tree lacks an action, such as a limp, the line of two players leaves the tree. At larger tables it is
+        followed on in the tree, as when the policy plays at a table.
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
@@ -260,7 +266,10 @@ class _HandReview:
 
     @property
     def _is_straddle_outside(self) -> bool:
-        """True if a straddle is no raise of the tree: another player is the first to act there."""
+        """True if a player has straddled who is not the first to act in the tree.
+
+        A straddle of the first player is treated as its first raise.
+        """
         return self._straddler not in (None, self._by.betting.rules.first_player[0])
 
     def _straddled(self, rules: BettingRules) -> LineReading:
@@ -278,7 +287,11 @@ class _HandReview:
         return all(abs(ours - theirs) < _SAME for ours, theirs in pairs)
 
     def _solved_from(self) -> int:
-        """Return the first street that is solved again: the flop at a table of three and more players."""
+        """Return the first street that is solved again: the flop at a table of three and more players.
+
+        For two players it is the street on which the hand first differs from the tree in stakes or actions, but not
+        before the flop. It is `Reviewer.resolved_from` if that is earlier.
+        """
         if len(self._names) > 2:
             return 1
         inexact = [
@@ -287,7 +300,7 @@ class _HandReview:
         return min([self._by.resolved_from, *inexact])
 
     def _in_tree(self, place: int) -> Verdict | None:
-        """Return the policy's verdict on a decision, or None if it has none; then update the range."""
+        """Return the policy's verdict on action number `place`, or None if it has none; update the range."""
         state, step, action = self._game.states[place], self._steps[place], self._game.actions[place]
         if len(self._names) > 2 and step.lacks:
             words, name = self._words(self._stakes.rules, state, action), self._names[state.player]
@@ -306,23 +319,28 @@ class _HandReview:
         return verdict
 
     def _same(self, place: int) -> list[int]:
-        """Return the tree's actions that are the real one: the mapped one, and those that are played as it is.
+        """Return the indices of the tree's actions that stand for the real action number `place`.
 
-        Against an all-in, the tree's raises are calls too.
+        These are the mapped one, and those that become the same action at the table. Against an all-in, the tree's
+        raises become calls too.
         """
         column, action = self._steps[place].column, self._game.actions[place]
         real = self._betting.real_actions(self._steps[place].reading, self._game.states[place])
         return [each for each in range(len(real)) if each == column or real[each] == action]
 
     def _line_at(self, place: int) -> str:
-        """Return the hand's line before a decision."""
+        """Return the hand's line before action number `place`, with amounts in chips over the whole hand."""
         line, game = "", self._game
         for state, action in zip(game.states[:place], game.actions, strict=False):
             line += "/" * (state.street - line.count("/")) + action
         return line + "/" * (game.states[place].street - line.count("/"))
 
     def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
-        """Return the verdict on a decision of the tree; `row` has the policy's probabilities of the real hand."""
+        """Return the verdict on action number `place`, at a decision of the tree.
+
+        held  index of the player's hand
+        row   [A] the policy's action probabilities for this hand
+        """
         state, action, step = self._game.states[place], self._game.actions[place], self._steps[place]
         tree, node, column = self._source.game.tree, step.reading.node, step.column
         start, line, taken_for = line_start(self._source.game), line_text(tree, node), ""
@@ -359,7 +377,13 @@ class _HandReview:
         return "; ".join([NO_COST] * (len(state.left) > 2 or not state.street) + lacking)
 
     def _cost(self, place: int, held: int, same: Sequence[int]) -> tuple[int, float, tuple[float, float] | None] | None:
-        """Return the best action, and cost and interval of `same`; None if no other hand is possible."""
+        """Return (index of the best action, cost, 95 % interval); None if no opposing hand is possible.
+
+        The cost is that of the cheapest action in `same`, in chips of the hand. The interval is None if it is exact.
+
+        held  index of the player's hand
+        same  indices of the tree's actions that stand for the real one
+        """
         state, node = self._game.states[place], self._steps[place].reading.node
         live = self._dealing.live(state.street, self._boards[state.street])
         other = np.where(live, self._reach[1 - state.player], 0.0)
@@ -375,7 +399,10 @@ class _HandReview:
         return int(costs.cost.argmin()), float(scale * costs.cost[column]), interval
 
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
-        """Solve a street again; return the verdicts on its decisions, and continue with the solution's ranges."""
+        """Solve a street again, return the verdicts on its decisions, and keep the solution's ranges.
+
+        places  numbers of the street's actions
+        """
         state, actions = self._game.states[places[0]], [self._game.actions[place] for place in places]
         board, left = self._boards[state.street], two_left(self._stakes.rules, state, actions)
         live, players = self._dealing.live(state.street, board), list(left.players)
@@ -410,7 +437,7 @@ class _HandReview:
         )
 
     def _words(self, rules: BettingRules, state: BettingState, action: str) -> str:
-        """Return an action in words, with amounts on the street in big blinds."""
+        """Return an action in words, such as "raise to 6 BB": amounts are big blinds put in on the street."""
         if action == "f":
             return "fold"
         big, stack = self._stakes.big_blind, rules.stack_of(state.player)
@@ -423,7 +450,10 @@ class _HandReview:
         return words + ", all-in" * (target >= stack and words != "check")
 
     def _without_luck(self, number: int) -> float | None:
-        """Return position 0's chips without the luck of the deal, by AIVAT; None with unknown hands."""
+        """Return position 0's chips corrected by AIVAT; None if a hand is hidden or the board incomplete.
+
+        number  seeds the boards that the heuristic draws
+        """
         game, heuristic = self._game, self._by.heuristic
         if heuristic is None:
             return None
@@ -438,13 +468,16 @@ class _HandReview:
 
 
 def _stakes(rules: BettingRules, stack: float) -> list[float]:
-    """Return the stack, blinds, antes and dead blinds in big blinds, and the first player."""
+    """Return the first player, then the stack, blinds, antes and dead blinds in big blinds.
+
+    stack  in chips
+    """
     chips = stack, *rules.put_in, rules.put_in_before, sum(rules.dead)
     return [rules.first_player[0], *(each / rules.minimum_bet for each in chips)]
 
 
 def _summed(words: Sequence[str], shares: Floats) -> dict[str, float]:
-    """Return the sum of the shares of actions with the same words."""
+    """Return {words: sum of the probabilities `shares` of all actions with these words}."""
     total = dict.fromkeys(words, 0.0)
     for word, share in zip(words, shares.tolist(), strict=True):
         total[word] += share

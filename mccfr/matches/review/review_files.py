@@ -55,7 +55,13 @@ _TOLD = 20
 
 @dataclass(frozen=True)
 class _Judge:
-    """A policy that reviews hands of as many players; `depth` is its stack in big blinds."""
+    """A policy that reviews hands with the number of players of its game.
+
+    name    of the policy or run
+    game    its stacks and blinds; `depth` is the stack in big blinds
+    side    its game and strategy, for AIVAT's values
+    source  the same policy, for its action probabilities
+    """
 
     name: str
     game: HoldemGame
@@ -74,9 +80,9 @@ class _Judge:
 
 
 def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
-    """Return the policies of a name, or of a folder of policies and runs, by depth.
+    """Open a policy or run, or all in a folder; return them sorted by number of players and stack depth.
 
-    Raises `ValueError` for another game, or two policies of one depth for as many players.
+    Raises `ValueError` for another game, or two policies with equal depth and number of players.
     """
     path = Path(policy)
     names = [policy]
@@ -99,9 +105,10 @@ def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
 
 
 def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
-    """Return the policy for as many players of the nearest depth by ratio.
+    """Return the policy whose depth in big blinds is nearest to the hand's by ratio, for as many players.
 
-    If the depth is between two policies', the nearest on the other side follows. Raises `ValueError` if there is none.
+    If the hand's depth is between two policies', the nearest one on the other side follows as second. Raises
+    `ValueError` if no policy has as many players.
     """
     depth, fitting = stakes.depth, [judge for judge in judges if judge.game.seats == stakes.seats]
     if not fitting:
@@ -150,8 +157,10 @@ def review_hands(
     policy   policy or run of whole no-limit hold'em, or a folder of such. Each hand is judged by the one for as many
              players with the nearest stack in big blinds, by ratio; between two of them, the other's verdicts are
              given beside
-    resolve  as for `Reviewer`
-    boards   as for `DecisionCosts`
+    resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None: only
+             where the policy's tree lacks the line
+    boards   number of full boards to draw for a decision on the flop
+    workers  number of processes
     keep     file for reviewed hands, one JSON object per line; the same review resumes from it after a stop
     top      number of decisions listed one by one, the costliest first
 
@@ -190,7 +199,7 @@ def review_hands(
 
 
 def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
-    """Return the totals over all hands, and the costliest decisions."""
+    """Return the record's totals over all reviewed hands, and its `top` costliest decisions."""
     rows = [(each, record) for record in records for each in record["decisions"]]
     worst = sorted(rows, key=lambda row: costliest_first(row[0]))[:top]
     return {
@@ -232,7 +241,12 @@ def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) ->
 def _record(
     where: str, checked: CheckedHand, judges: Sequence[_Judge], reviews: Sequence[ReviewedHand]
 ) -> dict[str, Any]:
-    """Return the record of a reviewed hand; the first policy is the nearest."""
+    """Return the record of a reviewed hand, for JSON.
+
+    where    file and line of the hand
+    judges   policies that reviewed it: the nearest in stack depth, and perhaps a second one
+    reviews  the result by each of them
+    """
     (hand, stakes), reviewed = checked, reviews[0]
     rows = [_row(each, stakes, reviewed.pot) for each in reviewed.decisions]
     for judge, review in zip(judges[1:], reviews[1:], strict=True):
@@ -263,7 +277,7 @@ def _record(
 
 
 def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
-    """Return the record of a decision: costs in big blinds, and in the hand's own currency or chips."""
+    """Return the record of a decision, for JSON: costs in big blinds, and in the hand's currency or chips."""
     verdict, ends, cost = row.verdict, row.verdict.ci95_chips, row.verdict.cost_chips
     link = f"#line={verdict.tree_line}" + (f"&board={row.board}" if row.board else "")
     return {
@@ -280,7 +294,7 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
 
 
 def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the cost of each player's decisions and the winnings, in mbb per hand and in each currency."""
+    """Return {player: cost of its decisions, and winnings} in mbb per hand; the cost in currencies too."""
     players = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
     for record in records:
@@ -316,9 +330,11 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
-    """Return the mean per hand and its 95 % interval in mbb, from big blinds.
+    """Return the fields `{title}_mbb` and `{title}_ci95_mbb`: the mean per hand and its 95 % interval.
 
     They are None if a hand's value is unknown, since the mean of the known hands would have a selection bias.
+
+    values  of each hand in big blinds
     """
     known = np.array([each for each in values if each is not None])
     if len(known) < len(values) or not len(known):
@@ -328,7 +344,12 @@ def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
 
 
 def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], scale: float) -> dict[str, Any]:
-    """Return the cost of the decisions of each kind, over all hands."""
+    """Return {kind: number of decisions and their cost in mbb per hand}, with kinds in the given order.
+
+    rows   decisions with a cost
+    key    field that has the kind: "street", "position" or "pot"
+    scale  mbb per hand for a cost of one big blind
+    """
     cost, count = defaultdict[str, float](float), Counter[str]()
     for row in rows:
         cost[row[key]] += row["cost_bb"]
@@ -337,7 +358,7 @@ def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], sc
 
 
 class _Kept(SampleFile):
-    """Reviewed hands by number, and their optional file with one JSON object per line."""
+    """Stores reviewed hands by number, and in a file if one is given, with one JSON value per line."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], hands: Sequence[FoundHand]) -> None:
         texts = [f"{hand.hand.hand.text()} {hand.hand.stakes.text()}" for hand in hands if hand.hand]
@@ -346,19 +367,19 @@ class _Kept(SampleFile):
         self.known = dict[int, dict[str, Any]]()
 
     def read(self, count: int) -> None:
-        """Read the hands in the file, with numbers below `count`; raises `ValueError` for other content."""
+        """Read the reviewed hands from the file; `ValueError` for other content or a number not below `count`."""
         lines = self.records(lambda found: found.rfind(b"\n") + 1)
         if self.path is not None:
             self.known |= _records(self.path, lines, count)
 
     def add(self, number: int, record: dict[str, Any]) -> None:
-        """Add a hand."""
+        """Add the record of hand `number`, and append it to the file if there is one."""
         self.known[number] = record
         self.append(json.dumps([number, record]).encode() + b"\n")
 
 
 class _DecisionFields(msgspec.Struct):
-    """Typed fields of a decision in a kept hand."""
+    """Fields and types of a decision in the file of reviewed hands, to validate it."""
 
     player: str
     position: str
@@ -382,7 +403,7 @@ class _DecisionFields(msgspec.Struct):
 
 
 class _HandFields(msgspec.Struct):
-    """Typed fields of a kept hand."""
+    """Fields and types of a hand in the file of reviewed hands, to validate it."""
 
     where: str
     names: list[str]
@@ -398,7 +419,10 @@ class _HandFields(msgspec.Struct):
 
 
 def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
-    """Return the kept hands with numbers below `count`; raises `ValueError` for an invalid line."""
+    """Parse the file's lines and return {number: reviewed hand}, with numbers below `count`.
+
+    Raises `ValueError` for an invalid line.
+    """
     known = dict[int, dict[str, Any]]()
     for line in lines.splitlines():
         try:
@@ -414,9 +438,9 @@ def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
 
 
 def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], str]:
-    """Return the hands that `review_hands` kept in a file so far, and the name of a policy.
+    """Return the hands that `review_hands` saved in a file so far, and the name of the policy `source`.
 
-    source  that policy, or the run's strategy used for the review
+    source  a policy, or the run's strategy, that was used for the review
 
     Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for another file
     or a review by other policies.

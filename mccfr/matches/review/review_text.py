@@ -11,13 +11,13 @@ _LISTED = 3  # reasons in a text for which the review of hands ends early
 
 
 def shown_cost(row: Mapping[str, Any]) -> float:
-    """Return a decision's cost in big blinds as shown: 0 without one, or if its interval contains 0."""
+    """Return a decision's cost in big blinds for display: 0 if it is unknown or its interval contains 0."""
     ends = row["ci95_bb"]
     return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"] or 0)
 
 
 def shares_text(row: Mapping[str, Any]) -> str:
-    """Return the frequencies of a decision's actions as text."""
+    """Return as text how often the policy, or the solution, takes each action of a decision."""
     return ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
 
 

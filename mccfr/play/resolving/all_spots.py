@@ -32,9 +32,10 @@ class ResolvedStrategy:
     """A whole strategy in which spots were re-solved, with bounds of what that may cost.
 
     strategy      of the whole game
-    bound_chips   [2] by re-solved player: bound of the opponent's gain over the strategy before, in chips per hand,
-                  from the gaps. Infinite for the unsafe method
-    excess_chips  [2] the actual amount by which the opponent's hands at the roots exceed their alternatives
+    bound_chips   [2] by re-solved player: upper bound, from the gaps, of the opponent's gain compared to the strategy
+                  before, in chips per hand. Infinite for the unsafe method
+    excess_chips  [2] by re-solved player: the opponent's actual gain over the alternatives, summed over its hands at
+                  the roots, in chips per hand
     gap_chips     the largest gap of a spot, in chips per hand that gets there
     spots         number of solved spots, of both players
     """
@@ -68,10 +69,11 @@ def resolve_street(
 ) -> ResolvedStrategy:
     """Re-solve all spots of a street, each against the given strategy.
 
-    players  whose strategies are replaced
-    reach    raise alternatives by the opponent's earlier mistakes (`reach_margins`)
-    merged   keep shared buckets on later streets and sample boards (`Spot`); values, gaps and bounds are still those
-             of real hands
+    strategy  the strategy in force, of both players in the whole game
+    players   whose strategies are replaced
+    reach     raise alternatives by the opponent's earlier mistakes (`reach_margins`)
+    merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are
+              still those of real hands
 
     Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and bounds are those
     of this mean.
@@ -111,7 +113,7 @@ def reach_margins(
     """Return [H] the reach margins of a spot: counterfactual values to add to the opponent's alternatives.
 
     player    whose strategy is re-solved
-    board_of  returns the earlier board of a street, in the form that `Spot` takes
+    board_of  function that returns the board of an earlier street, as its number or its cards
 
     Reach subgame solving (Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games",
     section 4). At an earlier decision, the opponent's hand may have had an action with a higher value than the one
@@ -137,9 +139,9 @@ def reach_margins(
 
 
 class _StrategyWriter:
-    """Writes solutions of spots into tables of the whole game, and checks that spots agree on shared rows.
+    """Writes spots' solutions into tables of the whole game; checks that spots agree on shared infosets.
 
-    tables  B × [buckets, slots]
+    tables  by block [buckets, slots]: action probabilities. A block has the decisions of one street and player
     """
 
     def __init__(self, game: Game, strategy: Strategy) -> None:
@@ -149,11 +151,10 @@ class _StrategyWriter:
     def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
         """Write a player's strategy in a solved spot to the tables of the whole game.
 
-        found    the spot's strategy by block
-        buckets  the bucket of the whole game of each hand of the spot, by block
+        found    the spot's strategy by block [slots, buckets]
+        buckets  by block [buckets]: the whole game's bucket for each bucket of the spot
 
-
-        Raises `ValueError` if another spot wrote a different strategy to a row.
+        Raises `ValueError` if another spot wrote a different strategy to an infoset.
         """
         inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
         for block in range(player, 2 * spot.game.tree.streets, 2):

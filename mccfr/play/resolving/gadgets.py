@@ -39,20 +39,30 @@ class Gadget(ABC):
     """Base class of gadget games: the opponent's entry into a subgame. H hands of the opponent."""
 
     def __init__(self, hands: int, mistaken: Floats | None = None) -> None:
-        """Take the number of hands and the weights [H] of hands entering by mistake; None: no mistakes."""
+        """Take the number of the opponent's hands.
+
+        mistaken  [H] weights of hands that enter the subgame by mistake; None: no mistakes
+        """
         self._sums, self._weight, self._mistaken = np.zeros(hands), 0.0, mistaken
 
     @abstractmethod
     def range(self) -> Floats:
-        """Return [H] weights of the opponent's hands in the subgame, by its current strategy."""
+        """Return [H] weights of the opponent's hands in the subgame, by the gadget's current strategy."""
 
     def opponent_range(self, chance: float) -> Floats:
-        """Return [H] the range for the player's update: a mixture with entry by mistake of this probability."""
+        """Return [H] the opponent's range for the player's traversal, with entries by mistake mixed in.
+
+        chance  weight of `mistaken` in the mixture, 0 to 1; the rest is `range()`
+        """
         return self.range() if self._mistaken is None else (1 - chance) * self.range() + chance * self._mistaken
 
     @abstractmethod
     def update(self, values: Floats, step: Step) -> None:
-        """Update regrets from the counterfactual values [H] of the opponent's hands in the subgame."""
+        """Update the gadget's regrets and average.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        step    discounting of this iteration
+        """
 
     @abstractmethod
     def best(self, values: Floats) -> float:
@@ -60,7 +70,7 @@ class Gadget(ABC):
 
     @abstractmethod
     def average(self) -> tuple[Floats, float]:
-        """Return ([H] the opponent's average range, its average value outside the subgame)."""
+        """Return ([H] the opponent's average range in the subgame, its average value from not entering)."""
 
     def _add(self, played: Floats, step: Step) -> None:
         self._sums = self._sums * step.keep + step.weight * played
@@ -76,7 +86,7 @@ def _discount(regret: Floats, step: Step) -> None:
 
 
 class Unsafe(Gadget):
-    """The opponent has a fixed range."""
+    """Gadget of unsafe re-solving: the opponent always enters, with a fixed range."""
 
     def __init__(self, weights: Floats) -> None:
         """Take the weights [H] of the opponent's hands."""
@@ -88,7 +98,7 @@ class Unsafe(Gadget):
         return self._given
 
     def update(self, values: Floats, step: Step) -> None:
-        """Do nothing: there are no regrets."""
+        """Receive the values of an iteration; this gadget ignores them, since its range is fixed."""
 
     def best(self, values: Floats) -> float:
         """Return the value of the fixed range."""
@@ -100,14 +110,14 @@ class Unsafe(Gadget):
 
 
 class Resolving(Gadget):
-    """The opponent enters with any dealt hand, or takes the hand's alternative."""
+    """CFR-D gadget: with each dealt hand the opponent enters the subgame or takes the hand's alternative."""
 
     def __init__(self, deal: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
         """Start with regrets of 0.
 
         deal          [H] probability that each of the opponent's hands is dealt, without the opponent's strategy
         alternatives  [H] counterfactual value of each hand if the opponent does not enter the subgame
-        mistaken      as for `Gadget`
+        mistaken      [H] weights of hands that enter the subgame by mistake; None: no mistakes
         """
         super().__init__(len(deal), mistaken)
         self._dealt, self._alternatives = deal, alternatives
@@ -119,7 +129,7 @@ class Resolving(Gadget):
         return np.divide(enter, total, out=np.full_like(total, 0.5), where=total > 0)
 
     def range(self) -> Floats:
-        """Return the deal's weights times the current probability of entering."""
+        """Return [H] each hand's weight in the deal times its current probability of entering."""
         return self._dealt * self._entered()
 
     def update(self, values: Floats, step: Step) -> None:
@@ -133,24 +143,27 @@ class Resolving(Gadget):
         _discount(self._leave, step)
 
     def best(self, values: Floats) -> float:
-        """Return the value if each hand takes the larger of its subgame value and its alternative."""
+        """Return the opponent's value if each hand takes the larger of its subgame value and alternative."""
         return float(self._dealt @ np.maximum(values, self._alternatives))
 
     def average(self) -> tuple[Floats, float]:
-        """Return the average range, and the value of the alternatives taken on average."""
+        """Return the opponent's average range [H], and its average value from taking alternatives."""
         entered = self._mean
         return self._dealt * entered, float(self._dealt @ ((1 - entered) * self._alternatives))
 
 
 class Maxmargin(Gadget):
-    """The opponent enters with a hand of its choice, and wins the hand's value minus its alternative."""
+    """Maxmargin gadget: the opponent chooses its hand, and wins the hand's value minus its alternative."""
 
     def __init__(
         self, deal: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
     ) -> None:
-        """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
+        """Take the deal and the alternatives of the opponent's hands.
 
-        opponent_weight  [H] weight of the player's hands that share no card with each hand
+        deal             [H] the deal's weight of each hand
+        alternatives     [H] counterfactual value that is subtracted from each hand's value
+        opponent_weight  [H] total weight of the player's hands that share no card with each hand
+        mistaken         [H] weights of hands that enter the subgame by mistake; None: no mistakes
         """
         super().__init__(len(deal), mistaken)
         self._live = (deal > 0) & (opponent_weight > 0)
@@ -164,7 +177,7 @@ class Maxmargin(Gadget):
         return positive / total if total > 0 else self._live / self._live.sum()
 
     def range(self) -> Floats:
-        """Return each hand's probability of being chosen, divided by the player's weight against it."""
+        """Return [H] each hand's probability of being chosen, divided by its `opponent_weight`."""
         return self._chosen() * self._share
 
     def _gains(self, values: Floats) -> Floats:
@@ -178,10 +191,10 @@ class Maxmargin(Gadget):
         _discount(self._regret, step)
 
     def best(self, values: Floats) -> float:
-        """Return the largest gain of a hand, which is minus the smallest margin."""
+        """Return the largest of the hands' values minus alternatives, in chips: minus the smallest margin."""
         return float(self._gains(values)[self._live].max())
 
     def average(self) -> tuple[Floats, float]:
-        """Return the average range, and minus its alternatives' value."""
+        """Return the opponent's average range [H], and minus the value of this range's alternatives."""
         range_ = self._mean * self._share
         return range_, -float(range_ @ self._alternatives)

@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class NoRangeError(ValueError):
-    """Raised for a player of three and more who has taken an action that the tree lacks."""
+    """Raised if a player has no range: at a table of three or more it took an action that the tree lacks."""
 
 
 class AssumedRange(ObservedRange):
@@ -36,7 +36,8 @@ class AssumedRange(ObservedRange):
 
     An action outside the tree is translated. If the policy never takes it, the range stays unchanged.
 
-    known  False once a player of three and more has taken an action that the tree lacks, such as a cold call
+    known  False once the player, at a table of three or more, has taken an action that the tree lacks, such as a
+           cold call
     """
 
     known = True
@@ -69,19 +70,21 @@ class AssumedRange(ObservedRange):
 class HandObserver:
     """Tracks the ranges of the two players who are left, as an observer who knows one player's policy.
 
-    ours, theirs  ranges of the player whose strategy is known, and of the opponent if it played the same policy
-    position      of the known player among the two
+    ours      range of the player whose policy is known
+    theirs    range of the opponent, if it played the same policy
+    position  of the known player among the two, 0 or 1
     """
 
     def __init__(
         self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]], left: TwoLeft
     ) -> None:
-        """Follow the states, actions and boards so far.
+        """Compute both ranges after all actions so far.
 
-        position  of the known player at the table
-        left      the rest of the hand
+        position  at the table of the player who plays the policy of `seat`
+        line      (state before, action, board) of each action
+        left      the rest of the hand as a hand of two players
 
-        Raises `NoRangeError`.
+        Raises `NoRangeError` if one of the two took an action that the policy's tree lacks.
         """
         self._seat, self._left, self.position = seat, left, left.players.index(position)
         other = left.players[1 - self.position]
@@ -101,7 +104,7 @@ class HandObserver:
             raise NoRangeError("a player who is left has taken an action that the policy's tree lacks")
 
     def ranges(self) -> Floats:
-        """Return [2, H] weights of both players' hands; all hands for an opponent with an empty range."""
+        """Return [2, H] weights of both players' hands; 1 for each hand of an opponent with an empty range."""
         ranges = np.zeros((2, self._seat.dealing.hand_count))
         for position, tracked in ((self.position, self.ours), (1 - self.position, self.theirs)):
             ranges[position] = sum(tracked.reach.values(), np.zeros(ranges.shape[1]))
@@ -110,10 +113,10 @@ class HandObserver:
         return ranges
 
     def buckets_in(self, spot: Spot, state: BettingState) -> Tables:
-        """Return the policy's strategy as tables of a subgame whose later streets have shared buckets.
+        """Return the policy's strategy in a subgame with shared buckets, by block [slots, buckets].
 
-        spot   merged, of a subgame that begins at a state
-        state  of the betting at the table there
+        spot   subgame that begins at `state`, whose hands share buckets on later streets (`Spot.merged`)
+        state  of the betting at the table
 
         Only the player's likeliest translation is followed, and the likeliest of each later bet. An action outside
         the subgame becomes its nearest amount.
@@ -143,7 +146,11 @@ class HandObserver:
     def _rows_of(
         self, reading: LineReading, state: Any, buckets: npt.NDArray[np.int32], labels: Sequence[str]
     ) -> npt.NDArray[np.float64]:
-        """Return [A, buckets] the policy's probabilities of the subgame's actions `labels` at a translation."""
+        """Return [A, buckets] the policy's probabilities of the subgame's actions `labels`.
+
+        reading  translation into the policy's tree at the decision
+        buckets  of the policy
+        """
         betting, rows = self._seat.betting, np.zeros((len(labels), len(buckets)))
         reading = betting.at(reading, state)
         actions = [self._left.amount(action) for action in betting.real_actions(reading, state)]
@@ -155,15 +162,17 @@ class HandObserver:
         return rows
 
     def _at_table(self, state: BettingState, label: str) -> str:
-        """Return an action of the two players' subgame in a state at the table."""
+        """Return the legal action at the table that corresponds to `label`, an action of the subgame."""
         assert isinstance(self._seat.betting, Translation)
         return self._left.at_table(self._seat.betting, state, label)
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """Return the policy's strategy as tables of a subgame (`endgame`) that begins at a state of the table.
+        """Return the policy's strategy in the subgame `game`, by block [slots, buckets].
 
-        Probabilities of a hand are means over its translations. An action outside the subgame becomes its nearest
-        amount. Hands of weight 0 play uniformly.
+        Probabilities of a hand are means over its translations. An action that the subgame lacks becomes the one with
+        the nearest amount. Hands of weight 0 play uniformly.
+
+        state  of the betting at the table where the subgame begins
         """
         cards, tree = game.cards.listed(), game.tree
         tables: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
@@ -205,7 +214,12 @@ class HandObserver:
 
 
 def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:
-    """Return [A, H] action probabilities from joint weights; uniform for hands of weight 0."""
+    """Return [A, H] action probabilities; uniform for hands of weight 0.
+
+    choices  {action: [H] probability of reaching the decision with the hand and taking the action}
+    number   {action: its index in the result}
+    count    A
+    """
     rows = np.zeros((count, len(next(iter(choices.values())))))
     for action, reach in choices.items():
         rows[number[action]] += reach
@@ -214,7 +228,7 @@ def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) 
 
 
 def nearest_action(labels: Sequence[str], action: str) -> int:
-    """Return the index of an action among `labels`, or of the one with the nearest amount."""
+    """Return the index in `labels` of an action, or of the raise with the nearest amount, or of the call."""
     if action in labels:
         return labels.index(action)
     raises = [number for number, label in enumerate(labels) if label[0] == "r"]

@@ -39,13 +39,15 @@ def endgame(
     cards: Cards | None = None,
     real_bets: Mapping[BettingState, Set[float]] = MappingProxyType({}),
 ) -> Game:
-    """Return the rest of a hand as a game: it begins at a state of the real betting, on that street.
+    """Return the rest of a hand as a game of its own, which begins at a state of the real betting.
 
-    rules  of the whole game: stacks, minimum bets, first players
-    board  all cards of the state's street, in order of dealing
-    live   [2, 1326] possible hands, others are not dealt; None: every hand is possible
-    cards  of the whole game, whose buckets are used if two more streets follow
-    real_bets  amounts that were really bet, beside those of the menu: by state, with streets counted from this one
+    rules      of the whole game: stacks, minimum bets, first players
+    board      all cards of the state's street, in order of dealing
+    menu       bet sizes of the game's tree
+    live       [2, 1326] bool: each player's possible hands, others are not dealt; None: every hand is possible
+    cards      of the whole game, whose buckets are used if two more streets follow
+    real_bets  {state: amounts} of bets that were really made, beside those of the menu. The states count streets from
+               this one
 
     Raises `ValueError` for an invalid menu after the flop, and for more than two streets without `cards`.
     """

@@ -26,7 +26,7 @@ _HAND, _BOARD, _ODD_CHIPS = "AsQh", "Kc7d2s9hTd", 1.0  # of the hand that is pla
 
 @dataclass(frozen=True)
 class ResolvingSpec(PlayerSpec):
-    """A policy that is re-solved during play."""
+    """Creates seats that play a policy and re-solve it during play."""
 
     policy: Behaviour
     settings: Settings
@@ -37,7 +37,7 @@ class ResolvingSpec(PlayerSpec):
         return self.policy.game
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new seat; raises as `ResolvingSeat`."""
+        """Return a new seat; `ValueError` unless the policy's game is full-deck no-limit hold'em."""
         del betting
         return ResolvingSeat(self.policy, self.settings, seed=seed)
 
@@ -47,17 +47,20 @@ class ResolvingSpec(PlayerSpec):
 
 
 class ResolvingSeat(Seat):
-    """A policy at one seat of no-limit hold'em, re-solved from a street on (`resolving_table`).
+    """A policy at one position of no-limit hold'em, re-solved from a street on (`resolving_table`).
 
-    Before that street it plays as `Seat` does. After it, its strategy is a function of the public state and its
+    Before that street it plays the policy. From it on, its strategy is a function of the public state and its
     hand; only the action is random. At a table of three and more players it re-solves once two of them are left.
-    If the tree lacks an action of one of the two, it plays as `Seat` does.
+    If one of the two took an action that the tree lacks, it plays the policy to the end of the hand.
     """
 
     takes_stacks = False
 
     def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
-        """Prepare the seat; raises `ValueError` as `Seat` and `Resolver` do."""
+        """Take the policy, the settings of re-solving and the seed of random translations and actions.
+
+        Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
+        """
         self._acted: list[Acted] = []
         self._solves = False
         super().__init__(policy, seed=seed)
@@ -66,8 +69,8 @@ class ResolvingSeat(Seat):
     def prepare(self) -> None:
         """Compile the kernels of all re-solved streets by playing a hand with one iteration per spot.
 
-        On each street the opponent bets an amount outside the subgame, which needs kernels of its own. Of more players
-        the small and the big blind are left.
+        On each street the opponent bets an amount outside the subgame, since this needs kernels of its own. At a table
+        of three and more players the others fold, except for the small and the big blind.
         """
         other = ResolvingSeat(self.policy, replace(self.resolver.settings, effort=Effort(iterations=1)))
         rules, betting, dealt = other.resolver.rules, other.betting, 0
@@ -115,10 +118,10 @@ class ResolvingSeat(Seat):
         return public_state.table_action(state, self._sampled(public_state.played()[:, hand], random))
 
     def public_state(self) -> PublicState:
-        """Return the hand's public state.
+        """Return the hand's current public state, with the solution in force there.
 
-        Raises `ValueError` before the chosen street, if no player acts, or if more than two are left; also as
-        `Resolver.begin`.
+        Raises `ValueError` before the chosen street, if no player acts, or if more than two are left. Raises
+        `NoRangeError` if one of the two has taken an action that the tree lacks.
         """
         state = self.state
         if not isinstance(state, BettingState) or not self.resolver.begins(state):
@@ -131,7 +134,10 @@ class ResolvingSeat(Seat):
 
 
 class ResolvedRange(ObservedRange):
-    """`ObservedRange` of a re-solving seat: from the chosen street on actions follow the solutions."""
+    """The range of a re-solving seat, as an opponent who knows its policy computes it from its actions.
+
+    From the street on that is re-solved, action probabilities are those of the solutions.
+    """
 
     def __init__(self, seat: ResolvingSeat, position: int) -> None:
         super().__init__(seat, position)
@@ -140,7 +146,13 @@ class ResolvedRange(ObservedRange):
         self._state: Any = None
 
     def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
-        """Return {action: [H]} reach of each action; solutions are cached by the seat."""
+        """Return {action: [H]}: the probability, by hand, of all actions so far and then this action.
+
+        The seat's resolver caches the solutions.
+
+        state  real betting state with the seat to act
+        board  of `state.street`
+        """
         self._state = state
         if state.street < self._resolver.street:
             return super().choices(state, board)
@@ -155,7 +167,7 @@ class ResolvedRange(ObservedRange):
         return {action: row for action, row in by_action.items() if row.any()}
 
     def chose(self, action: str) -> None:
-        """Record the seat's action."""
+        """Record that the seat has taken `action`, a key of the last result of `choices`."""
         super().chose(action)
         if self._state is not None:
             self._line.append((self._state, action))

@@ -1,6 +1,6 @@
 """The subgame from one decision on one board, with every hand an infoset of its own.
 
-A spot is public: ranges are arguments of its methods. Its cards are those of the real game and not merged into a
+A spot is public: ranges are arguments of its methods. Its hands are those of the real game and do not share a
 strategy's buckets. Solutions and best responses are therefore exact in the real game.
 
 If too many boards follow, as after a flop, a spot may keep the game's buckets on later streets. A strategy there is
@@ -36,8 +36,9 @@ _ALL = 1_000_000  # more than the boards of any spot
 class RootValues(NamedTuple):
     """Counterfactual values of a player's hands at the root of a subgame, for the other player's range.
 
-    value   [H]     chips times the weight of opposing hands
-    action  [A, H]  the same after each action of the root; for the other player's actions, each one's share of `value`
+    value   [H]     chips times the weight of the opposing hands
+    action  [A, H]  the player acts at the root: `value` after each action. The other player acts: the part of `value`
+                    that comes from each action
     """
 
     value: Floats
@@ -45,13 +46,16 @@ class RootValues(NamedTuple):
 
 
 class Spot:
-    """The subgame that begins at a decision on a board. H hands, B blocks, S streets.
+    """The subgame that begins at a decision on a board, with a separate infoset for each hand. H hands.
 
-    node    the decision, in the game's tree
-    nodes   [n] nodes of the game's tree for each node of the subgame
-    known   the game's cards given the board, with buckets of all streets
+    Tables of a strategy are one array [slots, buckets] for each block. A block has the decisions of one street and
+    player. A slot is one action of one of these decisions.
+
+    node    the decision, in the whole game's tree
+    nodes   [n] the whole game's node for each of the n nodes of the subgame
+    known   the whole game's cards given the board, with buckets of all streets
     game    the subgame with all possible hands; `reach` of its cards are the deal's weights
-    merged  hands share the game's buckets on later streets
+    merged  True if hands share the whole game's buckets on later streets
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
@@ -59,8 +63,8 @@ class Spot:
 
         board  of the decision's street: its number in games that list boards, else its cards
 
-        Raises `ValueError` for a node that is no decision, a board of another street, rake, and games without cards
-        beside their tree.
+        Raises `ValueError` for a node that is no decision, a board of another street, rake, and games that deal no
+        cards outside of their tree.
         """
         tree = game.tree
         game.check_two_players("re-solving")
@@ -85,16 +89,16 @@ class Spot:
 
     @cached_property
     def board_factor(self) -> float:
-        """Number of full boards divided by the number compatible with any two hands."""
+        """Number of full boards, divided by the number of those that share no card with a given pair of hands."""
         return self.dealing.full_boards(0, 0, (), _ALL, np.random.default_rng(0))[1]
 
     @property
     def weights(self) -> Floats:
-        """[2, H] the deal's weights of hands that share no card with the board."""
+        """[2, H] the deal's weight of each hand; 0 if it shares a card with the board."""
         return self.game.cards.listed().reach
 
     def ranges(self, strategy: Strategy) -> Floats:
-        """Return [2, H] weights of both players' hands at the root: the deal's times each player's reach."""
+        """Return [2, H] weights of both players' hands at the root: weight in the deal times reach."""
         arrays, ranges = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
         for above, node in pairwise(path):
@@ -106,14 +110,14 @@ class Spot:
     # --- strategies ---
 
     def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
-        """Return [buckets] the bucket in the whole game of each bucket of a subgame's block."""
+        """Return [buckets] the whole game's bucket for each bucket of a block of the subgame."""
         street, player = divmod(block, 2)
         is_possible = self.game.cards.listed().bucket[street][player] != NO_BUCKET
         shared = self.known.bucket[self.street + street][player][is_possible]
         return _occurring(shared) if self.merged and street else shared
 
     def tables(self, strategy: Strategy) -> Tables:
-        """Return a strategy of the whole game as tables of the subgame."""
+        """Return the part of a whole game's strategy that is in the subgame, by block [slots, buckets]."""
         tree, tables = self.game.tree, Tables()
         for block in range(2 * tree.streets):
             buckets = self.own_buckets(block)
@@ -131,13 +135,14 @@ class Spot:
 
     @cached_property
     def public(self) -> PublicTree:
-        """The public tree of the subgame."""
+        """The tree of the subgame's public states: betting nodes and boards."""
         return public_tree(self.game)
 
     def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the values of a best response to the other player's strategy; exact, on all boards.
+        """Return the values of `player`'s best response to the other player's strategy; exact, on all boards.
 
-        other  [H] weights of the other player's hands at the root
+        other   [H] weights of the other player's hands at the root
+        tables  strategy in the subgame, by block [slots, buckets]; only the other player's part is used
 
         Merged spots are walked in float32, with errors of about a millionth of the pot.
         """
@@ -158,12 +163,15 @@ class Spot:
 
     @cached_property
     def walk_tree(self) -> PublicTree:
-        """The public tree for walks: in float32 if merged."""
+        """The public tree with the dtype for best responses: float32 if merged, otherwise float64."""
         return in_dtype(self.public, np.float32) if self.merged else self.public
 
 
 def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
-    """Return [H, A] a strategy at a node for hands of these buckets; 0 for impossible hands."""
+    """Return [H, A] a strategy's action probabilities at a node; 0 for impossible hands.
+
+    buckets  [H] the bucket of each hand; NO_BUCKET if impossible
+    """
     arrays, live = game.tree.arrays, buckets != NO_BUCKET
     first, count = int(arrays.slot[node]), int(arrays.count[node])
     rows = np.zeros((len(buckets), count))
@@ -173,7 +181,7 @@ def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np
 
 
 def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the distinct values of small numbers, ascending."""
+    """Return the distinct values of an array of small non-negative integers, in ascending order."""
     return np.flatnonzero(np.bincount(numbers)).astype(np.int32)
 
 

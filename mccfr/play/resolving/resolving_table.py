@@ -78,11 +78,11 @@ Acted = tuple[BettingState, str, Board]
 class Settings:
     """Settings of re-solving.
 
-    street     the first that is re-solved, one of `STREETS`
-    method     one of `METHODS`; on the flop "maxmargin" becomes the first one
-    effort     for each spot; None: `EFFORT` of its street
-    menu       bets of subgames on the river
-    turn_menu  bets of subgames from the flop or the turn on, including later streets
+    street     the first street that is re-solved: "river", "turn" or "flop"
+    method     gadget: "resolving", "maxmargin" or "unsafe"; on the flop "resolving" replaces "maxmargin"
+    effort     when to stop solving a subgame; None: `EFFORT` of its first street
+    menu       bet sizes of subgames that begin on the river
+    turn_menu  bet sizes of subgames that begin on the flop or the turn, on all their streets
     workers    threads that share the rivers of a turn; results do not depend on them
     """
 
@@ -140,7 +140,9 @@ class Resolver:
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state after a line of actions that ends on a re-solved street.
 
-        position  of the re-solving player
+        position  of the re-solving player at the table
+        line      (state before, action, board) of each action of the hand
+        state     of the betting after them
         board     of the state's street
         """
         later = list(dropwhile(lambda each: not self.begins(each[0]), line))
@@ -155,16 +157,16 @@ class Resolver:
         return public_state
 
     def begins(self, state: BettingState) -> bool:
-        """Return True at a state of a re-solved street with two players left."""
+        """Return True if the state is on a re-solved street and two players are left."""
         return state.street >= self.street and len(state.left) == 2
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state at the start of the first re-solved street.
 
-        position  of the re-solving player
-        line      all earlier actions
+        position  of the re-solving player at the table
+        line      (state before, action, board) of each earlier action
 
-        Raises `NoRangeError` if one of three and more players has no range.
+        Raises `NoRangeError` if, at a table of three or more, a player left took an action that the tree lacks.
         """
         key = position, tuple(action for _, action, _ in line), tuple(board)
         if key in self._kept:
@@ -179,7 +181,10 @@ class Resolver:
         return public_state
 
     def _begun(self, observer: HandObserver, state: BettingState, board: Board) -> "PublicState":
-        """Return the public state at the first decision; `state` is that of the table."""
+        """Solve the subgame at its first decision and return the public state there.
+
+        state  of the betting at the table
+        """
         assert self.left is not None and isinstance(self.left.state, BettingState)
         position, here, method, ranges = observer.position, self.left.state, self.settings.method, observer.ranges()
         spot = self.spot(position, here, board, ranges, method)
@@ -193,10 +198,13 @@ class Resolver:
         return self.solved(position, spot, ranges, alternatives, here, method, before)
 
     def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
-        """Return the subgame's spot from a state of the betting, on its street's board.
+        """Build the subgame (`Spot`) that begins at a state of the betting, on its street's board.
 
         Hands outside the player's range are not dealt, to save time. For the unsafe method the same holds for the
         opponent's range. If a range is empty, all hands are dealt.
+
+        position  of the re-solving player among the two
+        ranges    [2, 1326] weights of both players' hands
         """
         on_river = state.street == len(self.rules.board_cards) - 1
         menu, live = self.settings.menu if on_river else self.settings.turn_menu, ranges > 0
@@ -218,10 +226,10 @@ class Resolver:
         method: str,
         before: Tables | None = None,
     ) -> "PublicState":
-        """Solve a spot and return its public state.
+        """Solve a spot and return the public state at its root.
 
-        alternatives  [H] best-response values to the strategy in force; None for the unsafe method
-        before        that strategy for initial regrets, if known
+        alternatives  [H] the opponent's best-response values to the strategy in force; None for the unsafe method
+        before        the strategy in force, by block [slots, buckets], for initial regrets; None if not known
         """
         settings = self.settings
         without_initial = spot.merged and before is None
@@ -251,12 +259,14 @@ class Resolver:
 
 
 class PublicState:
-    """A public state of a hand on a re-solved street, with the solution in force. Hands are combinations.
+    """A public state of a hand on a re-solved street, with the solution in force.
 
-    position  of the re-solving player
-    state     the real betting
+    Hands are the 1,326 combinations of two cards.
+
+    position  of the re-solving player among the two who are left
+    state     of the betting, in chips of the hand of two players
     ranges    [2, 1326] weights of both players' hands here, by the solutions so far
-    found     the solution in force; None if the player is never here
+    found     the solution in force; None if the player's strategy never gets here
     """
 
     def __init__(
@@ -270,7 +280,12 @@ class PublicState:
         state: BettingState,
         found: Resolved | None = None,
     ) -> None:
-        """Take a node of a spot; `strategy` has the tables of the solution `found`, which may be None."""
+        """Take a node of a subgame and the strategy in force there.
+
+        strategy  of both players in the subgame `spot`
+        node      of the subgame's tree
+        found     solution with this strategy; None if the strategy is uniform because the player is never here
+        """
         self._resolver, self._spot, self._strategy, self._node = resolver, spot, strategy, node
         self.position, self.ranges, self.state, self.found = position, ranges, state, found
         self._after: dict[Any, PublicState | int] = {}
@@ -279,12 +294,12 @@ class PublicState:
 
     @property
     def gap_chips(self) -> float:
-        """Gap of the solution in force in chips per hand, computed on access."""
+        """NashConv of the gadget's game under the solution in force, in chips per hand; computed on access."""
         return self.found.gap_chips if self.found else 0.0
 
     @property
     def excess_chips(self) -> float:
-        """Bound of the opponent's gain by the solution in force, in chips per hand; NaN for the unsafe method."""
+        """Upper bound of the opponent's gain from the solution, in chips per hand; NaN for "unsafe"."""
         return self.found.excess_chips if self.found else 0.0
 
     @property
@@ -297,22 +312,22 @@ class PublicState:
 
     @property
     def actions(self) -> list[str]:
-        """The subgame's actions here: `f`, `c` or `rN`, all legal."""
+        """Actions of the subgame's tree here: `f`, `c`, or `rN` with N chips over the whole hand; all legal."""
         return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
 
     def own_action(self, action: str) -> str:
-        """Return an action at the table as one of the subgame, or as another bet by its rules."""
+        """Return an action at the table in the subgame's chips; its tree may lack the amount."""
         assert self._resolver.left is not None
         return self._resolver.left.converted(self.state, action, self.actions)
 
     def table_action(self, state: BettingState, number: int) -> str:
-        """Return one of `actions` as a legal action in a state at the table."""
+        """Return action number `number` of `actions` as a legal action in a state at the table."""
         left, betting = self._resolver.left, self._resolver.seat.betting
         assert left is not None and isinstance(betting, Translation)
         return left.at_table(betting, state, self.actions[number])
 
     def played(self) -> Floats:
-        """Return [A, 1326] action probabilities of the player to act by the solution.
+        """Return [A, 1326] the solution's probabilities of `actions`, for the player to act.
 
         They are 0 for hands that share a card with the board, and arbitrary for hands outside the range.
         """
@@ -326,7 +341,10 @@ class PublicState:
         return self._played
 
     def responses(self) -> RootValues:
-        """Return the opponent's best-response values to the solution in force, with its bets; cached."""
+        """Return the opponent's best-response values here to the solution in force; cached.
+
+        The response may use the bets of the subgame only.
+        """
         if self._responses is None:
             self._responses = self._best_responses()
         return self._responses
@@ -339,20 +357,27 @@ class PublicState:
         return spot.best_response(1 - self.position, self.ranges[self.position], tables)
 
     def responses_after(self, action: str, board: Board) -> RootValues:
-        """Return `responses` on the next street's board, after an action that ends the street."""
+        """Return the opponent's best-response values on the next street, after an action that ends this one.
+
+        action  one of `actions`
+        board   all cards of the next street's board
+        """
         before, ranges = self._next_street(self.actions.index(action), self.ranges_after(action), tuple(board))
         return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
 
     def ranges_after(self, action: str) -> Floats:
-        """Return [2, 1326] weights of both players' hands after one of `actions`."""
+        """Return [2, 1326] weights of both players' hands after `action`, one of `actions`.
+
+        An action that no hand takes leaves the weights unchanged.
+        """
         ranges = self.ranges.copy()
         ranges[self.state.player] *= self.played()[self.actions.index(action)]
         return ranges if ranges[self.state.player].any() else self.ranges  # an action of probability 0 changes nothing
 
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
-        """Return the state after a legal action; `OVER` if the betting ends.
+        """Return the public state after a legal action; `OVER` if the betting ends.
 
-        board  all its cards if the action ends a street; otherwise ignored
+        board  all cards of the next street's board if the action ends a street; otherwise ignored
         """
         state = apply_action(self._resolver.rules, self.state, action)
         if not isinstance(state, BettingState):
@@ -375,9 +400,10 @@ class PublicState:
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
     def _next_street(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
-        """Return the next street's spot in the solution in force, and both players' ranges there.
+        """Return the next street's subgame in the tree of the solution in force, and both ranges there.
 
-        number  of the action that ends this street
+        number  index in `actions` of the action that ends this street
+        ranges  [2, 1326] after that action
         """
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
@@ -386,7 +412,10 @@ class PublicState:
         return before, ranges * before.weights
 
     def _resolve_street(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
-        """Re-solve at the start of a street; alternatives are best-response values to the solution in force."""
+        """Re-solve at the start of a street; alternatives are best-response values to the solution in force.
+
+        before  the new street's subgame in the tree of that solution
+        """
         method, value = self._resolver.settings.method, None
         if method != "unsafe":
             value = before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy)).value
@@ -394,7 +423,10 @@ class PublicState:
         return self._resolver.solved(self.position, spot, ranges, value, state, method)
 
     def _resolve_after_bet(self, state: BettingState, ranges: Floats) -> "PublicState":
-        """Re-solve after a bet outside the subgame; the alternatives are the values before it."""
+        """Re-solve after a bet that the subgame's tree lacks.
+
+        The alternatives are the opponent's best-response values before the bet.
+        """
         board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method
         spot = self._resolver.spot(self.position, state, board, ranges, method)

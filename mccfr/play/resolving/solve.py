@@ -51,11 +51,11 @@ _FIRST_CHECK = 16
 
 @dataclass(frozen=True)
 class Effort:
-    """When solving a spot stops: at the precision, or at any of the limits.
+    """Stopping rules for solving a spot; the first one that applies stops it.
 
-    iterations       largest number
-    precision_chips  gap of the gadget's game in chips per hand that reaches it; 0: no check
-    stopped          called after each iteration; True stops
+    iterations       largest number of iterations
+    precision_chips  NashConv of the gadget's game in chips per hand that reaches it; 0: no check
+    stopped          function called after each iteration; it stops the solver by returning True
     """
 
     iterations: int = 1_000
@@ -66,9 +66,10 @@ class Effort:
 class Resolved:
     """A re-solved spot; its figures are computed on access.
 
-    tables      strategies of both players in the spot, as `Spot.tables`, in the solver's dtype. Only the re-solving
-                player's part is meant to be used
-    iterations  done
+    tables      strategies of both players in the spot, by block [slots, buckets], in the solver's dtype. Only the
+                re-solving player's part is meant to be used. A block has the decisions of one street and player; a
+                slot is one action of one of them
+    iterations  number of iterations done
     """
 
     def __init__(self, side: "_Side", gadget: Gadget, tables: Tables, iterations: int) -> None:
@@ -77,7 +78,7 @@ class Resolved:
 
     @cached_property
     def values(self) -> Floats:
-        """[H] counterfactual values of the opponent's best responses to the solution, at the given range."""
+        """[H] counterfactual values of the opponent's best response to the solution, for the player's range."""
         return self._best * self._side.scale
 
     @cached_property
@@ -89,7 +90,7 @@ class Resolved:
 
     @property
     def alternatives(self) -> Floats | None:
-        """[H] the opponent's counterfactual values without the solution, as given to `resolve`."""
+        """[H] the opponent's counterfactual values before re-solving: `alternatives` of `resolve`."""
         side = self._side
         return None if side.alternatives is None else side.alternatives * side.scale
 
@@ -97,7 +98,8 @@ class Resolved:
     def excess_chips(self) -> float:
         """Upper bound of the opponent's gain over its alternatives, in chips per hand that gets there.
 
-        Each hand comes as dealt and takes the larger value. NaN without alternatives.
+        Hands have the deal's weights, and each takes the larger of its value and its alternative. NaN without
+        alternatives.
         """
         side = self._side
         if side.alternatives is None:
@@ -115,8 +117,8 @@ class _Side:
     """The player for whom a spot is solved, with both ranges normalised.
 
     ours          [H] the player's range divided by its sum `scale`
-    any_hand      [H] weights of the opponent's deal, for one hand in total
-    alternatives  [H] of the opponent at `ours`, or None
+    any_hand      [H] the deal's weights of the opponent's hands, divided by their total weight against `ours`
+    alternatives  [H] counterfactual values of the opponent's hands outside the subgame, for the range `ours`; or None
     """
 
     spot: Spot
@@ -144,15 +146,17 @@ def resolve(
 ) -> Resolved:
     """Solve a spot for one player.
 
+    player        who re-solves: 0 or 1
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force. Bounds and gaps of
-                  the safe methods do not rely on the opponent's
-    alternatives  [H] counterfactual values of the opponent's hands at the player's range; not needed for "unsafe"
-    initial       the strategy in force as `Resolved.tables`, for initial regrets. On sampled boards it is kept if
-                  the solution's excess is above `MOST_EXCESS` pots
+                  the safe methods do not rely on the opponent's range
+    alternatives  [H] value of each opposing hand if it does not enter the subgame: counterfactual, for the player's
+                  range; None is allowed for "unsafe"
+    initial       the strategy in force by block [slots, buckets], for initial regrets. On sampled boards it is
+                  returned instead of the solution if the latter's excess is above `MOST_EXCESS` pots
     workers       threads that share the boards of the next street; results do not depend on them
     seed          of sampled boards; `variant`, `dtype` and `workers` are ignored there
-    alike         by block [buckets]: infosets with equal numbers get one strategy, their mean weighted by reach;
-                  None: each its own. Values and gap are those of the result
+    alike         by block [buckets] a number: infosets with equal numbers get one strategy, their mean weighted by
+                  reach. None: each has its own. Values and gap are those of the result
 
     Raises `ValueError` for an unknown or unsupported method, an empty range of the player, or missing alternatives.
     """
@@ -185,7 +189,10 @@ def resolve(
 
 
 class _Solver(ABC):
-    """Base class: CFR with a gadget before the spot. Total weight is 1, so gaps are in chips per hand."""
+    """Base class of solvers: CFR on a spot with a gadget before its first decision.
+
+    Ranges are normalised to a total weight of 1, so gaps are in chips per hand.
+    """
 
     _cfr: Any  # `VectorCfr` or `RespondedSampling`
 
@@ -195,12 +202,12 @@ class _Solver(ABC):
 
     @property
     def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Tables by name, [slot, bucket]."""
+        """Return {name: array [slots, buckets]} of the regrets and strategy sums of each block."""
         return self._cfr.tables
 
     @abstractmethod
     def _iterate(self) -> None:
-        """Do one iteration."""
+        """Do one iteration of CFR in the spot, and update the gadget."""
 
     def run(self, effort: Effort) -> Resolved:
         """Iterate until the effort's limits, and return the result."""
@@ -217,7 +224,7 @@ class _Solver(ABC):
         return self._result()
 
     def _at_root(self, other: Floats) -> list[Floats]:
-        """Return the ranges of players 0 and 1, given the opponent's range `other`."""
+        """Return [range of player 0, range of player 1] at the root, given the opponent's range `other`."""
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
     def _result(self) -> Resolved:
@@ -284,7 +291,10 @@ class _SampledBoards(_Solver):
             self._tables[name][:] = INITIAL_REGRETS_SAMPLED * game.pot_chips * held * table
 
     def run(self, effort: Effort) -> Resolved:
-        """Iterate as `_Solver.run`; keep the strategy in force if the solution gives away too much."""
+        """Iterate until the effort's limits, and return the result.
+
+        If its excess is above `MOST_EXCESS` pots, the result has the strategy in force instead of the solution.
+        """
         result, side = super().run(effort), self._side
         if self._begun is None or not result.excess_chips > MOST_EXCESS * side.spot.game.pot_chips:
             return result
@@ -299,13 +309,18 @@ class _SampledBoards(_Solver):
 
 
 def _merged_columns(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
-    """Return sums [slots, buckets] in which columns with equal numbers in `alike` are added together."""
+    """Return [slots, buckets]: each column is the sum of the columns with its number in `alike` [buckets]."""
     _, number = np.unique(alike, return_inverse=True)
     return np.stack([np.bincount(number, row)[number] for row in sums]).astype(sums.dtype)
 
 
 def _normalised(sums: npt.NDArray[np.floating], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
-    """Return [slots, buckets] rows normalised to sum 1; rows without weight are uniform."""
+    """Return [slots, buckets] probabilities: each infoset's strategy sums divided by their total.
+
+    Infosets without weight play uniformly.
+
+    starts  first slot of each decision, and the number of slots at the end
+    """
     shares, counts = sums.copy(), np.diff(starts)
     for start, count in zip(starts.tolist(), counts.tolist(), strict=False):
         row = shares[start : start + count]

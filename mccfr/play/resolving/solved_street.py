@@ -34,9 +34,9 @@ _MERGED_STREETS = 3
 
 
 class SolvedSpot:
-    """The rest of a hand, solved for both players from their ranges as they are.
+    """The rest of a hand, solved for both players with their ranges at its start taken as fixed.
 
-    actions  at its first decision, as in `mccfr.trees.betting_lines`
+    actions  at its first decision: `c`, `f`, or `rN` with N chips put in over the whole hand
     """
 
     def __init__(
@@ -49,13 +49,16 @@ class SolvedSpot:
         real_bets: Mapping[BettingState, set[float]] = MappingProxyType({}),
         effort: Effort | None = None,
     ) -> None:
-        """Solve the spot.
+        """Solve the rest of a hand from one decision on.
 
-        state   of the betting at its first decision
-        ranges  [2, 1326] weights there
-        cards   of a whole game, whose buckets are used after a flop
-        real_bets  bets that were really made, beside those of the menu: by state, with streets counted from this one
-        effort  None: the default of the street
+        rules      betting rules of two players
+        state      of the betting at the decision
+        board      all cards of the state's street
+        ranges     [2, 1326] weights of both players' hands there
+        cards      of a whole game, whose buckets are used on later streets if the board is a flop
+        real_bets  {state: amounts} of bets that were really made, beside those of the menu. The states count streets
+                   from this one
+        effort     when to stop; None: the default of the street
 
         Raises `ValueError` if a range is empty, or no two hands are possible together.
         """
@@ -83,45 +86,50 @@ class SolvedSpot:
         return nan if self.spot.merged else self._found.gap_chips
 
     def actions_at(self, node: int) -> list[str]:
-        """Return the actions of a decision."""
+        """Return the actions at node `node` of the subgame: `c`, `f` or `rN`."""
         return [self.game.tree.label[child] for child in self.game.tree.children(node)]
 
     def played(self, node: int = 0) -> Floats:
-        """Return [A, 1326] the solution's action probabilities; 0 for hands that are not dealt."""
+        """Return [A, 1326] the solution's action probabilities at a node; 0 for hands outside the range."""
         return _rows(self.spot, self.tables, node)
 
     def won(self, nodes: Sequence[int] = (0,)) -> list[Floats]:
-        """Return [A, 1326] chips times the weight of opposing hands, for the actions of each decision.
+        """Return for each node [A, 1326] chips times the weight of the opposing hands, by action and hand.
 
-        Chips are those of the whole hand. Both players follow the solution; exact on all boards.
+        The chips are those that the player to act wins over the whole hand of poker, if both players follow the
+        solution. Exact on all boards.
         """
         return _values(self.spot, self.tables, self.ranges, nodes)
 
     def opposing(self, player: int, ranges: Floats) -> Floats:
-        """Return [1326] the weight of the hands in the opponent's range that each hand can meet.
+        """Return [1326] for each hand of `player` the weight of opposing hands that share no card with it.
 
-        ranges  [2, 1326] weights at a decision of the spot
+        ranges  [2, 1326] weights of both players' hands at a decision of the spot
         """
         other = opponent_weight(self.spot.dealing, ranges[1 - player])
         return np.where(self.ranges[player] > 0, other, 0.0)
 
 
 class SolvedStreet:
-    """Solution of one street of a real hand, with its decisions in order.
+    """Solution of one street of a real hand, at each decision that the players really reached, in order.
 
-    actions  of each decision, as in `mccfr.trees.betting_lines`
-    played   [A, 1326] of each decision: probabilities of the solution
-    values   [A, 1326] of each decision: EVs in chips of the whole hand of the player to act, if both players follow the
-             solution. Exact on all boards; NaN for hands outside of the range
-    ranges   [2, 1326] weights after the last action
+    actions  for each decision a list of `c`, `f` or `rN`, with N chips put in over the whole hand
+    played   for each decision [A, 1326] the solution's action probabilities
+    values   for each decision [A, 1326] the EV of the player to act, if both players follow the solution: chips won
+             over the whole hand of poker. Exact on all boards; NaN for hands outside of the range
+    ranges   [2, 1326] weights of both players' hands after the last action
     """
 
     def __init__(
         self, rules: BettingRules, acted: Sequence[Acted], board: Sequence[int], ranges: Floats, cards: Cards
     ) -> None:
-        """Solve the street; the other arguments as of `SolvedSpot`.
+        """Solve the rest of the hand from a street on, and evaluate the street's decisions.
 
-        acted   states and actions of the street, from its first decision on
+        rules   betting rules of two players
+        acted   (state before, action) of the street's actions, from its first decision on
+        board   all cards of the street
+        ranges  [2, 1326] weights of both players' hands at the first decision
+        cards   of a whole game, whose buckets are used on later streets if the board is a flop
         """
         first = acted[0][0]
         real_bets = defaultdict[BettingState, set[float]](set)
@@ -145,7 +153,7 @@ class SolvedStreet:
 
 
 def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
-    """Return [A, 1326] for each node: chips times the weight of opposing hands that get there, by action."""
+    """Return for each node [A, 1326] the player's chips times the weight of the opposing hands."""
     dtype = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
     walk = Walk(spot.walk_tree._replace(reach=ranges.astype(dtype)), [table.astype(dtype) for table in tables])
@@ -155,7 +163,7 @@ def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequenc
 
 
 def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
-    """Return [A, 1326] action probabilities; 0 for hands that are not dealt."""
+    """Return [A, 1326] action probabilities at a node; 0 for hands outside the range."""
     arrays, cards = spot.game.tree.arrays, spot.game.cards.listed()
     block, slot = int(arrays.block[node]), int(arrays.slot[node])
     bucket = cards.bucket[0][block % 2, 0]

@@ -1,4 +1,4 @@
-"""Explains exported tables in their own description, and adds the arrays that find a hand's bucket."""
+"""Describes the arrays of an export of raw tables as JSON, and yields the arrays of hands' buckets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -81,7 +81,7 @@ def explanation(game: Game) -> dict[str, Any]:
 def card_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any], tuple[str, ...]]]:
     """Yield (name, array, axes) of the arrays that find the bucket of a hand, empty ones excluded.
 
-    There are none if `Cards.fits_policies` is False.
+    There are none if buckets depend on the flop (`Cards.fits_policies` is False).
     """
     for name, array in game.cards.arrays(bucket_dtype) if game.cards.fits_policies else ():
         if array.size:

@@ -31,7 +31,7 @@ _TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
 
 
 def tables_provenance(path: Path, format: str) -> Mapping[str, Any] | None:  # noqa: A002 - as above
-    """Return the provenance of a group or file by `write_tables`; None if there is none."""
+    """Return the provenance of a Zarr group or HDF5 file of raw tables; None if there is none."""
     description = read_description(path, format)
     return None if description is None or "provenance" not in description else provenance_in(description)
 
@@ -83,7 +83,7 @@ def export(
     provenance     JSON with the origin of the strategy
     abstraction    policy only: origin of its buckets (`Abstraction.origin`); None: lossless
     values         policy only: values at the first decisions of streets; None: not written
-    board          csv, parquet: rows of hands on this board, as in `strategy_rows`; None: rows of buckets
+    board          csv, parquet: rows of hands on this board ("" for no board); None: rows of buckets
     replaceable    returns whether the path may be replaced, which happens in one step; None: exports of this format may
 
     Raises `ValueError` for an unknown format, and for one that this game or installation does not support.  Raises
@@ -131,14 +131,18 @@ def write_tables(
     """Write raw tables under their names, the tree under `tree/` and the buckets of hands under `cards/`.
 
     The axes of tables depend on the algorithm, ("bucket", "slot") or ("slot", "bucket"), and are written with each
-    table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 are as in `TreeArrays`.
+    table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 describe the nodes:
+    children are first .. first+count-1, `row` is the index of a decision in its table, `slot` its first cell there.
     `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in` [N, 2] has chips.
 
     The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  With P players that table has
     street block // P and player block % P.  Cells after the last slot are padding.
 
     The attribute `description` is JSON: the game's configuration, the provenance, and the meaning of all arrays
-    (`mccfr.policy.export.explanation`).  `replaceable` and errors are those of `write_arrays`.
+    (`mccfr.policy.export.explanation`).  `replaceable` returns whether the path may be replaced, which happens in one
+    step.
+
+    Raises `ValueError` for an unknown format, and `FileExistsError` if `out` may not be replaced.
     """
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
     axes = dict(tables.axes)

@@ -137,7 +137,8 @@ def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
 def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Networks:
     """Return the networks of a manifest and its arrays; `path` stands in messages.
 
-    Raises as `read_networks`.
+    Raises `ValueError` for another version of the inputs, arrays that do not fit the game, and parameters that are not
+    finite.
     """
     version = meta["features"]["version"]
     if version != VERSION:
@@ -160,7 +161,10 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
 
 
 def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return the manifest and the arrays by name, after checking every byte; raises as `read_networks`."""
+    """Return the manifest and the arrays by name, after checking every byte.
+
+    Raises `DamagedError` for a missing or damaged file, and `ValueError` for another version of the format.
+    """
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
     typed(meta, _NetworkFields, path / MANIFEST)
     for problem in file_problems(path, listed_files(meta["files"])):
@@ -233,7 +237,12 @@ def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
 
 
 def _tables(path: Path, arrays: Mapping[str, npt.NDArray[Any]], sizes: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return the network tables of a run from arrays read from files; raises as `read_networks`."""
+    """Return a run's tables of networks by name, from the arrays of the files.
+
+    sizes  number of parameters of each player's network
+
+    Raises `ValueError` for arrays that do not fit the game, and for parameters that are not finite.
+    """
     networks, count = arrays["networks"], len(arrays["weights"])
     if networks.shape != (count, max(sizes)):
         raise ValueError(

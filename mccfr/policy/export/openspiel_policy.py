@@ -47,7 +47,7 @@ class OpenSpielForm:
 
 
 def translation(document: Mapping[str, Any]) -> OpenSpielForm:
-    """Return OpenSpiel's form of the game of a `[game]` table; `ValueError` if it has none."""
+    """Return OpenSpiel's name, action ids and payoff unit for a `[game]` table; `ValueError` without them."""
     kind = GAMES.get(document["name"])
     match None if kind is None else msgspec.convert(document, kind):
         case KuhnGame():
@@ -128,10 +128,12 @@ def write_openspiel(
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:
-    """Write a policy that OpenSpiel can load; the module's docstring describes the file.
+    """Write a policy that OpenSpiel can load: JSON with action probabilities by information state string.
+
+    replaceable  returns whether the path may be replaced, which happens in one step
 
     Raises `ValueError` if open_spiel is missing, or if OpenSpiel has no such game or a different one.  Raises it too if
-    OpenSpiel merges infosets whose strategies differ.  Raises `FileExistsError` if `out` is not `replaceable`.
+    OpenSpiel merges infosets whose strategies differ.  Raises `FileExistsError` if `out` may not be replaced.
     """
     try:
         import pyspiel
@@ -154,7 +156,7 @@ def write_openspiel(
 
 
 def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return the provenance of a file by `write_openspiel`, from its first 64 KiB; None for another file."""
+    """Return the provenance of an OpenSpiel export, from its first 64 KiB; None for another file."""
     if not begins_with(_FIRST_BYTES)(path):
         return None
     with reading(path), path.open("rb") as file:

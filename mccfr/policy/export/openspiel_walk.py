@@ -1,4 +1,7 @@
-"""Traverses OpenSpiel's game and ours together, to map its information states to our infosets."""
+"""Traverses OpenSpiel's game and ours together, to map its information states to our infosets.
+
+"Ours" is the game of the exported strategy: its betting tree and cards.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +18,9 @@ _TOLERANCE = 1e-9
 
 
 class OpenSpielWalk:
-    """Traversal of all histories of an OpenSpiel game (a `pyspiel.Game`) together with ours.
+    """Traversal of all histories of an OpenSpiel game (`pyspiel.Game`), together with `source`'s game.
 
-    action        returns the action id of a label; the flag is True if the player faces a bet
+    action        returns OpenSpiel's id of an action label of our tree; the flag is True if the player faces a bet
     payoff_scale  chips per unit of OpenSpiel's payoffs
     """
 
@@ -28,7 +31,7 @@ class OpenSpielWalk:
         self._deals = _Deals(cards.listed()) if cards.dealt else None
 
     def policy(self) -> dict[str, dict[str, float]]:
-        """Return {information state string: {action id: probability}} for all states in which a player acts.
+        """Return {information state string: {OpenSpiel action id: probability}} for all states of players.
 
         Raises `ValueError` if the games differ in players, actions or payoffs, or have more than MAX_HISTORIES
         histories. Raises it too if one string stands for infosets with different strategies.
@@ -62,7 +65,10 @@ class OpenSpielWalk:
         return [(state.child(outcome), child, cards) for outcome, child in children.items()]
 
     def _actions(self, state: Any, node: int) -> dict[int, int]:
-        """Return {action id: child} of a decision, in the order of our actions."""
+        """Return {OpenSpiel action id: child node} of a decision of our tree, in the order of its children.
+
+        Raises `ValueError` if the games differ in the player to act or in the actions.
+        """
         tree = self._source.game.tree
         player = int(tree.arrays.player[node])
         if tree.arrays.kind[node] != DECISION or player != state.current_player():
@@ -107,7 +113,7 @@ class OpenSpielWalk:
 
 
 def _key(game: Any, state: Any) -> str:
-    """Return the key of a state in `open_spiel.python.policy.TabularPolicy`."""
+    """Return the string by which OpenSpiel's `TabularPolicy` finds a state's action probabilities."""
     declared = game.get_type()
     if declared.provides_information_state_string:
         return str(state.information_state_string())
@@ -131,7 +137,7 @@ class _Deals:
         ]
 
     def _grouped(self, street: int, board: Any) -> tuple[frozenset[int], ...]:
-        """Return the board's cards as one set for each street."""
+        """Return the board's cards up to a street as one set for each street, since their order may differ."""
         starts = [0, *self._stops]
         return tuple(frozenset(board[starts[s] : starts[s + 1]]) for s in range(street + 1))
 
@@ -144,12 +150,12 @@ class _Deals:
         return self._hand[frozenset(cards[:hole])], self._hand[frozenset(cards[hole : 2 * hole])]
 
     def bucket(self, street: int, player: int, cards: tuple[int, ...]) -> int:
-        """Return the bucket of the player's hand."""
+        """Return the bucket of a player's hand on a street; `cards` are in OpenSpiel's order of dealing."""
         board = self._board[street][self._grouped(street, cards[2 * self._hole :])]
         return int(self._cards.bucket[street][player, board, self._hands(cards)[player]])
 
     def result(self, cards: tuple[int, ...]) -> float:
-        """Return +1 if player 0 wins the showdown, -1 if player 1 does, 0 for a tie."""
+        """Return +1 if player 0 wins the showdown of `cards` (in dealing order), -1 if player 1 does, 0: tie."""
         last = len(self._stops) - 1
         strength = self._cards.strength[self._board[last][self._grouped(last, cards[2 * self._hole :])]]
         mine, other = (int(strength[hand]) for hand in self._hands(cards))

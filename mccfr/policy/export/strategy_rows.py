@@ -33,7 +33,8 @@ Row = tuple[str, int, int, str, str, str, float, float, str]
 def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
     """Yield one row for each possible infoset and each of its actions, in the order of nodes.
 
-    The columns are COLUMNS.  If an infoset holds several isomorphic hands, `hand` and `board` are the first of them.
+    The columns are line, street, player, hand, board, action, probability, weight, infoset.  If an infoset holds
+    several isomorphic hands, `hand` and `board` are the first of them.
     In whole hold'em `hand` is a class of hole cards or the name of the bucket.  In trees with hidden moves, `line` is
     the first history of the infoset and `infoset` its name, else "".  `street` counts from 0 at the root.
 
@@ -92,7 +93,7 @@ def csv_provenance(path: Path) -> Mapping[str, Any] | None:
 def write_csv(out: Path, source: Profile, board: str | None, replaceable: Callable[[Path], bool]) -> None:
     """Write `strategy_rows` as CSV (UTF-8, with a header line), in batches of 65,536 rows.
 
-    Raises `ValueError` as `strategy_rows`, and `FileExistsError` if `out` is not `replaceable`.
+    Raises `ValueError` for an invalid board, and `FileExistsError` if `replaceable` returns False for `out`.
     """
 
     def pieces() -> Iterator[bytes]:
@@ -138,7 +139,7 @@ def write_parquet(
 
     The description gets the meaning of the columns.
 
-    Raises `ValueError` without pyarrow and as `strategy_rows`, `FileExistsError` if `out` is not `replaceable`.
+    Raises `ValueError` without pyarrow and for an invalid board, `FileExistsError` if `replaceable` returns False.
     """
     arrow, parquet = _pyarrow()
     kinds = {

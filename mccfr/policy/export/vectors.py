@@ -1,4 +1,4 @@
-"""Draws random decisions of a policy, by which readers in other languages check themselves."""
+"""Draws random decisions of a policy with their strategy, to test policy readers in other languages."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,16 +24,16 @@ _BEGINNING = b'{"line": '
 def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Yield `count` random decisions with the strategy of `source` there.
 
-    line           actions before the decision, with amounts over the whole hand; half of the raises have any size
+    line           actions before the decision, with amounts over the whole hand; raises need not be in the tree
     hand, board    cards of the player to act, and those on the table
     street, player of the decision
     bucket         of the hand on the board
-    readings       decisions of the tree that the line is taken for by the hand: `node`, `after_call` and `probability`;
+    readings       decisions of the tree to which the line is mapped for the hand: `node`, `after_call`, `probability`;
                    node −1: the tree has no decision of the player and waits at the node `after_call` (else −1), so that
                    only a check or call is possible, or a fold
     actions, probabilities  strategy in the game: mean over the readings
 
-    Raises `ValueError` for a game without cards beside its tree.
+    Raises `ValueError` for a game that deals no cards outside of its tree.
     """
     betting, cards = real_betting(source.game), source.game.cards.at_table()
     for number in range(count):
@@ -92,7 +92,8 @@ def _random_action(betting: Any, readings: Sequence[LineReading], state: Any, ra
 def write_vectors(out: Path, source: Behaviour, count: int) -> Path:
     """Write `draw_vectors` as JSON lines; return the path.
 
-    Raises `ValueError` as `draw_vectors`, and `FileExistsError` if something else is at `out`.
+    Raises `ValueError` for a game that deals no cards outside of its tree.  Raises `FileExistsError` if something else
+    is at `out`.
     """
     with output(out, begins_with(_BEGINNING)) as temporary:
         durable.write_file(temporary, ((json.dumps(vector) + "\n").encode() for vector in draw_vectors(source, count)))

@@ -1,4 +1,4 @@
-"""Identity of a run: the part of its configuration that determines its numbers."""
+"""Identity of a run: the part of its configuration that determines its results."""
 
 import math
 from collections.abc import Mapping

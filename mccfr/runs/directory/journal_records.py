@@ -78,7 +78,7 @@ JOURNALS = tuple(_SOUND)
 
 
 def _parse(name: str, data: bytes) -> dict[str, Any]:
-    """Return the record of a journal's line; raises `ValueError` with the reason if it is damaged."""
+    """Return the record of a line of the journal `name`; raises `ValueError` if the line is damaged."""
     try:
         record = msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
@@ -104,7 +104,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def backwards(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the valid lines of a journal, the last first, reading no more than is used."""
+    """Yield the valid lines of a journal, the last one first; reads the file only as far as needed."""
     return (record for line in lines_backwards(path) if (record := _sound(path.name, line)) is not None)
 
 
@@ -129,9 +129,10 @@ def problems(path: Path) -> list[str]:
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
     """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file, durably.
 
+    most_nodes  nodes touched at the checkpoint from which the run resumes; inf: remove only damaged lines
+
     Returns a sentence on the damaged lines, if any. Reads from the end up to a line that stays, and at least 1 MiB.
-    Earlier
-    damage is harmless; `problems` finds it.
+    Earlier damage is harmless; `problems` finds it.
     """
     kept: list[Line] = []
     damaged: list[tuple[Line, str]] = []

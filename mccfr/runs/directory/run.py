@@ -89,7 +89,7 @@ class Run:
 
     @property
     def algorithm(self) -> Algorithm:
-        """The algorithm of the run's `[solver]`."""
+        """Training algorithm that the run's `[solver]` table names."""
         return algorithm_of(self.config)
 
     def path(self, name: str) -> Path:
@@ -133,7 +133,7 @@ class Run:
         return journal_records.read(self.path(name))
 
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the valid lines of a journal of the run, the last first, reading no more than is used."""
+        """Yield the valid lines of a journal of the run, the last one first; reads only as far as needed."""
         return journal_records.backwards(self.path(name))
 
 
@@ -260,9 +260,10 @@ def is_run(directory: Path) -> bool:
 
 
 def read_run_manifest(directory: Path) -> dict[str, Any]:
-    """Read the manifest of a run.
+    """Read the manifest of a run, and check the types of its fields.
 
-    Raises as `storage.manifest.read_manifest`, and `ValueError` for values of a wrong type.
+    Raises `FileNotFoundError` if it does not exist, `DamagedError` if it is damaged, and `UnreadableError` if the
+    system cannot read it. Raises `ValueError` for another format or version, and values of a wrong type.
     """
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
     fields = typed(manifest, _ManifestFields, directory / MANIFEST)
@@ -275,7 +276,8 @@ def read_run_manifest(directory: Path) -> dict[str, Any]:
 def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
     """Open a run for reading only, even if its card abstraction is missing (`Run.lacks` then says so).
 
-    Raises as `open_run`, except for a missing abstraction without the argument `abstraction`.
+    Raises `ValueError` or `DamagedError` for a directory that is not a run, or a damaged one. Raises `UnreadableError`
+    if the system cannot read a file. A missing abstraction raises only if the argument `abstraction` is given.
     """
     try:
         return open_run(directory, abstraction, opaque=True)

@@ -59,11 +59,10 @@ def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
-    """Return the speed in nodes per second of training, over the newest metrics that span `seconds`.
+    """Return the training speed in nodes per second, over the newest metrics that span `seconds`.
 
-    If the metrics span less, all of them count.
-
-    None for fewer than two metrics.
+    If the metrics span less time, all of them count. Returns None for fewer than two metrics, or without training
+    time between them.
     """
     if len(metrics) < 2:
         return None
@@ -93,7 +92,7 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
     """Return (end, start) of the last session from the journal's lines; None for an event that is missing.
 
-    A session that failed before its start is recorded after the end of the one before.
+    If a session failed before it started, its end is returned with the start of an earlier session.
     """
     ended = None
     for record in journal:
@@ -105,7 +104,7 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | 
 
 @reading()
 def run_status(run: Run) -> dict[str, Any]:
-    """Return the fields of `status --json`."""
+    """Return the state, counts, speeds and newest evaluations of a run: the fields of `status --json`."""
     newest = open_locked(run.path(CHECKPOINTS))
     if newest is not None:
         check_belongs_to_run(run, newest)
@@ -150,7 +149,7 @@ def run_status(run: Run) -> dict[str, Any]:
 
 
 def _live_dir(run: Run) -> str | None:
-    """Return the path of the run's live tables; None if they were removed."""
+    """Return the directory of the run's live tables, those in training; None if they were removed."""
     try:
         return str(run.path(LIVE).readlink())
     except OSError:
@@ -176,7 +175,7 @@ def _bounds(run: Run) -> list[dict[str, Any]]:
 
 
 def runs_in(directory: Path) -> list[Path]:
-    """Return the runs in a folder, sorted by name, without those being created."""
+    """Return the run directories in a folder, sorted by name, without those being created."""
     return sorted(path for path in directory.iterdir() if is_run(path) and not path.name.startswith(TEMPORARY_PREFIX))
 
 

@@ -22,7 +22,7 @@ class WorkerFields(msgspec.Struct, frozen=True):
 
 
 class BlockScheduleFields(msgspec.Struct, frozen=True):
-    """Position of an out-of-core schedule: blocks trained, and nodes touched at the start of the cycle."""
+    """Position of an out-of-core schedule: number of blocks trained, nodes touched before the cycle."""
 
     ended: _Count
     cycle_nodes: _Count
@@ -55,7 +55,9 @@ def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
 def open_run_checkpoint(run: Run, number: int) -> Checkpoint:
     """Open a checkpoint of a run, including blocks in other directories; the caller holds the run's lock.
 
-    Raises as `storage.block_tables.open_with_blocks` and `check_belongs_to_run`.
+    Raises `FileNotFoundError` if it does not exist, `DamagedError` if its manifest or state is damaged, and
+    `UnreadableError` if the system cannot read them. Raises `ValueError` if it belongs to another run or its state is
+    invalid.
     """
     return check_belongs_to_run(run, open_with_blocks(checkpoint_path(run.path(CHECKPOINTS), number)))
 

@@ -56,7 +56,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
 def _identity_around(path: Path) -> dict[str, Any] | None:
     """Return the identity of the run in whose directory a checkpoint lies; None if it lies in no run.
 
-    Raises `OSError` and `ValueError` as `read_run_manifest`.
+    Raises `OSError` or `ValueError` if the run's manifest is damaged, unreadable or of another format.
     """
     run = path.absolute().parent.parent
     if path.absolute().parent.name != CHECKPOINTS or not is_run(run):
@@ -69,7 +69,7 @@ def _problems_of_checkpoint(
 ) -> list[str]:
     """Check a checkpoint, the blocks that it names, and its state; return a sentence for each problem.
 
-    checked_versions  as for `block_problems`
+    checked_versions  {name: problems} of block versions already checked for other checkpoints; updated in place
     identity          identity of its run; None: any run, or an abstraction, whose stages are checkpoints too
     """
     problems = checkpoints.verify(path)

@@ -54,7 +54,7 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name:
 
     Large tables of strategy sums are read into a temporary file, and a row is normalised on access.
 
-    Raises `ValueError` for sums that no run writes, and for an average that the algorithm does not make. Raises
+    Raises `ValueError` for invalid sums, and for an average that the algorithm does not have. Raises
     `OSError` if the checkpoint is damaged or the disk is full.
     """
     averages, state = algorithm_of(config).averages, checkpoint.state
@@ -101,7 +101,11 @@ def sums_average(game: Game, tables: TableSet) -> Strategy:
 
 
 def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None:
-    """Return cells and scales of each block for `Strategy.narrow`; None unless sums are int16, slot-first."""
+    """Return (int16 strategy sums, their uint8 scales) of each block; None if stored in another form.
+
+    A block is the tables of one player on one street. The sums are [slots, buckets], contiguous in this order; a slot
+    is an action's column in the rows of buckets.
+    """
     tables_of_blocks = []
     for block in range(count):
         cells, scales = tables.rows("strategy_sum", block), tables.rows("strategy_sum_scale", block)
@@ -114,7 +118,10 @@ def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], n
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
-    """Return a block's strategy sums as numbers; large 16-bit tables are expanded in a temporary file."""
+    """Return the strategy sums of a block (one player on one street) as numbers; None: no decisions.
+
+    Large 16-bit tables are expanded in a temporary file.
+    """
     cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
     scales = tables.rows("strategy_sum_scale", block)
     if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:

@@ -39,7 +39,7 @@ def check_evaluation(config: Config, game: Game) -> None:
 
 
 def options_of(method: Method, points: EvaluationConfig) -> dict[str, Any]:
-    """Return the values of `[evaluation]` for a method's options, by option."""
+    """Return {option of a method: its value in `[evaluation]`}."""
     return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
@@ -94,7 +94,7 @@ class Evaluator:
         return records
 
     def measure_average(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
-        """Evaluate another average strategy of the run; return {method: record}, without head-to-head."""
+        """Evaluate another average strategy of the run by methods without an opponent: {method: record}."""
         return {method.name: self._measured(method, strategy) for method in self._methods if not method.meets}
 
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:

@@ -15,8 +15,8 @@ Found = TypeVar("Found")
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     """Open a run's checkpoint, by default the newest.
 
-    The checkpoint stays on disk as long as the object is kept. Raises `ValueError` if it does not exist, and as
-    `check_belongs_to_run`.
+    The checkpoint stays on disk as long as the object is kept. Raises `ValueError` if it does not exist,
+    belongs to another run or has an invalid state.
     """
     checkpoint = open_locked(run.path(CHECKPOINTS), number)
     if checkpoint is None:
@@ -32,7 +32,7 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
     """Return `read(checkpoint)` for a run's checkpoint, by default the newest.
 
     On file systems without locks, a checkpoint may be removed during reading; `read` is then called again with the
-    newest. Raises as `find_checkpoint` and `read`.
+    newest. Raises `ValueError` if the checkpoint does not exist or is invalid, and passes on errors of `read`.
     """
     while True:
         checkpoint = find_checkpoint(run, number)
@@ -44,7 +44,7 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
 
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
-    """Return the newest exploitability record of each method, for each checkpoint that still exists."""
+    """Return {checkpoint number: {method: its newest exploitability record}} of existing checkpoints."""
     numbers = list_checkpoints(run.path(CHECKPOINTS))
     records: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in numbers}
     for line in run.read(EVALUATIONS):

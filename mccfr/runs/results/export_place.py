@@ -10,7 +10,7 @@ from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:
-    """Return `out`, relative to the current directory, or by default `RUN-policy`."""
+    """Return the path of a run's export: the configured `out`, or by default "RUN-policy" beside it."""
     if export.out is not None:
         return Path(export.out)
     if directory.name in ("", ".."):
@@ -21,12 +21,12 @@ def export_path(export: ExportConfig, directory: Path) -> Path:
 def check_export(
     config: Config, game: Game, directory: Path, run_id: str | None = None, *, replace: bool = False
 ) -> None:
-    """Raise the errors of the export at the end of a run that are known in advance.
+    """Check the configured export at the end of a run, as far as possible before training.
 
     run_id   id of the run; None: it does not exist yet
     replace  allow to replace another run's export
 
-    `ValueError`: the game has no policies.  `FileExistsError`: the path is taken.
+    Raises `ValueError` if the game has no policies, and `FileExistsError` if the export's path is taken.
     """
     export = config.export
     if export is None:

@@ -30,8 +30,8 @@ Table = list[dict[str, Any]]
 class PageWriter(NamedTuple):
     """Functions that write all tables as one HTML page.
 
-    ours   returns whether a file is an earlier page
-    write  takes path, title, report and tables
+    ours   returns whether a file is the page of an earlier report, which may be replaced
+    write  takes path, title, report and {table name: rows}
     """
 
     ours: Callable[[Path], bool]
@@ -73,7 +73,7 @@ def tables_of(report: FlopReport) -> dict[str, Table]:
 
 
 def _order(kind: str) -> tuple[int, str]:
-    """Return a sort key: ranks from high to low, everything else by name."""
+    """Return a sort key of a texture: ranks from high to low, everything else by name."""
     return -RANKS.find(kind) if len(kind) == 1 else 0, kind
 
 
@@ -135,9 +135,10 @@ def report_flops(
     flops           number of flops
     run_outs, seed  policy or run: run-outs per flop, and seed; None: 10 and 0
     to              spot: exploitability to reach, as a share of the pot; None: 0.3 %
+    effort          processes, time budget and journal of the samples; a sample is one flop
 
-    Raises `ValueError` for another suffix and for options without effect, `FileExistsError` if a path is taken, and as
-    `flop_report`.
+    Raises `ValueError` for another suffix, for options without effect, and for a line that ends at no decision on the
+    flop. Raises `FileExistsError` if a path is taken, and `RuntimeError` if a worker dies.
     """
     if out.suffix not in (".csv", ".html"):
         raise ValueError(f"{out} is no name for a report of flops: it must end in .csv or .html")

@@ -35,9 +35,9 @@ def requested_spot(
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return the `[game]` keys of a spot from typed values or a policy's line, and the policy's bet menu.
 
-    typed  values of TYPED, each None if absent
+    typed  {"oop", "ip", "pot", "stack": value}, each None if absent
 
-    Raises `ValueError` if both or neither are given, and as `line_spot`.
+    Raises `ValueError` if both or neither are given, and if no spot can begin after the line.
     """
     typed_names = [name for name in TYPED if typed[name] is not None]
     if policy is None and line is None:
@@ -54,9 +54,12 @@ def requested_spot(
 
 
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the spot after a line of a policy, run or networks, as `spot_behind`.
+    """Return the `[game]` keys and bet menu of the spot after a line of a policy, run or networks.
 
-    Raises `ValueError` for another game than no-limit hold'em, and as `spot_behind`.
+    line   betting line up to the start of a street: "b300c/"
+    board  the board of that street: three to five cards
+
+    Raises `ValueError` for another game than no-limit hold'em, and if no spot can begin after the line.
     """
     config, source = read_unchanged(policy, lambda: (game_config(policy), open_source(Reference(policy))))
     if not isinstance(config, HoldemGame | HoldemSubgame):
@@ -121,7 +124,7 @@ def spot_behind(
 def game_config(path: Path) -> GameConfig:
     """Return the `[game]` table of a run, policy or networks; of a user-defined game only the name.
 
-    Raises as `open_source`.
+    Raises `ValueError` if the path is none of these.
     """
     if is_run(path):
         return open_run(path).config.game

@@ -53,7 +53,8 @@ class ExportOptions:
     quantise           policy: "uint8" or "uint16"
     number             number of the checkpoint; None: the newest
     average            name of the average, for algorithms with several
-    purify, threshold  simplify the strategy, as `mccfr.tables.purification.simplified`
+    purify             play only the most probable action of each infoset
+    threshold          remove actions of lower probability, and rescale the others; 0: do not
     value_boards       policy: add the values of buckets at the starts of streets, on this many boards; 0: do not
     board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
     license            of the data, as the provenance states it; None: not stated
@@ -149,7 +150,7 @@ def export_run(
 
 
 def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptions) -> Strategy | Networks | TableSet:
-    """Return the content of an export of a checkpoint, by its format."""
+    """Return what an export contains, by its format: networks, tables or average strategy."""
     if options.format == NETWORKS:
         return checkpoint_networks(game, run.config, checkpoint, options.average)
     if options.format in RAW:

@@ -32,7 +32,9 @@ Floats = npt.NDArray[np.float64]
 
 
 def typed_spot(path: Path) -> dict[str, Any] | None:
-    """Return the `[game]` keys of a spot's run or configuration, without name and board; else None.
+    """Return a spot's `[game]` keys without name and board; None if `path` is no spot.
+
+    path  run directory or configuration
 
     Raises `ValueError` for a spot that begins after the flop, because it has no bet sizes for the flop.
     """
@@ -65,7 +67,7 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
 class SolvedFlops(SampledEvaluation):
     """Sampled evaluation that solves a spot on flops; a sample is one flop.
 
-    Its fields are the class sums of the flop (`LineOnFlops`) and the exploitability reached, as a share of the pot.
+    Its fields are sums over the hands of each hand class, and the exploitability reached, as a share of the pot.
     """
 
     least, option, step = 1, "flops", "flop"
@@ -88,7 +90,7 @@ class SolvedFlops(SampledEvaluation):
         return config, holdem_subgame(config.game, Path())
 
     def play(self, sample: int) -> Floats:
-        """Solve the spot on one flop; return class sums as in `LineOnFlops`, then the exploitability."""
+        """Solve the spot on one flop; return sums by hand class, then the exploitability (share of the pot)."""
         config, game = self._game(sample)
         algorithm = algorithm_of(config)
         tables = private_tables(algorithm.layout(game))
@@ -118,7 +120,8 @@ def solved_flops(
     flops  flops on which both ranges have hands (`has_hands`)
     to     exploitability to reach, as a share of the pot
 
-    Raises as `run_samples`.
+    Raises `ValueError` for too little memory, and if `effort.keep` belongs to another evaluation. Raises `OSError` if
+    it is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     samples = SolvedFlops(spot, flops, to)
     values = run_samples(samples, len(flops.cards), effort)

@@ -87,7 +87,7 @@ def _labels(game: Game, node: int) -> list[str]:
 
 
 def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
-    """Return [H] for each hand of a player's range the weight of opposing hands that share no card."""
+    """Return [H] the total weight of opposing hands that share no card with each hand of a player."""
     return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
 
 
@@ -101,13 +101,18 @@ def _rounded(number: float | None) -> float | None:
 
 
 def _played(profile: Profile, dealing: IndexedCards, node: int, player: int) -> Floats:
-    """Return the probability [A, H] of each action at a decision of the first street."""
+    """Return [A, H] the probability of each action with each hand at a decision of the first street."""
     buckets = dealing.bucket_row(0, player, dealing.read_board(0, ""))
     return profile.rows(node, buckets)[0].T
 
 
 def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
-    """Return each action of a decision with its frequency and the EV of the hands that take it."""
+    """Return each action of a decision with its frequency and the EV of the hands that take it.
+
+    weight  [H] weight of each hand
+    played  [A, H] probability of each action with each hand
+    ev      [A, H] EV of each action with each hand, in chips
+    """
     figures = action_means(ev, played, weight)
     return [
         {

@@ -28,7 +28,9 @@ PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
 
 @dataclass(frozen=True)
 class Reference:
-    """Name of a strategy: path of a run, policy or networks, or one of PLAIN_STRATEGIES.
+    """Name of a strategy: path of a run, policy or networks, or a name such as "uniform".
+
+    PLAIN_STRATEGIES lists the names.
 
     number       number of a run's checkpoint; None: the newest
     abstraction  present path of a run's card abstraction, if it was moved
@@ -54,6 +56,7 @@ class Reference:
 class Target:
     """A strategy in its game, with the counts of its training.
 
+    counts       {"nodes_touched", "iterations", "checkpoint": number}, each None if unknown
     abstraction  hashes of the abstraction of a run's bucket tables
     """
 
@@ -64,12 +67,12 @@ class Target:
 
 
 def open_target(target: Reference, *, on_deals: bool = False) -> Target:
-    """Open a run's checkpoint, a policy, or exported networks.
+    """Open the strategy of a run's checkpoint, of a policy, or of exported networks.
 
     on_deals  for networks that no table can hold, return a strategy that is evaluated only on sampled deals
 
-    Raises `ValueError` if the path is none of these, for an abstraction other than the run's, and for run options given
-    for an export.
+    Raises `ValueError` if the path is none of these, and for an abstraction other than the run's. Also if a checkpoint,
+    an average or an abstraction is given for an export.
     """
     if is_run(target.path):
         return _open_run_target(open_run(target.path, target.abstraction), target, on_deals)
@@ -110,7 +113,8 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
 def open_networks(target: Reference) -> Networks | None:
     """Return exported networks, or those of a run's checkpoint; None if the strategy has no networks.
 
-    Raises as `open_target`.
+    Raises `ValueError` for an abstraction other than the run's, and if a checkpoint, an average or an abstraction is
+    given for an export.
     """
     if is_networks(target.path):
         target.check_exported()
@@ -124,9 +128,11 @@ def open_networks(target: Reference) -> Networks | None:
 def open_source(target: Reference, *, check: bool = True) -> Behaviour:
     """Open a strategy for look-ups of infosets: a policy, or the average strategy of a run's checkpoint.
 
-    check  as for `Policy.open`
+    check  policy: True: compare length and checksum of every file. False: compare only the lengths of the large tables,
+           and checksums when a look-up reads them
 
-    Raises as `open_target`.
+    Raises `ValueError` if the path holds no strategy, and for an abstraction other than the run's. Also if a
+    checkpoint, an average or an abstraction is given for an export.
     """
     if is_policy(target.path):
         target.check_exported()

@@ -67,7 +67,10 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 
 def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
-    """Yield evaluations at the time of the first metrics with as many nodes; skip later ones."""
+    """Yield evaluations, each at the time of the first metrics with as many nodes touched.
+
+    Evaluations beyond the last metrics are left out.
+    """
     nodes = [line["nodes_touched"] for line in metrics]
     for record in records:
         position = bisect_left(nodes, record["nodes_touched"])

@@ -1,4 +1,4 @@
-"""Writes checkpoints and their trend lines, and evaluates the strategy, from tables of one moment."""
+"""Writes checkpoints and their trend lines, and evaluates the strategy, from consistent tables."""
 
 import time
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ class GrowingDelay:
 
 
 class _LeftError(Exception):
-    """Raised to end an evaluation, which the next session then does."""
+    """Raised to end an evaluation that is left to the next session."""
 
 
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Saver:
         return time.monotonic() >= self._next_checkpoint_at
 
     def begin(self, restored: checkpoints.Checkpoint | None) -> None:
-        """Find the kept checkpoints of earlier sessions, and record the restored one."""
+        """Find the permanently kept checkpoints of earlier sessions, and record the restored one."""
         self._evaluator.find_permanent_checkpoints()
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
@@ -204,7 +204,10 @@ class Saver:
         return number
 
     def _needed_bytes(self) -> tuple[int, str]:
-        """Return (bytes, "about ") by the newest checkpoint, or (bytes, "at most ") by the tables."""
+        """Return a checkpoint's size in bytes, and "about " or "at most " for messages.
+
+        "about ": the size of the newest checkpoint. "at most ": the size of the tables.
+        """
         if self.committed is not None:
             with suppress(OSError, ValueError):
                 path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])

@@ -30,7 +30,7 @@ def check_warm_start(config: Config, base: Path) -> None:
 def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
     """Fill new tables from the run that `solver.warm_start` names, and return that run's state.
 
-    None if it names no run. Raises as `check_warm_start`.
+    Returns None if it names no run. Raises `ValueError` if no run of this game can start from it.
     """
     opened = _opened(run.config, run.directory)
     if opened is None:
@@ -51,7 +51,7 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """Return the game with the card abstraction of the trunk, which is the opponents'."""
+    """Return the game on the opponents' buckets, which the trunk (streets before the last) may use."""
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game
 

@@ -41,7 +41,7 @@ class Journals:
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append a line to a journal; if the disk fails, keep it in memory and write it with the next line.
 
-        Raises `LostDirectoryError` as `Run.check_lock`.
+        Raises `LostDirectoryError` if this process holds the run's lock and the directory was removed.
         """
         waiting = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
         failed_before = bool(waiting)

@@ -37,9 +37,9 @@ _HALVINGS = 100
 class Pace:
     """The speed at which a run trains.
 
-    expected  of an iteration; None: its nodes are not known
+    expected  expected nodes and visits of one iteration; None: not known
     speed     nodes per second of one worker
-    disk      speeds of the disk between which and memory blocks move; None: none move
+    disk      speeds of the disk that holds blocks out of core; None: all tables stay in memory
     """
 
     config: Config
@@ -59,12 +59,12 @@ class Pace:
 
     @property
     def moving_seconds(self) -> float:
-        """Return the time of moving all blocks in a cycle, in both directions."""
+        """Return the seconds of moving all blocks once to disk and once to memory, as a cycle does."""
         moved = sum(self.block_bytes)
         return 0.0 if self.disk is None else moved / self.disk.write + moved / self.disk.read
 
     def useful_workers(self, workers: int) -> float:
-        """Return how many of so many workers train at a time on average; without strata all of them."""
+        """Return how many of `workers` workers train at a time, on average; without strata all do."""
         if self.game.strata is None:
             return workers
         shares = self.game.strata.shares
@@ -74,7 +74,7 @@ class Pace:
         return float(shares.sum() / sum(ends))
 
     def seconds(self, nodes: float, workers: int) -> float:
-        """Return the time in which so many workers touch so many nodes, from the start of the run."""
+        """Return the seconds in which the workers touch so many nodes, from the start of the run."""
         training = nodes / self.speed / self.useful_workers(workers)
         if self.game.strata is None or self.expected is None:
             return training
@@ -86,7 +86,7 @@ class Pace:
         return max(training, self.moving_seconds * iterations / turns_of(self.config)[1])
 
     def nodes(self, seconds: float, workers: int) -> float:
-        """Return the nodes that so many workers touch in a time from the start of the run."""
+        """Return the nodes that the workers touch in the first `seconds` seconds of the run."""
         least, most = 0.0, max(0.0, seconds) * self.speed * workers
         for _ in range(_HALVINGS):
             middle = (least + most) / 2
@@ -95,9 +95,11 @@ class Pace:
 
 
 def _longest(loads: npt.NDArray[np.int64], workers: int) -> int:
-    """Return the load of the busiest worker.
+    """Return the load of the busiest worker after a greedy assignment of strata.
 
-    loads  [N] of strata, assigned greedily: the largest first, each to the worker with the least so far
+    The largest stratum comes first. Each goes to the worker with the least load so far.
+
+    loads  [N] work of each stratum
     """
     ends = np.zeros(min(workers, len(loads)), np.int64)
     for load in np.sort(loads)[::-1].tolist():
@@ -117,9 +119,9 @@ def planned_time(
     """Return the fields of a plan on time, visits, checkpoints and out-of-core cycles.
 
     found     fields of the plan on checkpoints and the abstraction
-    expected  of an iteration; None: its nodes are not known
-    play      a trial, or assumptions in place of one
-    deadline  number of machines, and seconds in which the run must end or None
+    expected  expected nodes and visits of one iteration; None: not known
+    play      speed that a short training measured, or an assumed one
+    deadline  number of machines, and seconds in which the run must end (None: no deadline)
     """
     machines, budget = deadline
     speed = play.nodes_per_second
@@ -157,7 +159,7 @@ def planned_time(
 def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
     """Return the nodes of the run, or of its first session, at its first limit; None if it has none.
 
-    left  seconds of training until the deadline, if there is one: the limit of a run without any
+    left  seconds of training until the deadline, which limits a run without other limits; None: no deadline
     """
     limits, found = pace.config.run, []
     if limits.nodes is not None:
@@ -172,7 +174,7 @@ def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
 
 
 def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | None) -> dict[str, Any]:
-    """Return the visits of an infoset: means by street, median, tenth percentile, and the share with any.
+    """Return the visits of an infoset: means by street, median, tenth percentile, and share visited.
 
     All but the means are upper estimates, because training makes rare infosets rarer.
     """
@@ -195,7 +197,7 @@ def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | N
 
 
 def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
-    """Return the bytes of the last checkpoint's cells over the most that they can take.
+    """Return the size of the last checkpoint's tables as a share of their largest size on disk.
 
     Tables larger than memory, or of several machines, are not compressed.
     """
@@ -206,7 +208,7 @@ def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
 def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds: float | None) -> dict[str, Any]:
     """Return the number of checkpoints, their bytes and the time of the whole run; None without a limit.
 
-    share  bytes of the last checkpoint over the most that it can take
+    share  size of the last checkpoint's tables as a share of their largest size on disk
     """
     if seconds is None:
         return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
@@ -224,7 +226,7 @@ def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds
 def permanent_checkpoints(config: Config, nodes: float | None = None, iterations: float | None = None) -> int:
     """Return the number of permanently kept checkpoints: one per evaluation point with `evaluation.keep`.
 
-    nodes, iterations  at the end of the run, whose own checkpoint does not count; None: not known, or without end
+    nodes, iterations  counts at the end of the run, whose own checkpoint does not count; None: not known, or no end
     """
     points = config.evaluation
     both = (points.at_nodes, nodes), (points.at_iterations, iterations)
@@ -233,9 +235,12 @@ def permanent_checkpoints(config: Config, nodes: float | None = None, iterations
 
 
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:
-    """Return the least workers that end in time, their machines, and the nodes of the present ones.
+    """Return the fewest workers that end in time, their machines, and the present workers' nodes by then.
 
     Only runs in strata have several machines. Workers do not shorten a run that is limited by `run.seconds`.
+
+    plan    fields of the plan so far, on time and checkpoints
+    budget  seconds in which the run must end; None: no deadline, and {} is returned
     """
     if budget is None or plan["seconds"] is None:
         return {}
@@ -260,6 +265,8 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
 
 def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:
     """Return length, number and bytes of out-of-core cycles; {} without `tables.memory_budget`.
+
+    A cycle trains every block once.
 
     total  iterations of the run, if they are known
     """
@@ -289,13 +296,13 @@ def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:
 
 
 def _two_digits(number: float) -> int:
-    """Return a number from 10 on, rounded up to two digits."""
+    """Return a number rounded up to two significant digits; below 10, to a whole number."""
     unit = 10 ** max(0, len(str(int(number))) - 2)
     return ceil(number / unit) * unit
 
 
 def _turn_warnings(plan: Mapping[str, Any]) -> list[str]:
-    """Return sentences on cycles that are too short, too few or write too much.
+    """Return warnings on out-of-core cycles that are too short, too few or write too much.
 
     A length of cycles is advised only if the disk keeps up with it, and enough cycles remain.
     """

@@ -48,11 +48,11 @@ _TINY = 1e-12
 
 
 class MeasuredPlay(NamedTuple):
-    """Result of a trial.
+    """Result of a trial, a short training.
 
-    nodes_per_second     of one worker, by processor time
-    nodes_per_iteration  None if the trial is too short to show it
-    compressed           bytes of the run's tables in its last checkpoint, compressed, over those of the cells
+    nodes_per_second     speed of one worker, by processor time
+    nodes_per_iteration  nodes touched by an iteration; None: the trial is too short to show it
+    compressed           compressed size of the tables in the run's last checkpoint, as a share of their full size
     """
 
     nodes_per_second: float
@@ -61,7 +61,7 @@ class MeasuredPlay(NamedTuple):
 
 
 def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None:
-    """Measure a training of some seconds of processor time; None if its tables do not fit in memory.
+    """Measure a training of a few seconds of processor time; None if its tables do not fit in memory.
 
     The figures are of the later half of the time, because the first iterations may compile kernels. A run in strata is
     measured without strata. Buckets of whole hold'em that are not built, or too many for this machine, are
@@ -92,7 +92,7 @@ def _has_buckets(config: Config, base: Path) -> bool:
 
 
 class _Trial:
-    """A training on tables of its own, in parts that may have different `[solver]` tables."""
+    """Short training on its own tables; each part of it may have another `[solver]` table."""
 
     def __init__(self, config: Config, game: Game) -> None:
         algorithm = algorithm_of(config)
@@ -103,11 +103,12 @@ class _Trial:
         self._found = inf, 0.0
 
     def train(self, solver: SolverConfig, seconds: float, most: int, last: int) -> tuple[float, float]:
-        """Train for so much processor time; return seconds per node and nodes per iteration of its later half.
+        """Train for a time; return (seconds per node, nodes per iteration) of its later half.
 
-        The first batch is not part of that time, because it may compile kernels and allocates most pages of the
+        The first batch is not part of the time, because it may compile kernels and allocates most pages of the
         tables. If the trial has reached its limits before, the figures are those of the part before.
 
+        seconds     processor time
         most, last  limits of the nodes and iterations of the whole trial
         """
         if self.nodes >= most or self.iterations >= last:
@@ -136,9 +137,9 @@ class _Trial:
         return self._found
 
     def compressed(self, left: float = 1.0) -> float:
-        """Return the bytes of the tables in a compressed checkpoint over those of the cells.
+        """Return the size of the tables in a compressed checkpoint as a share of their full size.
 
-        left  share of the trial's zeros that are zero at the end of the run
+        left  share of the trial's zeros that are still zero at the end of the run
         """
         tree, random = self._game.tree, np.random.default_rng(0)
         slots = {
@@ -161,9 +162,9 @@ class _Trial:
 
 
 def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) -> MeasuredPlay:
-    """Train and return the figures.
+    """Train for a few seconds; return the speed, nodes per iteration and compressed size.
 
-    share         of the run's buckets that the game has
+    share         share of the run's buckets that `game` has
     keeps_length  whether iterations of the run touch as many nodes as those of the trial
     """
     trial, solver = _Trial(config, game), config.solver
@@ -188,13 +189,13 @@ def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) ->
 
 
 def zeros_left(fallen: float, longer: float, run: float) -> float:
-    """Return the share of a trial's cells at zero that are zero at the end of the run.
+    """Return the share of a trial's zero cells that are still zero at the end of the run.
 
     Rows are visited at very different rates, so that cells at zero fall like a power of the nodes touched.
 
-    fallen  share that the later part of the trial has left
-    longer  nodes of the trial over those of its first part
-    run     nodes of the run over those of the trial, for as many buckets
+    fallen  zero cells at the end of the trial over zero cells after its first part
+    longer  nodes of the trial over nodes of its first part
+    run     nodes of the run over nodes of the trial, for equal numbers of buckets
     """
     if not 0 < fallen < 1 or longer <= 1:
         return 1.0
@@ -204,10 +205,10 @@ def zeros_left(fallen: float, longer: float, run: float) -> float:
 def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.random.Generator) -> npt.NDArray[Any]:
     """Return cells of a table [buckets, slots] as they may be at the end of a run, from those of a trial.
 
-    Cells at zero get values of others, but for padding. The lowest bits of each value are random, as those of sums of
-    more numbers are.
+    Cells at zero get values of other cells, except for padding. The lowest bits of each value are made random, because
+    those of sums of many numbers look random.
 
-    slots  first columns that a run can change; the others are padding
+    slots  number of first columns that a run can change; the others are padding
     left   share of the cells at zero that stays; 1: the run ends with the cells of the trial
     """
     if chunk.dtype.kind != "f" or left >= 1 or not chunk.any():
@@ -221,10 +222,12 @@ def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.rando
 
 
 def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> ExternalSamplingConfig:
-    """Return a solver that prunes a trial as `solver` prunes a run in the middle of its time with pruning.
+    """Return a solver with lower pruning thresholds, which prunes a trial about as a run is pruned.
 
-    nodes    of the run
-    trained  of the trial before it prunes, which is half of it
+    The thresholds correspond to the middle of the part of the run that prunes.
+
+    nodes    nodes of the run
+    trained  nodes of the trial before it prunes, half of its nodes
     """
     share = 2 * trained / ((solver.prune_after_nodes + min(nodes, _ENDLESS_NODES)) / 2)
     below, floor = share * solver.prune_below_bb, share * solver.floor_bb
@@ -232,7 +235,7 @@ def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> Ex
 
 
 def _with_random_buckets(game: Game, share: float) -> Game:
-    """Return a game of whole hold'em with a share of its buckets, at random hands."""
+    """Return a hold'em game with `share` of its buckets, to which hands are assigned at random."""
     random = {
         name: _random_deck(cards, share)
         for name in ("cards", "opponent_cards")
@@ -251,7 +254,10 @@ def _random_deck(deck: WholeDeck, share: float) -> WholeDeck:
 
 
 def _random_table(cards: int, count: int) -> npt.NDArray[Any]:
-    """Return [boards, 1326] random buckets of canonical boards of so many cards."""
+    """Return [boards, 1326] random buckets of all hands on the canonical boards of `cards` cards.
+
+    count  number of buckets
+    """
     if not cards:
         return np.zeros((1, COMBO_COUNT), bucket_dtype(count))
     used = used_slots(canonical_boards(cards))

@@ -21,7 +21,7 @@ _LONGEST_SECONDS = 366 * 86_400.0  # a longer training is no advice
 
 
 class Reason(NamedTuple):
-    """Something that speaks against a run; `is_fatal`: it cannot work."""
+    """Problem of a planned run, as a sentence; `is_fatal`: the run cannot work."""
 
     is_fatal: bool
     text: str
@@ -65,7 +65,7 @@ def _of_checkpoints(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]
 def _of_visits(plan: Mapping[str, Any]) -> Iterator[Reason]:
     """Yield a reason if infosets are visited too rarely.
 
-    It has the nodes that are enough, if they take less than a year.
+    The reason states how many nodes are enough, if training them takes at most a year.
     """
     visits, infosets = plan["visits_per_infoset_per_street"], np.array(plan["infosets_per_street"], float)
     if visits is None or plan["seconds"] is None or not min(visits) or min(visits) >= ENOUGH_VISITS:
@@ -117,6 +117,6 @@ def _has_limit(config: Config) -> bool:
 
 
 def _two_digits_down(number: float) -> str:
-    """Return a number rounded down to two digits, as 1.2e+10."""
+    """Return a number as text, rounded down to two significant digits: "1.2e+10"."""
     unit = 10 ** max(0, len(str(int(number))) - 2)
     return f"{int(number) // unit * unit:.1e}"

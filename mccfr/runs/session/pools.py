@@ -27,7 +27,7 @@ PoolOpener = Callable[..., AbstractContextManager[Pool]]
 
 @contextlib.contextmanager
 def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """Create a run's live tables with zeros and its pool of workers, for the `with` block.
+    """Create live tables (those in training) of zeros and the pool of workers, for the `with` block.
 
     force  do not check memory
 

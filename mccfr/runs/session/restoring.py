@@ -17,7 +17,7 @@ from storage.open_directory import shown
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
 
-    Damaged checkpoints get a note, so that they and their blocks are kept (`storage.set_aside`).
+    Damaged checkpoints are marked as damaged on disk, so that they and their blocks are kept (`storage.set_aside`).
 
     Raises `RuntimeError` if all checkpoints are damaged, `UnreadableError` if one cannot be read.
     """

@@ -77,7 +77,7 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 
 
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Return the bytes that an evaluation needs besides the tables: strategies and listed boards.
+    """Return the bytes that an evaluation needs besides the tables: strategies and lists of boards.
 
     Strategies read row by row from strategy sums need memory only for small blocks. Those evaluated on the tables
     themselves (`Method.in_place`) need none. All others are expanded.
@@ -120,7 +120,7 @@ def make_plan(
     speed      nodes per second of one worker; None: measured by a short training
     machines   machines of `run.workers` workers each that share the training
     budget     seconds in which the run must end; a run without a limit trains for so long
-    room       checks memory and disk; None: `space_problem`
+    room       returns a sentence if memory or disk are too small; None: `space_problem`
 
     Raises `ValueError` for an invalid game, algorithm or evaluation.
     """
@@ -177,7 +177,7 @@ def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int,
 
 
 def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimate | None:
-    """Return the estimate of an iteration, with the measured number of nodes if it is known."""
+    """Return the expected nodes and visits of an iteration, scaled to the measured nodes if known."""
     expected = algorithm_of(config).forecast(game)
     if play.nodes_per_iteration is None:
         return expected
@@ -199,7 +199,7 @@ def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
 
 
 def _strata(config: Config, game: Game, layout: TableLayout, machines: int) -> dict[str, Any]:
-    """Return the sizes of strata, and the number of workers without one; {} without strata."""
+    """Return the number and sizes of strata, and the number of idle workers; {} without strata."""
     if game.strata is None:
         return {}
     first = np.zeros(game.strata.count, np.int64)  # bytes of each stratum
@@ -280,9 +280,9 @@ def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
 
 
 def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
-    """Return the most bytes of a checkpoint's cells on disk.
+    """Return the largest size of a checkpoint's tables on disk, in bytes.
 
-    Blocks, and chunks without compression, are padded.
+    It includes the padding of blocks, and of chunks without compression.
     """
     if blocks := _stored_blocks(config, game, machines):
         parts, kind = divided(game, layout, blocks), config.tables.format

@@ -1,4 +1,4 @@
-"""Measures a session's progress, and reports it to the reporter and every few seconds to the metrics."""
+"""Measures a session's progress, and passes it to the reporter and to metrics.jsonl."""
 
 import time
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class Meter:
         return None
 
     def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
-        """Return the run's progress.
+        """Return the counts, speeds, share done and time left of the run.
 
         goes_on  workers train and were not told to pause, so a time left is estimated
         """

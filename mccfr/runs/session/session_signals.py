@@ -30,7 +30,10 @@ class Signals:
             yield
 
     def interrupt(self) -> None:
-        """Make signals raise `SignalInterrupt` from now on, a recorded one at once: nothing must be saved."""
+        """Make signals raise `SignalInterrupt` from now on; a signal already recorded raises it at once.
+
+        Call it only while there is nothing to save.
+        """
         self._raises = True
         if self.number is not None:
             self._interrupt(self.number)

@@ -15,7 +15,7 @@ _CELL_BYTES = 8
 
 
 class SharedGame(NamedTuple):
-    """A game with shared bucket tables, and their mapping, which must outlive it."""
+    """A game with bucket tables in shared memory, and the mapping, to be kept as long as the game."""
 
     game: Game
     block: ControlBlock | None
@@ -33,7 +33,7 @@ def copied_bytes(game: Game, algorithm: Algorithm) -> int:
 
 
 def _decks(game: Game) -> dict[str, Cards]:
-    """Return the cards that have bucket tables, by field of the game."""
+    """Return {"cards" or "opponent_cards": those cards of the game} if they have bucket tables."""
     both = {"cards": game.cards, "opponent_cards": game.opponent_cards}
     return {name: cards for name, cards in both.items() if cards is not None and cards.shared_bytes}
 

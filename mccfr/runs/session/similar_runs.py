@@ -28,13 +28,13 @@ _LENGTH_FACTOR = 30.0  # between their lengths
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run whose loss was measured.
+    """A finished run whose loss to a best response was measured.
 
     recipe    shipped recipe that was trained
-    settings  its other keys, as `--set` takes them
-    buckets   of each street
-    infosets  of both players
-    nodes     touched; None: training counts boards
+    settings  keys that differ from the recipe, as "table.key=value"
+    buckets   number of buckets of each street
+    infosets  number of infosets of both players
+    nodes     nodes touched; None: training counts boards
     boards    iterations of CFR-BR; None: training counts nodes
     mbb       loss to a best response, in mbb per game; exact, or a lower bound
     low, high 95 % interval; None: unknown
@@ -114,5 +114,5 @@ def _reference(run: MeasuredRun) -> Config:
 
 
 def _training(config: Config) -> tuple[type, bool]:
-    """Return the keys of the algorithm, and whether it prunes."""
+    """Return the class of the `[solver]` table, and whether training prunes negative regrets."""
     return type(config.solver), bool(getattr(config.solver, "negative_regret_pruning", False))

@@ -37,12 +37,12 @@ _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB 
 class SpotOptions:
     """Options of a spot besides board, ranges, pot and stacks.
 
-    bets, raises  sizes as for `spot_menu`, or auto:N on a street; None: half the pot, or `own` if neither is given;
-                  raises are as `bets` if these have auto:N
+    bets, raises  sizes such as "50%,100%/75%", streets separated by "/"; auto:N chooses N sizes. None: half the pot, or
+                  `own` if neither is given; raises are as `bets` if these have auto:N
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`
-    own           `[game.menu]` of the policy whose line the spot is
+    own           `[game.menu]` of the policy from whose line the spot comes; None: no policy
     directory     directory of the run; None: a separate one for each spot, in runs/
     overrides     "table.key=value" of the configuration
     seconds       longest choice of sizes and training
@@ -86,7 +86,7 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
     fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
             the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
 
-    Raises as `start_spot` and `requested_spot`.
+    Raises `ValueError` for invalid, missing or contradictory values, and for too little memory or disk.
     """
     options = {key: value for key, value in fields.items() if value not in (None, (), [])}
     typed = {name: options.pop(name, None) for name in TYPED}
@@ -108,7 +108,7 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
-    Raises as `start_run`, and `ValueError` for a key that is given twice.
+    Raises `ValueError` for an invalid spot, a key that is given twice, and too little memory or disk.
     """
     began = time.monotonic()
     cards = len(plain_text(str(game["board"]))) // 2
@@ -146,7 +146,7 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 
 
 def _changed(game: Mapping[str, Any], changes: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return `[game]` with those overrides that change it; `ValueError` for one of the menu."""
+    """Return `[game]` after the overrides of its keys; raises `ValueError` for one of its menu."""
     document: dict[str, Any] = {"game": dict(game)}
     for path, value in changes:
         if f"{path}.".startswith("game.menu."):
@@ -170,7 +170,7 @@ def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """Return `space_problem` of a spot with the advice to make it coarser; None if there is room."""
+    """Return a sentence if memory or disk are too small for a spot, with advice; None if they suffice."""
     problem = space_problem(config, game, layout, directory)
     if problem is None:
         return None

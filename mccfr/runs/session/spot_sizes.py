@@ -34,14 +34,20 @@ _SHOWN = 12  # lines in a message
 
 @dataclass(frozen=True)
 class TypedSizes:
-    """Sizes as for `spot_menu`, auto:N on some streets; and further keys of `[game.menu]`."""
+    """Typed bet and raise sizes, and further keys of `[game.menu]`.
+
+    bets, raises  sizes such as "50%,100%/auto:2", streets separated by "/"; auto:N: choose N sizes
+    """
 
     bets: str
     raises: str
     menu: Mapping[str, Any]
 
     def counts(self, streets: int) -> list[tuple[int | None, int | None]]:
-        """Return `SizeMenus.counts`; `ValueError` for an invalid N."""
+        """Return for each street the N of auto:N for bets and for raises; None: the sizes are given.
+
+        Raises `ValueError` for an invalid N.
+        """
         texts = {"--bets": self.bets, "--raises": self.raises}
         bets, raises = (auto_counts(option, text, streets) for option, text in texts.items())
         return list(zip(bets, raises, strict=True))
@@ -65,11 +71,12 @@ def chosen_menu(
     """Return a spot's `[game.menu]`: chosen bets are lines of its key `add`.
 
     game          keys of `[game]` without the menu
-    first_street  of the spot: 1 for the flop
-    seconds       longest choice
+    first_street  street on which the spot begins: 1 for the flop
+    workers       number of threads
+    seconds       longest duration of the choice; None: no limit
 
-    Raises `ValueError` after `seconds`, and for locks and keys of the menu that do not go together with auto:N, and as
-    `spot_endgame` and `endgame_rules`.
+    Raises `ValueError` after `seconds`, and for locks and keys of the menu that do not go together with auto:N. Also
+    for an invalid board, range, pot, stack or bet size.
     """
     others = [*sorted({*sizes.menu} - {"allin_spr"}), *(["lock"] if game.get("locks") else [])]
     if others:
@@ -96,7 +103,12 @@ def chosen_menu(
 
 
 def size_choice(game: Mapping[str, Any], sizes: TypedSizes, first_street: int, workers: int) -> SizeChoice:
-    """Return the choice of a spot's sizes, before it is made; the arguments are those of `chosen_menu`."""
+    """Return an object whose method `choose` chooses a spot's sizes.
+
+    game          keys of `[game]` without the menu
+    first_street  street on which the spot begins: 1 for the flop
+    workers       number of threads
+    """
     fine, default = (
         _spot_config(game, sizes.filled(first_street, *texts)) for texts in ((_FINE, _FINE), (BETS, RAISES))
     )

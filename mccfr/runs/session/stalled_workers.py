@@ -33,12 +33,12 @@ class StalledWorker(NamedTuple):
     computes: bool = False
 
     def record(self) -> dict[str, Any]:
-        """Return the record for metrics and `status`."""
+        """Return {"worker", "seconds", "why"} for metrics.jsonl and `mccfr status`."""
         return {"worker": self.worker, "seconds": round(self.seconds, 1), "why": self.why}
 
 
 class _Seen(NamedTuple):
-    """A worker's last time stamp, and processor time used so far when half of the limit had passed.
+    """A worker's last time stamp, and its processor time when the stamp was half as old as the limit.
 
     stamp              time stamp of the worker's row, in nanoseconds
     since              monotonic seconds at which the stamp was first seen
@@ -56,7 +56,7 @@ class StallWatch:
     """Finds workers whose time stamps are old, and reads from the kernel what their processes do.
 
     stats  the kernel's status file of each worker, /proc/PID/stat
-    alive  returns whether a worker is not lost
+    alive  takes the index of a worker, and returns whether it is not lost
     """
 
     def __init__(self, rows: npt.NDArray[np.int64], stats: Iterable[Path], alive: Callable[[int], bool]) -> None:

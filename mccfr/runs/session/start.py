@@ -45,7 +45,7 @@ class Terms:
               which are removed
     force     continue although memory or disk are too small
     replace   allow to replace another run's export at the end
-    room      checks memory and disk
+    room      returns a sentence if memory or disk are too small for a run
     """
 
     reporter: Reporter
@@ -58,9 +58,9 @@ class Terms:
 class Start:
     """A configuration to train, with its game and derived values, each computed once.
 
-    config     its files are relative to `base`
+    config     the configuration; its files are relative to `base`
     directory  directory of the run, existing or not
-    made       the game of `config`, if it exists already
+    made       the compiled game of `config`; None: compile it when needed
     """
 
     config: Config
@@ -116,10 +116,11 @@ def check_start(start: Start) -> None:
 
 
 def rehearse(start: Start) -> str | None:
-    """Check a run as `check_start`, and its memory and disk.
+    """Check all of a run before anything is built or written; memory and disk if table sizes are known.
 
-    Returns a sentence on missing memory or disk that `force` accepts, or None. Raises as `check_start`, and
-    `ValueError` for too little memory or disk.
+    Returns a sentence on missing memory or disk that `force` accepts, or None. Raises `ValueError` for too little
+    memory or disk. Raises `ValueError` or `OSError` for invalid settings, an export path that is taken, and an unusable
+    abstraction.
     """
     check_start(start)
     if not start.knows_sizes or rundir.is_run(start.directory):
@@ -138,10 +139,14 @@ def start_run(
 ) -> tuple[Run, Game]:
     """Create the run of a configuration, or open it if it exists; return the run and its game.
 
-    config, base, directory, game  as for `Start`; limits and evaluations of an existing run are replaced
+    config     the configuration; its limits and evaluations replace those of an existing run
+    base       directory that the configuration's files are relative to
+    directory  directory of the run, existing or not
+    game       the compiled game of `config`; None: compile it
 
-    Raises as `rehearse`, `build_abstractions` and `rundir.create_run`, and `ValueError` if `directory` contains another
-    run.
+    Raises `ValueError` for invalid settings, too little memory or disk, and if `directory` contains another run. Raises
+    `FileExistsError` if other files occupy a path that is needed. Raises `MemoryError` if memory is too small to build
+    the abstraction. Raises `BlockingIOError` if another process creates the run or builds the abstraction.
     """
     start = Start(config, base, directory, terms, game)
     if rundir.is_run(directory):
@@ -166,8 +171,9 @@ def _created(start: Start) -> tuple[Run, Game]:
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     """Open the run in `directory` with the limits, evaluations and export of `config`.
 
-    The period length of `config` must be filled in. Raises `ValueError` if `config` describes another run, and as
-    `rundir.open_run`.
+    The period length of `config` must be filled in. Raises `ValueError` if `config` describes another run, or
+    `directory` is not a run. Raises `DamagedError` if it is damaged, and `UnreadableError` if the system cannot read
+    it.
     """
     run = rundir.open_run(directory)
     check_same_run(run.directory, run.manifest, config, base)
@@ -210,7 +216,7 @@ _CHANGEABLE = ("cluster", "evaluation", "export", "run", "tables")
 def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:
     """Check that a run can continue; return the run and its game.
 
-    game  the run's game, if it exists already
+    game  the run's compiled game; None: compile it
 
     Raises `ValueError` for unsuitable evaluations, and for too little memory or disk unless `terms.force`. Raises
     `FileExistsError` if its export would replace something else.
@@ -228,7 +234,11 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
 
 
 def build_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
-    """Build the abstractions of the config's recipes; raises as `abstraction.build.Builder`."""
+    """Build the abstractions of the configuration that have recipes, as far as they are missing.
+
+    Raises `ValueError` for a recipe that cannot be built, and `FileExistsError` if other files or buckets occupy
+    its path. Raises `MemoryError` if memory is too small, and `BlockingIOError` while another process builds there.
+    """
     with naming_stages(reporter) as progress:
         for builder in builders(config, base, progress):
             builder.build()

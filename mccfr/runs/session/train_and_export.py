@@ -24,7 +24,10 @@ _KINDS = {"nodes", "iterations", "seconds"}
 
 
 def limited(settings: RunSettings, limits: Mapping[str, Any], overridden: Iterable[str] = ()) -> RunSettings:
-    """Return the settings with this session's limits and number of workers; None keeps a configured one.
+    """Return the `[run]` settings with this session's limits and workers; None keeps a configured one.
+
+    limits      {"nodes", "iterations", "seconds" or "workers": value}
+    overridden  keys that `--set` changes, such as "run.nodes"
 
     One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.  Raises
     `ValueError` for a number that a configuration may not have, and for a limit that is `overridden` as well.
@@ -44,7 +47,9 @@ def train_and_export(
 ) -> tuple[Outcome, Path | None]:
     """Train a run until a limit or a signal, and at a limit write the export of its `[export]` table.
 
-    Returns the outcome, and the path of the export. Raises as `train`.
+    Returns the outcome, and the path of the export or None. Raises `MemoryError` or `OSError` if the live tables do not
+    fit, and `RuntimeError` if a worker died or the last checkpoint could not be written. Raises `AbandonedError` after
+    a second signal, and `BlockingIOError` while another process works on the run.
     """
     with OpenDirectory(run.directory) as opened, errors_shown():
         run = replace(run, directory=opened.path)  # valid if the run is moved

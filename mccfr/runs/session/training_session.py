@@ -168,7 +168,7 @@ class Session:
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report the share of the initial tables that is filled; end the session at a signal."""
+        """Report the filled share of the initial tables; after a signal, end the session."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
@@ -285,7 +285,7 @@ class Session:
             raise lost(pool.losses(), self._run, None)
 
     def _must_end(self, pool: Pool) -> bool:
-        """Return whether training must end: as `_interrupted`, or because a worker was lost."""
+        """Return whether a signal, the time limit, the reached goal or a lost worker ends training."""
         ends = self._interrupted() or bool(pool.losses())
         if ends and self._ending_since is None:
             self._ending_since = time.monotonic()
@@ -319,7 +319,7 @@ class Session:
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _is_measured(self, totals: Totals) -> bool:
-        """Return `_evaluated`; False if the journal cannot be read, because evaluating twice is harmless."""
+        """Return whether an evaluation at these counts is recorded; False if the journal is unreadable."""
         try:
             return self._evaluated(totals)
         except UnreadableError:
@@ -482,7 +482,8 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pool
     force  do not check memory
     pools  opens the pool of workers: on this machine, or on several
 
-    Raises as `Session.run` and `mccfr.runs.directory.run.lock`.
+    Raises `MemoryError` or `OSError` if the live tables do not fit, and `RuntimeError` if a worker died or the last
+    checkpoint could not be written. Raises `AbandonedError` after a second signal, `BlockingIOError` for a locked run.
     """
     with lock(run) as locked_run:
         assert locked_run.lock is not None

@@ -58,9 +58,11 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
 
 
 def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]) -> None:
-    """Carry out the coordinator's orders until QUIT.
+    """Carry out the coordinator's orders until QUIT, or until the coordinator has ended.
 
-    led  returns whether the coordinator is still running
+    cells   control cells, shared with the coordinator; row 1 + `worker` is this worker's
+    worker  index of this worker, from 0
+    led     returns whether the coordinator is still running
     """
     orders, own_row, all_rows = cells[0], cells[1 + worker], cells[1:]
     rested_since = time.monotonic_ns()
@@ -89,7 +91,7 @@ def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callabl
 
 
 def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
-    """Return the run, the game and the document of an assignment."""
+    """Return the run, its game with shared bucket tables, and the content of an assignment file."""
     document: dict[str, Any] = json.loads(assignment.read_text())
     abstraction = document["abstraction"]
     grant(document["code"])

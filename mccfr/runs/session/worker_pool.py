@@ -45,13 +45,16 @@ _LOW_MEMORY_SHARE = 0.05  # of all memory; a kill with less left is probably the
 
 
 class ExtraState(Protocol):
-    """Part of a checkpoint besides the tables in memory."""
+    """Part of a checkpoint besides the tables in memory, such as blocks of strata on disk."""
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write it to disk; return its entry in the checkpoint's state, and its parents {name: content hash}."""
+        """Write this part to disk; return fields of the checkpoint's state, and {name: content hash}.
+
+        The names are of directories on which the checkpoint depends, such as versions of blocks.
+        """
 
     def facts(self) -> dict[str, Any]:
-        """Return its fields in a line of `trends.jsonl`."""
+        """Return the fields of this part for a line of `trends.jsonl`."""
 
     def settle(self) -> None:
         """Remove data that no checkpoint names any more; called after the commit."""
@@ -62,7 +65,7 @@ class Pool(Protocol):
 
     The defaults are those of a pool whose tables are all in memory, and that never continues after losing a worker.
 
-    tables   the live tables
+    tables   the live tables: those in training, shared with the workers
     game     the game, with the workers' shared data in shared memory
     warning  a sentence on a problem with the location of the tables, or None
     """
@@ -81,20 +84,20 @@ class Pool(Protocol):
         )
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Resume from a checkpoint's data besides the tables, before `begin`; None: a new run."""
+        """Restore what a checkpoint holds besides the tables; None: a new run. Call it before `begin`."""
 
     def extra_state(self) -> ExtraState | None:
-        """Return a checkpoint's data besides the tables, or None; only while all rest."""
+        """Return the part of a checkpoint besides the tables, or None; call it only while workers rest."""
         return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         """Start the workers on the tables, from their states (none: from the start); they rest until released."""
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Train until the totals reach either number."""
+        """Make the workers train until the run's nodes or iterations reach these counts."""
 
     def pause(self) -> None:
-        """Pause at the next iteration boundary."""
+        """Make the workers pause at the end of an iteration."""
 
     def wait(self, seconds: float) -> None:
         """Wait for at most `seconds`; return early when all rest, or when one is found dead."""
@@ -106,13 +109,13 @@ class Pool(Protocol):
         """Return (nodes, iterations) of the run so far; exact while all rest."""
 
     def busy_seconds(self) -> float:
-        """Return the training seconds of this session, those of the busiest worker."""
+        """Return the seconds that the busiest worker has trained in this session."""
 
     def states(self) -> list[WorkerState]:
         """Return the states of all workers, including those of earlier sessions; only while all rest."""
 
     def losses(self) -> dict[int, str]:
-        """Return {worker: sentence} for lost workers."""
+        """Return {index of a lost worker: sentence on its loss}."""
         return {}
 
     def died(self) -> bool:
@@ -223,7 +226,7 @@ class ProcessPool(Pool):
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
-        """Create the control block, with the order to pause."""
+        """Create the control cells, shared with the workers, with the order to pause."""
         self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
         self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE

@@ -40,7 +40,7 @@ _LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # for a traversal; measurements: d
 
 
 class DeepCfr(Algorithm):
-    """Deep CFR; threads of one process share traversals, and the process fits networks."""
+    """Trains by Deep CFR or Single Deep CFR in one process, whose threads share the traversals."""
 
     options = DeepCfrConfig
     unused_dtypes = ("sum_dtype",)
@@ -52,10 +52,11 @@ class DeepCfr(Algorithm):
         self._solver = config.solver
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration with the planned iterations as the horizon if all networks are kept.
+        """Return the configuration with `solver.horizon` filled in if the run keeps all networks.
 
-        A horizon that the configuration sets stays.  Raises `ValueError` if there is neither, and for iterations beyond
-        the horizon.
+        The horizon is the number of iterations for whose networks there is space.  Its default is `run.iterations`,
+        whose default is the horizon.  Raises `ValueError` if neither is given, if `run.iterations` exceeds the horizon,
+        and for options that the game does not support.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
         if samples_cards(game):
@@ -78,7 +79,10 @@ class DeepCfr(Algorithm):
         return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
 
     def _check_evaluation(self, game: Game) -> None:
-        """Raise `ValueError` for evaluations during a run whose average strategy cannot be a table."""
+        """Raise `ValueError` if the run is to be evaluated, but its average strategy has no table.
+
+        There is no table if hands have too many classes.
+        """
         points = self.config.evaluation
         try:
             check_tabulated(game)
@@ -90,31 +94,38 @@ class DeepCfr(Algorithm):
 
     @property
     def averages(self) -> "DeepAverages":
-        """Return the averages of Single Deep CFR and of Deep CFR."""
+        """Return the object that computes the average strategies of Single Deep CFR and Deep CFR."""
         return DeepAverages(self, self._solver)
 
     def options_on(self, game: Game) -> DeepCfrConfig:
-        """Return the completed `[solver]` table for a game."""
+        """Return the `[solver]` table for a game, with the horizon filled in."""
         config = self.completed(game).solver
         assert isinstance(config, DeepCfrConfig)
         return config
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of memories, networks and counters, without padding."""
+        """Return names, shapes and dtypes of sample memories, networks and counters; no padding."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         make = card_network_specs if samples_cards(game) else listed_specs
         specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
-        """Return the solver that iterates on the tables."""
+        """Return the solver that iterates on `tables` and changes them in place.
+
+        share  worker number, number of threads and state to continue from; None: a new run with one thread
+        """
         share = share or Share()
         kind: Any = SampledCardsCfr if samples_cards(game) else SingleDeepCfr
         resumed = share.state.iterations, share.state.nodes, share.workers
         return IterationSolver(kind(game, self.options_on(game), tables, *resumed), share)
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """Return bytes of memories and networks, and the estimated seconds of an iteration on one processor."""
+        """Return sizes and speed for the plan of a run, by name.
+
+        These are "memories_bytes", "networks_bytes", "parameters" of one network, and "seconds_per_iteration" estimated
+        for one processor.
+        """
         config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
         networks = [spec for spec in layout.specs if spec.name.startswith("network")]
         parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
@@ -134,10 +145,10 @@ class DeepCfr(Algorithm):
 
 
 class DeepAverages(Averages):
-    """Single Deep CFR's average of strategies, and Deep CFR's average fitted to samples of them.
+    """Computes two average strategies: Single Deep CFR's ("sd") and Deep CFR's ("network").
 
-    The former is updated during the run if every strategy counts and infosets are listed.  The latter is fitted on
-    demand.
+    "sd" averages the strategies of all iterations.  The run adds them to strategy sums if it keeps all networks, or
+    fits tables, and lists the infosets.  "network" is fitted to samples of the strategies when it is requested.
     """
 
     def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
@@ -150,13 +161,18 @@ class DeepAverages(Averages):
     def takes(self, table: str) -> bool:
         """Return whether the averages or figures use a table of this name.
 
-        Sums are used if they are kept; otherwise memories and networks.  Counters are used for figures.
+        The networks are used only if the run keeps no strategy sums.  The memories of regrets are not used.
         """
         names = {"counters", "figures", "strategy_sum", "strategy_memory"}
         return table.partition("/")[0] in (names if self._keeps_sums else names | {"networks"})
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """Return one average strategy as a table; see `Averages.strategy`."""
+        """Return one average strategy as a table.
+
+        name  "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
+
+        Raises `ValueError` for another name, and if hands have too many classes for a table.
+        """
         if samples_cards(game):
             check_tabulated(game)
             return self.networks(game, tables, iterations, name).strategy()
@@ -164,7 +180,12 @@ class DeepAverages(Averages):
         return state.average(self._named(name), iterations)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
-        """Return the networks of one average; Deep CFR's network of the average strategy is fitted here."""
+        """Return the networks of one average; Deep CFR's network is fitted here.
+
+        name  "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
+
+        Raises `ValueError` for another name, and if the run fits no networks.
+        """
         if not self.keeps_networks:
             super().networks(game, tables, iterations, name)
         options, name = self._algorithm.options_on(game), self._named(name)
@@ -176,7 +197,7 @@ class DeepAverages(Averages):
         return Networks(game, options, average_tables(fitted, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return loss and share explained of each player's newest fit, and the samples and networks so far."""
+        """Return, by player, loss and explained share of the newest fit, and counts of samples and networks."""
         figures, counters = (
             [tables[f"{kind}/player{player}"] for player in range(2)] for kind in ("figures", "counters")
         )
@@ -188,7 +209,7 @@ class DeepAverages(Averages):
         }
 
     def _named(self, name: str | None) -> str:
-        """Return `name`, or the first average for None.
+        """Return the average `name`; None: the first of `solver.averages`.
 
         Raises `ValueError` for an average that the run does not have.
         """

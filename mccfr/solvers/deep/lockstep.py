@@ -153,7 +153,10 @@ class Strategies:
         return np.stack(columns)
 
     def fill(self, hands: npt.NDArray[np.float32], level: Level, sigma: npt.NDArray[np.float64]) -> None:
-        """Fill sigma [n, A] at the decisions of a level, in place."""
+        """Fill sigma [n, A] with both players' strategies at the decisions of one level of the tree, in place.
+
+        hands  [B, K, U] the cards' part of the first layer that needs cards and bets, by block and deal
+        """
         acting = np.where(self._tree.kind[level.node] == DECISION, self._tree.player[level.node], -1)
         for player in range(2):
             rows = np.flatnonzero(acting == player)

@@ -28,11 +28,11 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class NetworkFeatures:
-    """Inputs of a player's infosets: I infosets, F columns.
+    """Network inputs of a player's infosets: I infosets, F columns.
 
     values  [I, F] float32; None: one-hot vectors
-    groups  numbers of columns of each group of cards
-    bets    number of columns after them
+    groups  number of columns of each group of cards: the hand, then the board cards of each street
+    bets    number of betting columns, which follow those of the cards
     """
 
     values: npt.NDArray[np.float32] | None
@@ -79,7 +79,7 @@ def column_names(game: Game) -> list[str]:
 
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
-    """Return [buckets, columns] of a player's cards on a street, and the number of columns of each group."""
+    """Return [buckets, columns] card inputs of a player on a street, and the columns of each group."""
     names = cards.card_texts
     ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
     every = sorted(names)
@@ -115,9 +115,9 @@ def _suit(name: str) -> str:
 
 
 def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[int]]:
-    """Return the actions before each decision, and the most actions on each street.
+    """Return {decision: list of actions before it}, and the most such actions on each street.
 
-    An action is (street, place on it, chips as a share of the pot).
+    An action is (street, index among the actions of that street, its chips as a share of the pot before it).
     """
     tree, decisions = game.tree, game.tree.decisions.tolist()
     street = {node: int(tree.arrays.block[node]) // 2 for node in decisions}
@@ -141,7 +141,7 @@ def _pots(game: Game) -> dict[int, float]:
 
 
 def bet_columns(game: Game) -> npt.NDArray[np.float32]:
-    """Return [N, columns] of the betting before each decision; 0 at other nodes."""
+    """Return [N, columns] betting inputs by tree node: the actions before a decision; else 0."""
     (steps_of_node, most), pots = _steps(game), _pots(game)
     largest = max(pots.values())
     first = np.concatenate([[0], np.cumsum(most)])

@@ -36,9 +36,9 @@ def network_tables(tables: Tables) -> Tables:
 
 
 def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) -> Tables:
-    """Return the tables of one network for each player, which is of the average strategy.
+    """Return tables that hold one network of the average strategy for each player.
 
-    average     parameters by player
+    average     [2] × [P] parameters of each player's network
     iterations  number of iterations after which they were fitted
     """
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -50,10 +50,10 @@ def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) 
 
 
 class Networks:
-    """Networks of both players, which can be evaluated for any hand.
+    """Networks of both players, which can be evaluated for any hand: T networks, P parameters each.
 
     tables  `networks/player{0,1}/parameters` [T, P], `weight` [T] (0: no network there), `iteration` [T]
-    shares  whether outputs are probabilities
+    shares  whether outputs give probabilities by softmax; else they are advantages for regret matching
     """
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, *, shares: bool = False) -> None:
@@ -68,18 +68,20 @@ class Networks:
         return int(np.count_nonzero(self.tables[f"networks/player{player}/weight"]))
 
     def sampled_network(self, player: int, seed: int) -> int:
-        """Return the place of the network that plays hand number `seed`, drawn by weight."""
+        """Return the index in `tables` of the network that plays hand number `seed`, drawn by weight."""
         weights = self.tables[f"networks/player{player}/weight"]
         word = int(new_stream(seed, player + HAND_STREAM, RESERVOIR)[0])
         point = (word >> 11) / 2**53 * float(weights.sum())
         return int(min(np.searchsorted(np.cumsum(weights), point, side="right"), np.flatnonzero(weights)[-1]))
 
     def iteration(self, player: int, number: int) -> int:
-        """Return the iteration in which a network was fitted; 0: uniform play."""
+        """Return the iteration in which network `number` of a player was fitted; 0: it plays uniformly."""
         return int(self.tables[f"networks/player{player}/iteration"][number])
 
     def strategy(self, seed: int | None = None) -> Strategy:
-        """Return the explicit average at all infosets or, with a seed, the strategy that plays that hand.
+        """Return the average strategy at all infosets or, with a seed, that of one network per player.
+
+        seed  number of a hand, for which each player's network is drawn by weight
 
         Raises `ValueError` if hands have too many classes for a table.
         """
@@ -106,15 +108,15 @@ class Networks:
         return learned.averaging.strategy(sigma, weights)
 
     def on_deals(self, hands: SampledHands) -> Strategy:
-        """Return the average strategy on sampled deals; bucket k stands for deal k as its player sees it.
+        """Return the average strategy on sampled deals: bucket k holds a player's cards of deal k.
 
-        For games whose cards are dealt from the whole deck.
+        This is for games whose cards are dealt from the whole deck.
         """
         classes = [deal_classes(self._dealt.view, hands, player) for player in range(2)]
         return self._average(Tabulation(self._dealt, classes), [self._dealt.networks(player) for player in range(2)])
 
     def untabled(self) -> Strategy:
-        """Return an average strategy for `on_deals` alone; reading its tables raises `ValueError`."""
+        """Return an average strategy that has only `on_deals`; reading its tables raises `ValueError`."""
         none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
         return Strategy(none, none, none, self.on_deals)
 
@@ -130,9 +132,11 @@ class Networks:
     def rows(
         self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return [n, A] probabilities at a decision for given cards, and [n] the weight behind each.
+        """Return [n, A] action probabilities at a decision for n given hands, and [n] their weights.
 
-        cards  [n, C] seen by the player, as from `SampledHands.visible_cards`; cards of later streets are ignored
+        A weight is the sum over networks of a network's weight times the player's own reach.
+
+        cards  [n, C] uint8 the player's hand, then the board; cards of later streets are ignored
         seed   number of the hand that one network plays; None: the explicit average, uniform if no network reaches the
                decision
         """
@@ -155,7 +159,7 @@ class Networks:
         return sums, weights
 
     def _probabilities(self, parameters: Array, node: int, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-        """Return [n, A] a network's strategy at a decision."""
+        """Return [n, A] action probabilities of one network at a decision, for n hands."""
         dealt, arrays = self._dealt, self.game.tree.arrays
         block, count = int(arrays.block[node]), int(arrays.count[node])
         visible = np.array(cards)
@@ -171,5 +175,5 @@ class Networks:
 
 
 def is_unlisted(game: Game) -> bool:
-    """Return whether networks see dealt cards of too many classes for a table of strategies."""
+    """Return whether networks see dealt cards, and hands have too many classes for a strategy table."""
     return samples_cards(game) and not is_tabulated(game)

@@ -38,7 +38,7 @@ _MEASURED = 1 << 14  # samples on which a fit's error is measured
 
 
 def samples_cards(game: Game) -> bool:
-    """Return whether networks see the cards of a deal, and not infosets of a list."""
+    """Return whether networks take the cards of a deal as input, because infosets are not listed."""
     return game.cards.dealt and game.cards.boards is None
 
 
@@ -56,7 +56,7 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
 
 
 def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
-    """Return the network of either player."""
+    """Return the network architecture, which both players share."""
     actions, bets, reads_all = card_view.legal.shape[1], card_view.lines.shape[1], config.readout == "all"
     if config.network == "branches":
         return branches(
@@ -67,7 +67,12 @@ def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
 
 
 def card_network_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of the tables; `dtype` is for the contents of memories."""
+    """Return names, shapes and dtypes of a run's memories and networks.
+
+    dtype  of weights and values in memories
+
+    Raises `ValueError` for options that need a list of infosets.
+    """
     check_options(game, config)
     card_view = view(game)
     size, actions = make_card_network(card_view, config).size, card_view.legal.shape[1]
@@ -79,7 +84,10 @@ def card_network_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32"
 
 
 class SampledCardsState(FitState):
-    """The tables of a run, read through one network architecture that both players share."""
+    """Access to the tables of a run whose samples name decisions and cards.
+
+    Both players share one network architecture; each has parameters of its own.
+    """
 
     columns = ("node", "cards", "weight")
     memory_of = SampledCardsMemory
@@ -92,7 +100,10 @@ class SampledCardsState(FitState):
         self.check()
 
     def check_samples(self, player: int, name: str, memory: SampledCardsMemory) -> None:
-        """Raise `ValueError` for decisions and cards that the game does not have, or of the other player."""
+        """Raise `ValueError` if samples name missing nodes or cards, or decisions of the other player.
+
+        name  prefix of the memory's tables, for the message
+        """
         acting, node, cards = self.game.tree.arrays.player, memory.node, memory.cards
         if not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
             raise ValueError(f"{name}/node names nodes that {self.game.name} does not have")
@@ -102,11 +113,15 @@ class SampledCardsState(FitState):
             raise ValueError(f"{name}/cards names cards that do not exist")
 
     def network_of(self, player: int) -> Network:
-        """Return the network of either player."""
+        """Return the network architecture, which both players share."""
         return self.network
 
     def batches(self, player: int, start: int, kind: str = "memory") -> SampledCardsBatches:
-        """Return minibatches of a player's memory in the order given by `start`."""
+        """Return minibatches of a player's memory.
+
+        start  number that determines the order of the samples
+        kind   "memory" (regrets, divided by the chips of the pot at the root) or "strategy_memory"
+        """
         unit = self.game.pot_chips if kind == "memory" else 1.0
         return SampledCardsBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
@@ -144,7 +159,7 @@ class SampledCardsState(FitState):
 
 
 class SampledCardsCfr(DeepIterations):
-    """Runs iterations over deals from the whole deck."""
+    """Runs Deep CFR iterations on deals from the whole deck; the inputs of networks are cards."""
 
     state: SampledCardsState
 
@@ -174,7 +189,10 @@ class SampledCardsCfr(DeepIterations):
     def _part(
         self, strategies: Strategies, player: int, number: int, first: int, stop: int
     ) -> tuple[LockstepSamples, LockstepSamples, list[npt.NDArray[np.uint8]], int]:
-        """Run the traversals first to stop-1, counted from the one with number `number` in the run."""
+        """Run traversals number+first to number+stop-1 of the run, in which `player` is the traverser.
+
+        Returns the traverser's regrets, the opponent's strategies, each player's visible cards, and nodes touched.
+        """
         config, seen_cards = self._config, self.state.view
         hands = draw_hands(config.seed, number + first, stop - first, seen_cards.known[-1])
         words = np.zeros(stop - first, np.uint64)
@@ -186,9 +204,9 @@ class SampledCardsCfr(DeepIterations):
     def _samples(
         self, t: int, traversed: LockstepSamples, cards: npt.NDArray[np.uint8]
     ) -> tuple[npt.NDArray[Any], ...]:
-        """Return samples in the form of memories.
+        """Return samples as columns of a memory: node, visible cards, weight t, values.
 
-        cards  [K, C] of each deal, as its player sees them at the end
+        cards  [K, C] of each deal, as the player sees them at its end; cards of later streets are hidden here
         """
         hidden = np.arange(cards.shape[1]) >= self._known[traversed.node][:, None]
         visible = np.where(hidden, np.uint8(NO_CARD), cards[traversed.deal])

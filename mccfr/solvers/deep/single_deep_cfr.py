@@ -10,8 +10,8 @@ If infosets are listed, strategies are computed once an iteration at all of them
 
 In the average a strategy has the weight of the iteration in which the opponent's traversals use it.  Player 0's
 strategy fitted at t is used in t, player 1's in t + 1, and player 1's uniform play in 1.  The paper's code weights both
-by t and leaves uniform play out.  B^M keeps parameters and weights; uniform play has parameters of 0.  Averages weight
-each strategy by its own exact reach of an infoset.
+by t and leaves uniform play out.  The buffer B^M keeps networks and weights; uniform play has parameters of 0.
+Averages weight each strategy by its own exact reach of an infoset.
 
 All random numbers are functions of seed, player, purpose and number, so the tables are the whole state.
 """
@@ -45,7 +45,9 @@ _SAMPLES_EACH = 16  # memory for samples of each traversal, besides that for one
 
 
 class DeepIterations(ABC):
-    """Runs iterations on tables, changed in place; these and the number of iterations are the whole state.
+    """Runs Deep CFR iterations on tables, changed in place; derived classes traverse and fit.
+
+    The tables and the number of iterations are the whole state.
 
     state          access to the tables
     iteration      iterations done so far
@@ -65,14 +67,17 @@ class DeepIterations(ABC):
 
     @abstractmethod
     def _traverse(self, player: int, t: int) -> None:
-        """Run a player's traversals of iteration t and offer the samples to the memories."""
+        """Run a player's traversals of iteration t and insert the samples into the reservoir memories."""
 
     @abstractmethod
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to its memory, and compute its strategy."""
 
     def _offer(self, player: int, kind: str, samples: Sequence[Array]) -> None:
-        """Offer samples, column by column, to a player's "memory" or "strategy_memory", if it exists."""
+        """Insert samples, given by columns, into a player's memory by reservoir sampling.
+
+        kind  "memory" (regrets) or "strategy_memory"; the latter exists only for Deep CFR's average
+        """
         if kind == "strategy_memory" and "network" not in self._config.averages:
             return
         counters, (_, counter, stream) = self._tables[f"counters/player{player}"], MEMORIES[kind]
@@ -93,7 +98,10 @@ class DeepIterations(ABC):
             self.iteration = t
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's current strategy, fitted in iteration `fitted`, to B^M."""
+        """Add a player's current network, fitted in iteration `fitted`, to the buffer B^M.
+
+        A full buffer replaces networks by reservoir sampling, or raises `ValueError` if it must keep all of them.
+        """
         counters = self._tables[f"counters/player{player}"]
         offered = int(counters[NETWORKS])
         counters[NETWORKS] += 1
@@ -115,7 +123,7 @@ class DeepIterations(ABC):
 
 
 class SingleDeepCfr(DeepIterations):
-    """Runs iterations over listed infosets.
+    """Runs Deep CFR iterations in a game with listed infosets: I of both players.
 
     sigma  [I, A] float64  current strategies of both players
     """
@@ -140,13 +148,13 @@ class SingleDeepCfr(DeepIterations):
         self._part(0, 0, 0, 0)
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's current strategy, fitted in iteration `fitted`, to the player's average and to B^M."""
+        """Add a player's strategy, fitted in iteration `fitted`, to the strategy sums and the buffer B^M."""
         if keeps_sums(self._config):
             self.state.averaging.add(player, self.sigma, float(weight), self._sums)
         super()._note_strategy(player, weight, fitted)
 
     def _traverse(self, player: int, t: int) -> None:
-        """Run a player's traversals of iteration t and offer the samples to the memories."""
+        """Run a player's traversals of iteration t and insert the samples into the reservoir memories."""
         count = self._config.traversals
         first = ((t - 1) * 2 + player) * count
         self._dealer.draw(first, count, self._deals)
@@ -157,9 +165,10 @@ class SingleDeepCfr(DeepIterations):
             self.nodes_touched += nodes
 
     def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, Samples, int]]:
-        """Run the traversals of deals first to stop-1 of the drawn ones.
+        """Run a player's traversals of the drawn deals first to stop-1.
 
-        Drawn deal 0 has number `number` in the run.  Returns regrets, strategies and nodes touched of some traversals.
+        Drawn deal 0 has number `number` in the run.  Each item of the result covers some of the traversals: the
+        player's regrets, the opponent's strategies, and nodes touched.
         """
         tree, infosets, parts = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
@@ -176,7 +185,7 @@ class SingleDeepCfr(DeepIterations):
                 return parts
 
     def _samples(self, player: int, t: int, traversed: Samples) -> tuple[Array, Array, Array]:
-        """Return samples of a player in the form of its memories."""
+        """Return samples as columns of a player's memory: infoset, weight t, values."""
         first = self.state.infosets.of(player).start
         return traversed.infoset - first, np.full(len(traversed.infoset), float(t)), traversed.value
 

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def is_small(game: Game) -> bool:
-    """Return whether a game with listed cards is evaluated by `ArrayWalk`."""
+    """Return whether a game has few enough boards, pairs of hands and nodes for `ArrayWalk`."""
     if not game.cards.dealt or game.cards.listing_bytes:
         return False
     cards = game.cards.listed()
@@ -38,7 +38,7 @@ class WalkValues(NamedTuple):
 
     total    [2] summed with the player's own weights: of the strategy, and of a best response
     hands    [H] with both players' strategies; 0 for hands outside of the range
-    actions  [A, H] of each requested decision's actions; 0 at the opponent's
+    actions  for each requested decision [A, H] after each of its A actions; 0 at the opponent's decisions
     """
 
     total: Floats
@@ -47,9 +47,10 @@ class WalkValues(NamedTuple):
 
 
 class ArrayWalk:
-    """A strategy in a small game with listed cards.
+    """Computes values of a strategy and of best responses to it in a small game with listed cards.
 
-    H hands; N of them are in the traverser's range and M in the opponent's.  B boards of a street.
+    H hands; N of them are in the traverser's range and M in the opponent's.  B boards of a street.  Arrays of two
+    values hold that of the strategy, then that of a best response.
 
     joint_weight  sum of the weights of all pairs of hands; values divided by it are chips a deal
     """
@@ -68,11 +69,16 @@ class ArrayWalk:
         self._probability = [strategy.probability[block].T for block in range(len(strategy.probability))]
 
     def responding(self) -> "ArrayWalk":
-        """Return this walk, which always computes both values."""
+        """Return this walk itself: it always computes the values of strategy and best response."""
         return self
 
     def values(self, player: int, respond_from: int = 0) -> Floats:
-        """Return [2] values of a player's strategy and best response, as `Walk.values`."""
+        """Return [2] values of a player's strategy and best response, summed over its range.
+
+        respond_from  first street of the best response; before it the player follows the strategy
+
+        Values divided by `joint_weight` are chips a deal.
+        """
         return self._root(player, respond_from, {}) @ self._cards.reach[player][self._hands[player]]
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
@@ -90,14 +96,14 @@ class ArrayWalk:
         return WalkValues(root @ self._cards.reach[player][hands], value, actions)
 
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
-        """Return [2, N] values at the root."""
+        """Return [2, N] values at the root; set first[node] to [2, B, N] for nodes of the first street."""
         reach = self._live[0][1 - player] * self._cards.reach[1 - player][self._hands[1 - player]]
         return np.asarray(self._node(0, 0, (player, respond_from), reach, first).sum(axis=1))
 
     def _node(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
-        """Return [2, B, N] values below a node, and note those of the first street in `first`.
+        """Return [2, B, N] values of a node by board and hand; store those of the first street in `first`.
 
-        of     the traverser, and the street from which it responds
+        of     the traverser, and the first street of its best response
         reach  [B, M] the opponent's range on each board of the street
         """
         arrays, player = self._game.tree.arrays, of[0]
@@ -139,7 +145,7 @@ class ArrayWalk:
         return values
 
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
-        """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locked actions stay."""
+        """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locks are kept."""
         locks = self._game.tree.locks
         if locks is None or node not in locks.shares:
             return np.asarray(below.max(axis=0))
@@ -152,7 +158,7 @@ class ArrayWalk:
         return np.asarray((fixed * below).sum(axis=0) + left * np.where(given.all(axis=0), 0, best))
 
     def _terminal(self, node: int, street: int, player: int, reach: Floats) -> Floats:
-        """Return [B, N] values of a terminal on all boards of its street."""
+        """Return [B, N] values of a terminal node for the player's hands on all boards of its street."""
         arrays, last = self._game.tree.arrays, len(self._live) - 1
         fixed, showdown = float(arrays.fixed[node]), float(arrays.showdown[node])
         if showdown == 0:
@@ -171,7 +177,10 @@ class ArrayWalk:
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats, Floats]:
-        """[B, N, M] 1 where player 0's hand wins, ties and loses against player 1's on a last board; else 0."""
+        """Return three [B, N, M] arrays: 1 where player 0's hand wins, ties or loses at showdown; else 0.
+
+        Player 0 has N hands, player 1 has M; B boards of the last street.
+        """
         order = [self._cards.strength[:, hands] for hands in self._hands]
         pairs = self._disjoint[0] * (self._live[-1][0][:, :, None] & self._live[-1][1][:, None])
         mine, theirs = order[0][:, :, None], order[1][:, None]

@@ -40,7 +40,7 @@ IN_PLACE_CELLS = 1 << 17
 
 
 class Walk:
-    """A public tree with a strategy, to be evaluated for either player."""
+    """Computes values of a strategy and of best responses to it by walks of the public tree."""
 
     def __init__(
         self,
@@ -55,10 +55,12 @@ class Walk:
     ) -> None:
         """Prepare tables of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
+        A block is a street and player, a slot is one action of a decision.
+
         sums     whether tables hold strategy sums, read directly; the tree must have merged rows (`tree_by_rows`) and
                  the dtype of the sums (`in_dtype`). Else tables hold float64 probabilities
-        follow   False: only best responses, in three quarters of the time. If `values` gets the number of streets as
-                 `respond_from`, that is the strategy alone
+        follow   False: only best responses, in three quarters of the time. With the number of streets as
+                 `respond_from`, `values` then returns the value of the strategy
         noted    tables like `tables`, which receive 1 for the best action of each hand of the evaluated player and 0
                  for the others
         narrow   both players' sums in 16-bit cells; `tables` then have one cell each
@@ -86,17 +88,17 @@ class Walk:
         self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
 
     def responding(self) -> "Walk":
-        """Return the same walk for best responses alone, which shares the scratch arrays."""
+        """Return a copy that computes best responses alone and shares the scratch arrays."""
         walk = copy(self)
         walk.root, *walk._scratch = (one_value(of) for of in (self.root, *self._scratch))
         return walk
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
-        """Return [V] counterfactual values of a player's hands, summed with the player's own deal weights.
+        """Return [V] values of a player: counterfactual values summed with its own deal weights.
 
-        FOLLOW is the value of the player's strategy, RESPOND (the last entry) that of a best response from street
-        `respond_from` on.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first
-        street.
+        With V = 2, FOLLOW is the value of the player's strategy.  RESPOND, the last entry, is that of a best response
+        from street `respond_from` on.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the
+        first street.
         """
         public, root = self._public, self.root
         root.by_hand.value.fill(0)
@@ -112,7 +114,10 @@ class Walk:
         return hand_totals
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands and actions, in the game's weights (`ArrayWalk.hand_values`)."""
+        """Return the values of a player's hands, and of the actions at first-street decisions `nodes`.
+
+        The opponent's hands count by the game's deal weights, which the walk may have scaled.
+        """
         public, total, actions = self._public, self.values(player), []
         trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
         weight = reach.max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
@@ -153,7 +158,11 @@ def value_and_responses(
 ) -> tuple[float, tuple[float, float], float]:
     """Return (player 0's value, both players' best-response values, mean rake) in chips a deal.
 
-    The value and the rake are for both players following `strategy`.  The arguments are those of `values`.
+    public   the game's public tree if it exists already
+    threads  number of threads; the result does not depend on it
+
+    The value and the rake are for both players following `strategy`.  Raises `ValueError` for a game without listed
+    cards.
     """
     walk = _walk(game, strategy, public, threads)
     first = walk.values(0)
@@ -166,11 +175,10 @@ def value_and_responses(
 def best_strategy(
     game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), threads: int = 1
 ) -> tuple[npt.NDArray[np.float64], Strategy]:
-    """Return the `values` of some players and the strategy made of their best responses.
+    """Return the `values` [players, 2], and `strategy` with best responses in place of those players.
 
-    Each player's best response replaces its part of `strategy`; other players keep theirs.  The first of equal actions
-    is taken; locked rows stay as they are.  Each hand on each board needs a row of its own, or may share one with hands
-    alike (`is_lossless`).  Raises the `ValueError` of `values`.
+    The first of equal actions is taken; locked rows stay as they are.  Each hand on each board needs a row of its own,
+    or may share one with hands alike (`is_lossless`).  Raises `ValueError` for a game without listed cards.
     """
     tables = [strategy.probability[block].T for block in range(len(strategy.probability))]
     noted = [np.ascontiguousarray(table) if table.size else np.zeros((1, 1)) for table in tables]
@@ -212,7 +220,7 @@ def hand_values(
 
 
 def is_large(game: Game) -> bool:
-    """Return whether the game's strategy sums are large enough to be read directly.
+    """Return whether strategy sums are so large that they are read without a float64 copy.
 
     This is for games with cards and without buckets.
     """
@@ -224,7 +232,7 @@ def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree |
 
     public  the game's public tree if it exists already
 
-    Raises the `ValueError` of `public_tree`.
+    Raises `ValueError` for a hand without a bucket, and for boards or hands that are not dealt uniformly.
     """
     return tree_by_rows(game, public) if is_large(game) else None
 
@@ -245,7 +253,10 @@ def _narrow_walk(
     game: Game,
     threads: int,
 ) -> Walk:
-    """Return a walk on strategy sums in 16-bit cells, given for each block as in `Strategy.narrow`."""
+    """Return a walk on strategy sums in 16-bit cells, by block.
+
+    blocks  cells [slot, bucket] int16 and scales [row, bucket] uint8 of each block
+    """
     cells, scales = (
         [
             np.require(table if table.size else np.zeros((1, 1), table.dtype), requirements=["C", "W"])

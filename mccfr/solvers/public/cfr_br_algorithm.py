@@ -23,11 +23,16 @@ from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import TableLayout, TableSet
 
 HANDS_A_CELL = 20
-"""Hands at nodes in a period, for each cell of the players' tables; bounds the cost of sweeps."""
+"""Visits (of a hand at a node) in a discount period for each cell of the players' tables.
+
+It bounds the cost of discounts, which change all cells.
+"""
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
-    """Return the game on the opponents' buckets before the last street, or None if these are the players'.
+    """Return the game on the opponents' buckets, or None if they use the players' buckets.
+
+    Opponents use buckets before the last street only: in the trunk.
 
     Raises `ValueError` for a game without cards, and for buckets that do not exist.
     """
@@ -68,7 +73,7 @@ class CfrBestResponse(Algorithm):
         return replace(OPTIONS.schedule, period_nodes=self._solver.period_nodes or OPTIONS.schedule.period_nodes)
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration with a period so long that sweeping large tables costs little.
+        """Return the configuration with a discount period so long that discounts cost little time.
 
         A period that the configuration sets is kept.
         """
@@ -80,14 +85,17 @@ class CfrBestResponse(Algorithm):
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the tables of players and opponents, without padding."""
+        """Return names, shapes and dtypes of the tables of players and opponents; no padding."""
         tables, trunk = self.config.tables, trunk_game(self._solver, game)
         sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"
         specs = responding_specs(game, trunk or game, tables.regret_dtype, sum_dtype)
         return TableLayout(specs, np.zeros(2 * game.tree.streets, np.int64))
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> PublicChanceSolver:
-        """Return the solver that iterates on the tables."""
+        """Return the solver that iterates on `tables` and changes them in place.
+
+        share  worker number, number of workers and state to continue from; None: a new run
+        """
         share = share or Share()
         state = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
         options = replace(OPTIONS, schedule=self.schedule)

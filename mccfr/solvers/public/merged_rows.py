@@ -31,11 +31,12 @@ from mccfr.solvers.public.range_sums import Ranges, make_ranges
 
 
 def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | None:
-    """Return the game's public tree with one column for each row of a board, for updates in place.
+    """Return the game's public tree with one column for each bucket of a board, for updates in place.
 
     public  the game's public tree if it exists already; returned unchanged if it has such columns
 
-    Returns None if updates in place would not be exact.  Raises the `ValueError` of `public_tree`.
+    Returns None if updates in place would not be exact.  Raises `ValueError` for a hand without a bucket, and for
+    boards or hands that are not dealt uniformly.
     """
     if public is not None and public.ranges.merged:
         return public
@@ -71,7 +72,10 @@ def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
 
 
 def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
-    """Return [2, E] weights of a column in its row's strategy sums and regrets, as in `PublicTree`."""
+    """Return [2, E] weights of E columns in the strategy sums and in the regrets of their rows.
+
+    A column counts its hands, times the boards that its board stands for; in regrets also times the deal weight.
+    """
     ranges, every = public.ranges, public.ranges.every
     boards = np.tile(np.arange(ranges.first.shape[1] - 1), 2)
     columns, hands = np.diff(ranges.first).ravel(), np.diff(every.first).ravel()
@@ -104,7 +108,7 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
 
 
 def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """Return the indices into `ranges.every` of a player's hands with the preceding hand's bucket.
+    """Return indices into `ranges.every` of a player's hands that share the preceding hand's bucket.
 
     Hands are compared on the same board only.
     """
@@ -115,7 +119,11 @@ def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
 
 
 def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[np.int64]], swaps: bool) -> bool:
-    """Return whether hands that share a bucket on a board are alike there; `swaps` as in `alike_hands`."""
+    """Return whether hands that share a bucket on a board are equivalent there up to suits.
+
+    shared  [2] × indices from `_shared`
+    swaps   whether exchanges of two cards of one rank also make hands equivalent
+    """
     every, starts = public.ranges.every, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     boards_of = [np.searchsorted(every.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
     boards = np.unique(np.concatenate(boards_of))

@@ -44,7 +44,8 @@ class PublicBoards(NamedTuple):
 class LockedRows(NamedTuple):
     """Rows with a fixed strategy, for kernels: C actions in all, K hands or buckets.
 
-    share    [C, K] float  probabilities as in `Locks`, in the walk's dtype; a decision's begin at row `MemberRows.lock`
+    share    [C, K] float  probabilities in the walk's dtype, -1 for free actions; `MemberRows.lock` is the first row of
+                           a decision
     by_hand  bool          whether K counts hands
     """
 
@@ -95,7 +96,7 @@ def public_tree(
 
     strategies  by block [buckets, slots], for walks on these alone: boards on which they play alike up to suits are
                 then walked once, even if the game's buckets differ
-    merge       whether hands may share columns; see `make_ranges`
+    merge       whether hands of a board that share a bucket share a column
     some        whether the listed boards may be a part of those the deck allows; `joint_weight` is then 1
 
     Raises `ValueError` for a game that keeps its cards in the tree, and for a hand that can be dealt but has no bucket.
@@ -149,9 +150,9 @@ def _betting(game: Game) -> StreetTrees:
 
 
 def with_balances(public: PublicTree, game: Game) -> PublicTree:
-    """Return the tree with precomputed run-out results, for many walks of it.
+    """Return the tree with precomputed showdowns of run-outs (all-ins before the last street).
 
-    They take at most an eighth of the cells of a table of the game's rows, or `_LEAST_ROOM` if that is more.
+    They take at most an eighth as many cells as the game's strategy has, or `_LEAST_ROOM` if that is more.
     """
     trees, cards = public.trees, game.cards.listed()
     street_of = np.repeat(trees.street, np.diff(trees.first))
@@ -163,7 +164,7 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
 
 
 def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows | None]:
-    """Return street trees that know their locked rows, and the table of locked probabilities."""
+    """Return street trees with the first locked row of each decision, and the locked probabilities."""
     if tree.locks is None:
         return trees, None
     lock, tables, first = np.full(len(trees.kind), -1, np.int32), dict[int, tuple[int, npt.NDArray[np.float64]]](), 0
@@ -183,7 +184,9 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
-    """Return [K, 3] tasks below the first street, as in `PublicTree`.
+    """Return [K, 3] tasks for threads below the first street.
+
+    A task is (exit, first board, end of boards), or (first member, first member, end of members) of run-outs.
 
     boards  number of boards that follow each board of the first street
     """
@@ -208,7 +211,7 @@ def _check_hands(cards: ListedCards) -> None:
 def _board_ranges(
     cards: ListedCards, start: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return [T, 2] boards below each board on the next street and [T, 2] on the last, first and end."""
+    """Return two [T, 2] (first, end) of the boards below each board: on the next street, on the last."""
     total, last_street = int(start[-1]), cards.streets - 1
     child, last = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
     own = np.arange(start[last_street], total)
@@ -227,7 +230,7 @@ def _board_ranges(
 def board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
     """Return [S] probability of each board of a street, given the board before and two disjoint hands.
 
-    some  see `public_tree`
+    some  whether the listed boards may be a part of those the deck allows
     """
     live = (cards.reach > 0).any(axis=0)
     held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))

@@ -32,7 +32,7 @@ class EveryHand(NamedTuple):
 
     ranked  [F] int32      number of the hand
     place   [F] int32      its column
-    card    [F, 2] uint16  rows of sums of its cards; see `NO_CARD`
+    card    [F, 2] uint16  rows of its two cards in sums of reach by card; `NO_CARD`: no card
     """
 
     first: npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ class Ranges(NamedTuple):
     By strength, ascending on a board (before the last street all are equal):
 
     place        [E] int32       column, counted from the board's first
-    card         [E, 2] uint16   rows of sums of the hand's cards; see `NO_CARD`
+    card         [E, 2] uint16   rows of the hand's two cards in sums of reach by card; `NO_CARD`: no card
     same         [E] int32       column of the same two cards in the other player's list of the board, else its length
     group_first  [2, T+1] int64  groups of player p on board t, each of hands of equal strength
     group        [G, 3] int32    number of columns up to the end of a group, of the other's hands below its strength,
@@ -84,8 +84,8 @@ class Ranges(NamedTuple):
 def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: bool = False) -> Ranges:
     """Return the hands on each walked board of all streets.
 
-    walked  [T] bool
-    merge   whether hands of a bucket share a column
+    walked  [T] whether each board is walked
+    merge   whether hands of a board that share a bucket share a column
 
     Raises `ValueError` for a hand that can be dealt but has no bucket.
     """
@@ -132,8 +132,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
 
 def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
-    """Return the rows before `end` and those from `begin` to `stop-1`.
+    """Return the rows before `end` and those from `begin` to `stop-1`, one after the other.
 
-    These leave out the rows of player 0 that stayed unused.
+    The former are player 0's and the latter player 1's; the rows between were not used.
     """
     return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])

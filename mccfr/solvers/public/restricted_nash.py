@@ -49,6 +49,8 @@ class Mixture:
         """Write to `out` the mixture that plays `one` with probability `share` and else `other`.
 
         one, other, out  tables [slots, buckets] by block; the player's blocks of `out` are changed in place
+
+        A block is a street and player, a slot is one action of a decision.
         """
         tree, reach = self._game.tree, dict[int, npt.NDArray[np.float64]]()
         arrays = tree.arrays
@@ -75,12 +77,12 @@ class RestrictedNash:
     player's regrets against the other's strategy.
 
     mixture    the opponent's mixture
-    tables     by name, [slot, bucket] float64 as in `vector_cfr.table_specs`
+    tables     {name: [slot, bucket] float64} regrets and strategy sums of both players
     iteration  iterations done
     """
 
     def __init__(self, game: Game, responder: int, fixed: Tables, share: float) -> None:
-        """Prepare a game with listed cards; raise the `ValueError` of `Mixture`.
+        """Prepare a game with listed cards; raise `ValueError` for a game with imperfect recall.
 
         responder  player who responds
         fixed      B × [slots, buckets] the opponent's fixed strategy; the responder's part is not read
@@ -100,7 +102,7 @@ class RestrictedNash:
         self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
 
     def _by_block(self, kind: str) -> list[npt.NDArray[np.float64]]:
-        """Return the tables of a kind by block; one cell if a player never acts on a street."""
+        """Return the tables of a kind by block (street and player); one cell if there are no decisions."""
         return [self.tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(len(self._starts))]
 
     def average_strategy(self) -> Strategy:
@@ -130,7 +132,7 @@ class RestrictedNash:
             self._opponents[block][:] = self._frozen[block]
 
     def _train(self, step: Step, player: int) -> None:
-        """Collect a player's increments."""
+        """Compute a player's increments of regrets and strategy sums by a walk of the public tree."""
         regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
         opponents, public = street_tables(self._opponents, 1 - player), self._public
         views = (Views(regrets, frozen, sums), Views(opponents, opponents, opponents))
@@ -150,7 +152,7 @@ class RestrictedNash:
         self._locked.hold(self._frozen)
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Update a player's tables by the increments and clear these."""
+        """Add the increments to a player's tables, with the discounts of `step`, and clear them."""
         for block in range(player, len(self._starts), 2):
             increments = (self._regrets[block], self._sums[block])
             absorb(step, self._block_tables(block), self._starts[block], increments, np.ones(increments[0].shape[1]))

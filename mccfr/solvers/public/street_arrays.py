@@ -1,4 +1,4 @@
-"""Arrays for the walk of a street tree: tables of both players, the position, and scratch arrays."""
+"""Arrays for the walk of a street tree: tables of both players, the current board, and scratch arrays."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -22,6 +22,9 @@ _MOST_STREETS = 4
 @by_reference
 class Views(NamedTuple):
     """A player's tables for a walk, one [slot, bucket] table for each street.
+
+    A walk in place updates rows when it visits them; other training collects increments in tables of their own.
+    A slot is one action of a decision.
 
     regret        in place: the regrets; in training not in place: increments of regrets; with fixed strategies:
                   `no_tables`, or [slot, row] tables that receive the best response of a traverser whose infosets all
@@ -57,7 +60,7 @@ def narrow_tables(
     """Return a player's tables of 16-bit cells from those of all blocks.
 
     kinds   regrets, strategy sums, and the scales of both
-    starts  of each block, as `row_starts` returns
+    starts  [rows+1] for each block: the first slot of each row, and the end of the last
     """
     tables = [street_tables(blocks, player) for blocks in kinds]
     row = [np.repeat(np.arange(len(of) - 1), np.diff(of)) for of in starts[player::2]]
@@ -74,11 +77,11 @@ class Traversal(NamedTuple):
     """Parameters of one player's walk.
 
     player        the traverser
-    in_place      as in `Scope`
+    in_place      in training: rows are updated when visited; with fixed strategies: views hold strategy sums
     views         the traverser's tables
     opponent      the opponent's tables that give its strategy; `opponent_narrow` if they have 16-bit cells
     iteration     seed for rounding 16-bit cells
-    respond_from  as in `Scope`
+    respond_from  street from which best responses are taken; before it RESPOND follows the strategy
     """
 
     player: int
@@ -91,7 +94,7 @@ class Traversal(NamedTuple):
 
 
 class BettingRound(NamedTuple):
-    """A street tree on a board."""
+    """Numbers of a street, of a street tree on it, and of the board on which the tree is walked."""
 
     street: int
     tree: int
@@ -99,7 +102,7 @@ class BettingRound(NamedTuple):
 
 
 class LineRanges(NamedTuple):
-    """A player's ranges at the N members of street trees, in vectors of W cells.
+    """A player's ranges at the N members (nodes) of street trees, in vectors of W cells.
 
     row    [N] int32  row of `reach` that belongs to a member
     reach  [N, W]     deal weights times the player's strategy so far
@@ -124,21 +127,21 @@ class StreetExchange(NamedTuple):
 
 @by_reference
 class StreetScratch(NamedTuple):
-    """Scratch arrays for one street tree of each street: N members, A cells, W cells a vector, S streets.
+    """Scratch arrays for one street tree of each street: N nodes, A cells, W cells a vector, S streets.
 
     In training V = 1 (FOLLOW).  With fixed strategies V = 2, or 1: FOLLOW alone, or RESPOND alone if `Views` collect
     nothing.
 
-    member_first  [S] int64      first row of a street in arrays of N rows
-    cell_first    [S] int64      first row of a street in sigma
-    own           LineRanges     ranges of the traverser; set in training only
-    opponent      LineRanges     ranges of the opponent
-    value         [V, N+1, W]    counterfactual values of the traverser's hands; the last row is spare
-    sigma         [A, W]         the traverser's strategy
-    wide          [X+1, W]       rows of 16-bit cells as floats, for at most X actions
-    by_hand       HandedOn       ranges and values passed between streets
-    state         [S, 4] int64   stack: street tree, board, end of boards, member
-    lanes         TerminalLanes  ranges side by side, for terminals
+    member_first  [S] int64       first row of a street in arrays of N rows
+    cell_first    [S] int64       first row of a street in sigma
+    own           LineRanges      ranges of the traverser; set in training only
+    opponent      LineRanges      ranges of the opponent
+    value         [V, N+1, W]     counterfactual values of the traverser's hands; the last row is spare
+    sigma         [A, W]          the traverser's strategy
+    wide          [X+1, W]        rows of 16-bit cells as floats, for at most X actions
+    by_hand       StreetExchange  ranges and values passed between streets
+    state         [S, 4] int64    stack: street tree, board, end of boards, member
+    lanes         TerminalLanes   ranges side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -154,7 +157,7 @@ class StreetScratch(NamedTuple):
 
 
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> StreetScratch:
-    """Return scratch arrays for walks of some of the streets, with `values` values for each hand."""
+    """Return scratch arrays for walks of the streets `streets`, with `values` values for each hand."""
     here = np.isin(np.arange(public.streets), streets)
     members, cells = public.trees.most * here
     longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]

@@ -41,7 +41,7 @@ def schedule_of(solver: SampledConfig) -> Schedule:
 
 
 def batch_nodes(schedule: Schedule, workers: int) -> int | None:
-    """Return the most nodes of a batch, or None for a single worker.
+    """Return the largest number of nodes in a batch; None, for a single worker: no limit.
 
     A worker learns only after a batch that the others have ended a period.  Until then it trains on with the old
     weight.  So the batches of all workers together have at most `BATCH_SHARE` of a period.  The result of a single
@@ -70,7 +70,7 @@ class SampledAlgorithm(Algorithm):
         return self._schedule
 
     def problem(self) -> str | None:
-        """Return why the configuration cannot be trained, or None.
+        """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
         Strata do not support `dcfr`, which sweeps whole tables.
         """
@@ -78,7 +78,9 @@ class SampledAlgorithm(Algorithm):
         return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the run's tables; raise `ValueError` for locks that the kernels cannot keep.
+        """Return names, shapes and dtypes of the run's tables.
+
+        Raises `ValueError` for rows in which only some actions are locked.
 
         Strategy sums of the dtype "auto" are float32, which stochastic rounding keeps exact enough at any length.
         """
@@ -92,21 +94,24 @@ class SampledAlgorithm(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Return the traits: `dcfr` sweeps tables, and runs in strata do not support locked rows."""
+        """Return the properties of the algorithm; runs in strata do not support locked rows."""
         locks = self.config.run.strata is None
         return Traits(sweeps=self.schedule.sweeps, takes_locks=locks, takes_seats=True, takes_pots=True)
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
+        """Return the floor of first-street regrets after `total_nodes` nodes; -inf if there is none."""
         del game, total_nodes
         return -inf
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":
-        """Return the solver that iterates on the tables."""
+        """Return the solver that iterates on `tables` and changes them in place.
+
+        share  worker number, number of workers and state to continue from; None: a new run
+        """
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Return the first four words of the generator that samples actions for a worker or a stratum."""
+        """Return the initial four words of the random generator of actions, for a worker or stratum."""
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
@@ -153,14 +158,14 @@ class SampledSolver(ABC):
 
     @abstractmethod
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        """Set the kernel, for packed trees or general records, and its scratch arrays."""
+        """Set `_kernel` and `_scratch`, for a packed tree (`packed`) or for general node records."""
 
     @abstractmethod
     def _own(self, total_nodes: int) -> tuple[Any, ...]:
-        """Return the kernel arguments that only this algorithm has, at a count of nodes."""
+        """Return the kernel arguments that only this algorithm has, after `total_nodes` nodes."""
 
     def _next_change(self, total_nodes: int) -> int | None:
-        """Return the count of nodes above `total_nodes` at which `_own` changes, or None."""
+        """Return the next count of nodes at which the result of `_own` changes, or None for never."""
         del total_nodes
         return None
 
@@ -177,7 +182,7 @@ class SampledSolver(ABC):
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
         brings it to `node_limit` nodes.  The end of a discount period and a change of the kernel's arguments also end
         it.  `total_nodes` is the number of nodes that the run has touched before.  Outcome sampling plays whole groups
-        (`deals_together`) and may pass a limit within one.
+        of deals and may pass a limit within one.
         """
         began, first = time.perf_counter(), self.state.iterations
         if self._sweep is not None:
@@ -230,9 +235,9 @@ class SampledSolver(ABC):
         return int(iterations), int(nodes)
 
     def _draw(self, first: int) -> None:
-        """Draw the next deals.
+        """Draw the deals of the iterations from number `first` on.
 
-        Each is a function of its iteration number, so the number drawn does not affect results.
+        Each deal is a function of its iteration number, so the number drawn does not affect results.
         """
         self._dealer.draw(first, _BATCH_DEALS, self._deals)
         self._drawn = (first, (first + _BATCH_DEALS) // self._together * self._together)

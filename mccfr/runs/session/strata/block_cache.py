@@ -1,6 +1,7 @@
 """Moves blocks of strata between memory and disk: a thread writes and reads blocks during training.
 
-If there is a frame for every block, all stay in memory and are written only at checkpoints.
+A frame is memory for the tables of one block. If there is a frame for every block, all blocks stay in memory and are
+written only at checkpoints.
 """
 
 import time
@@ -19,7 +20,7 @@ from storage.checkpoint import Checkpoint
 class BlockCache:
     """Keeps blocks of strata in frames of memory, and moves them from and to disk in a thread of its own.
 
-    store            the versions on disk
+    store            versions of the blocks on disk
     moving_seconds   time for moving blocks, both ways
     waiting_seconds  time that training waited for a block
     """
@@ -62,7 +63,7 @@ class BlockCache:
         self._waits_since = None if is_present else now
 
     def ahead(self, block: int, training_block: int) -> None:
-        """Load a block into a frame other than that of `training_block`, the block in training.
+        """Start to load a block into another frame than that of `training_block`, the block in training.
 
         No effect while another block is moving.
         """
@@ -70,7 +71,7 @@ class BlockCache:
             self._move(self._place(block, training_block), block)
 
     def frame(self, block: int) -> int:
-        """Return the frame of a block in memory."""
+        """Return the number of the frame that holds a block; the block must be in memory."""
         return self._holds.index(block)
 
     def note_changed(self, block: int) -> None:
@@ -78,7 +79,10 @@ class BlockCache:
         self._changed.add(self.frame(block))
 
     def flush(self) -> None:
-        """Wait for moves, and write all changed blocks to disk; raises as `fetch`."""
+        """Wait until no block moves, and write all changed blocks to disk.
+
+        Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
+        """
         if self._moving is not None:
             move, self._moving = self._moving, None
             move.result()
@@ -86,12 +90,15 @@ class BlockCache:
             self._write(frame)
 
     def close(self) -> None:
-        """Wait for moves, ignoring their errors."""
+        """Wait until no block moves between memory and disk, ignoring errors of the move."""
         self._mover.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
     def _place(self, block: int, training_block: int | None = None) -> int:
-        """Return the frame into which to load a block: its own, an empty one, or one not in training."""
+        """Return the number of the frame into which to load a block: its own, an empty or an idle one.
+
+        training_block  block in training, whose frame is not idle; None: no block trains
+        """
         if self._whole:
             return block
         free = [frame for frame, held in enumerate(self._holds) if held is None or held != training_block]

@@ -1,5 +1,7 @@
 """Out-of-core pool: trains blocks of strata in turn (`mccfr.solvers.out_of_core`), with two in memory.
 
+`block_cache` writes a trained block to disk and reads the next one (`BlockCache._replace`).
+
 Limits of nodes and iterations take effect at the end of a cycle, after all blocks have had their share. The clock and
 signals take effect after the present block. A checkpoint holds the first street and names the versions of all blocks on
 disk. The number of blocks trained gives the position from which to resume.
@@ -66,7 +68,10 @@ class BlockIntervals(Intervals):
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write all blocks to disk; return the position and the versions, only between two blocks."""
+        """Write all blocks to disk; return state fields, such as the position, and {version: content hash}.
+
+        Call it only between the training of two blocks.
+        """
         self._resident.flush()
         position, store = self._turns.position, self._resident.store
         return {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}, **store.state()}, store.names()
@@ -86,7 +91,7 @@ class BlockIntervals(Intervals):
         self._resident.store.settle()
 
     def place(self) -> tuple[int, int]:
-        """Return (frame, block) that the present interval trains."""
+        """Return (number of the frame, number of the block) that the present interval trains."""
         block = self._turns.block()
         return self._resident.frame(block), block
 
@@ -129,7 +134,7 @@ class BlockIntervals(Intervals):
         self._turns.end()
 
     def close(self) -> None:
-        """Wait for moves."""
+        """Wait until no block moves between memory and disk, and close the store of blocks."""
         self._resident.close()
 
     def _moved(self, move: Callable[[], bool]) -> bool:

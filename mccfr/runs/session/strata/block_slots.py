@@ -28,7 +28,7 @@ _FIELDS = {
 
 
 def first_specs(layout: TableLayout) -> list[ArraySpec]:
-    """Return the specs of the tables that all strata share."""
+    """Return the specs of the first street's tables, which all strata share."""
     return [spec for spec in layout.specs if FIRST_STREET in spec.name]
 
 
@@ -48,7 +48,7 @@ def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
 
 
 def divided(game: Game, layout: TableLayout, blocks: int) -> Partition:
-    """Return the rows of the tables after the first street in so many blocks of strata."""
+    """Return the partition of the tables' rows after the first street into `blocks` blocks of strata."""
     assert game.strata is not None
     strata = np.array(block_bounds(game.strata.count, blocks))
     later = tuple(spec for spec in layout.specs if FIRST_STREET not in spec.name)
@@ -79,18 +79,21 @@ def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[
 
 
 def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
-    """Return the specs of tables that have room for the largest of some blocks."""
+    """Return the specs of a frame's tables, with rows for the largest of the given blocks."""
     rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
     return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
 
 
 def frame_name(frame: int, name: str) -> str:
-    """Return the name of a table in a frame among the live tables."""
+    """Return the name, such as "frame0/TABLE", that a table of a frame has among the live tables."""
     return f"frame{frame}/{name}"
 
 
 def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
-    """Return specs of a run's tables in memory: all, or first street and frames (`tables.memory_budget`)."""
+    """Return the specs of a run's tables in memory.
+
+    With `tables.memory_budget` these are the first street's and those of the frames; otherwise all tables.
+    """
     if config.tables.memory_budget is None:
         return list(layout.specs)
     parts = partition(config, game, layout)
@@ -104,12 +107,15 @@ def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpe
 def cells_of(
     tables: Mapping[str, npt.NDArray[Any]], parts: Partition, frame: int, block: int
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return {name: rows of a block in a frame}, as views."""
+    """Return {table name: view of a block's rows} from the frame that holds the block."""
     return {spec.name: tables[frame_name(frame, spec.name)][: spec.shape[0]] for spec in parts.parts(block)}
 
 
 def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
-    """Return the tables as kernels take them, with rows of a block in a frame; the first street stays."""
+    """Return the tables as kernels take them, so that kernels find a block's rows in its frame.
+
+    The addresses of the first street's tables stay the same.
+    """
     kernel = tables.kernel
     assert kernel is not None
     bases = {field: getattr(kernel, field).copy() for field in _FIELDS}

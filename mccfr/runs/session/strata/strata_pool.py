@@ -47,14 +47,14 @@ class Intervals:
         self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
 
     def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
-        """Set the states of the strata; no states for a new run."""
+        """Write the states of the strata into `rows`; empty `states`: a new run."""
         states = states or first_states(self._algorithm, self._strata)
         self.rows, self._rounding_left = rows, [state.due for state in states]
         for row, state in zip(rows, states, strict=True):
             publish(row, state)
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Train interval by interval until the totals reach either number."""
+        """Train interval by interval until the run's nodes or iterations reach a limit."""
         self._stop, self._goes_on = (stop_nodes, stop_iterations), True
 
     def pause(self) -> None:
@@ -71,7 +71,7 @@ class Intervals:
         return not self._goes_on or nodes >= self._stop[0] or iterations >= self._stop[1]
 
     def start(self) -> Interval:
-        """Begin an interval, with its quotas in the rows."""
+        """Begin an interval, and write each stratum's quota of iterations into `rows`."""
         states = self.states()
         self.interval, quotas = self._barrier.begin(states)
         self._rounding_left = [state.due for state in states]
@@ -173,7 +173,7 @@ class StrataPool(IntervalPool, ProcessPool):
             self._order(control.RUN)
 
     def _place(self) -> None:
-        """Write the position of the new interval's strata into the coordinator's row."""
+        """Tell workers the frame and block of a new interval; no effect if all strata are in memory."""
 
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -40,7 +40,10 @@ def stratum_worker(
 
 
 def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Iterable[int], interval: Interval) -> bool:
-    """Train strata for the quotas in `rows` and update their states; return False if a change did not fit."""
+    """Train strata for their quotas of iterations in `rows`, and update their states there.
+
+    Returns False if a change of the first street did not fit in 64 bits.
+    """
     fits = True
     for stratum in strata:
         quota = int(rows[stratum, control.QUOTA])
@@ -60,7 +63,7 @@ class Placing:
         self._parts = partition(run.config, game, run.layout(game)) if in_turn else None
 
     def __call__(self, frame: int, block: int) -> None:
-        """Train on a block in a frame from now on."""
+        """Let the kernels train on the block in this frame from now on."""
         if self._parts is not None and self._at != (frame, block):
             self._worker.solver.train_on(placed(self._worker.tables, self._parts, frame, block))
             self._at = (frame, block)
@@ -69,7 +72,11 @@ class Placing:
 def work(
     worker: StratumWorker, place: Placing, cells: npt.NDArray[np.int64], number: int, workers: int, parent: int
 ) -> None:
-    """Carry out the coordinator's orders until QUIT or until the coordinator has ended."""
+    """Carry out the coordinator's orders until QUIT or until the coordinator has ended.
+
+    number  index of this worker, from 0
+    parent  process id of the coordinator
+    """
     orders, own_row, strata = cells[0], cells[1 + number], cells[1 + workers :]
     while os.getppid() == parent:
         own_row[control.PROGRESS] = began = time.monotonic_ns()
@@ -95,7 +102,7 @@ def work(
 
 
 def main(assignment: str, number: int) -> None:
-    """Read the assignment, build the game, map the tables and work."""
+    """Run a worker process: read the assignment, build the game, map the tables, and train strata."""
     run, (game, _buckets), document = opened(Path(assignment))
     directory, workers = Path(assignment).parent, document["workers"]
     block = map_cells(Path(document["cells"]), document["shape"])

@@ -1,4 +1,4 @@
-"""Public chance sampling as an `Algorithm`; the iterations are in `sampling`."""
+"""Public chance sampling as an `Algorithm`; the iterations are in `public_chance_sampling`."""
 
 import time
 
@@ -25,7 +25,7 @@ _BATCH_SECONDS = 0.05
 
 
 class PublicChance(Algorithm):
-    """Public chance sampling: one board an iteration, for all hands of both players."""
+    """Trains by public chance sampling: an iteration draws one board, for all hands of both players."""
 
     options = PublicChanceConfig
 
@@ -36,7 +36,7 @@ class PublicChance(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Return the traits; `dcfr` sweeps tables."""
+        """Return the properties of the algorithm; the discount `dcfr` sweeps whole tables."""
         return Traits(sweeps=self.schedule.sweeps, takes_locks=True)
 
     @property
@@ -45,7 +45,7 @@ class PublicChance(Algorithm):
         return schedule_of(self._solver)
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration with the length of a period, if it has none.
+        """Return the configuration, with a default length of discount periods if it sets none.
 
         A period is one round of all boards, or a hundred boards if there are more.
         """
@@ -55,7 +55,10 @@ class PublicChance(Algorithm):
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout [slot, bucket] of the run's tables, with all strategy sums in one dtype."""
+        """Return names, shapes [slot, bucket] and dtypes of the tables; a slot is a decision's action.
+
+        Raises `ValueError` for a game without cards, and for rows in which only some actions are locked.
+        """
         if not game.cards.dealt:
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
@@ -67,7 +70,10 @@ class PublicChance(Algorithm):
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
-        """Return the solver that iterates on the tables."""
+        """Return the solver that iterates on `tables` and changes them in place.
+
+        share  worker number, number of workers and state to continue from; None: a new run
+        """
         share, config = share or Share(), self._solver
         given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
         return PublicChanceSolver(PublicChanceSampling(*given), share)
@@ -80,7 +86,7 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 
 
 def known_state(share: Share) -> PublicChanceState:
-    """Return a worker's state in the form of its sampler."""
+    """Convert a worker's state to the sampler's: iterations, nodes, and period ends with discounts."""
     state = share.state
     state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
     return PublicChanceState(state.iterations, state.nodes, state.rng[0])
@@ -103,7 +109,11 @@ class PublicChanceSolver:
         self._sampler.warm_up()
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run one batch and return its (iterations, nodes); see `Solver.run`."""
+        """Run one batch and return its (iterations, nodes touched).
+
+        It ends after `iteration_limit` iterations, about 0.05 seconds, or the iteration that reaches the node limit.
+        `total_nodes` is the number of nodes that the whole run has touched before.
+        """
         began = time.perf_counter()
         if self._locked and self._moves_locked:
             self._locked.write(self._sampler.tables)

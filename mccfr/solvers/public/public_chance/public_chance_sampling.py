@@ -68,7 +68,10 @@ class PublicChanceState:
 
 
 def table_specs(game: Game, regret_dtype: str = "float32", sum_dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Return the specs of `regret` and `strategy_sum` [slot, bucket], for each block with decisions."""
+    """Return names, shapes [slot, bucket] and dtypes of the tables of regrets and strategy sums.
+
+    There are two for each block (street and player) with decisions; a slot is one action of a decision.
+    """
     specs = []
     for block in map(int, np.flatnonzero(game.tree.row_count)):
         shape = (int(game.tree.row_slots[block]), int(game.buckets[block]))
@@ -83,20 +86,20 @@ def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic
 
 
 def period_nodes(game: Game) -> int:
-    """Return a period length in nodes: both traversals of every listed board, or of a hundred boards."""
+    """Return the default period in nodes: both traversals of every board, at most a hundred boards."""
     return 2 * game.tree.nodes * min(game.cards.boards or _ROUND_BOARDS, _MOST_BOARDS)
 
 
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
     """Return the average strategy of `strategy_sum` tables [slot, bucket].
 
-    Raises `ValueError` for sums that no run can write.
+    Raises `ValueError` for a negative or infinite sum.
     """
     return average_strategy(game, TableSet(tables, table_specs(game)))
 
 
 class PublicChanceSampling:
-    """Iterations of one worker; several workers may add to the same tables without locks.
+    """Runs iterations of one worker; several workers may add to the same tables without locks.
 
     game          with cards beside its betting tree
     options       weights and discounts of updates
@@ -186,7 +189,10 @@ def _check_options(options: PublicChanceOptions) -> None:
 def _kernel_tables(
     game: Game, tables: Mapping[str, npt.NDArray[np.generic]]
 ) -> tuple[VectorTables, np.dtype[np.generic]]:
-    """Return the checked tables by block, and the dtype of regrets."""
+    """Check names, shapes and dtypes of the tables; return them by block, and the dtype of regrets.
+
+    Raises `ValueError` for tables of another form.
+    """
     regret_dtype, sum_dtype = (
         next((table.dtype for name, table in tables.items() if name.startswith(f"{kind}/")), None)
         for kind in ("regret", "strategy_sum")

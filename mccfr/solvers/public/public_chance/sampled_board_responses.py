@@ -59,7 +59,7 @@ OF_FINER = Schedule("dcfr", period_nodes=100_000, beta=0.5)
 def responding_specs(
     game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32"
 ) -> tuple[ArraySpec, ...]:
-    """Return the specs of a run's tables: those of public chance sampling, and the opponents' regrets.
+    """Return names, shapes and dtypes of the players' tables and of the opponents' regrets.
 
     trunk  the game on the opponents' buckets
 
@@ -74,12 +74,14 @@ def responding_specs(
 
 
 class RespondedSampling(PublicChanceSampling):
-    """Iterations of one worker in which each player learns against an opponent of its own.
+    """Runs iterations of one worker; each player learns against an opponent of its own.
 
-    game                          with cards beside its betting tree
-    tables                        arrays of `responding_specs` by name, changed in place; None: new ones, in float32
-    trunk                         the same game on the opponents' buckets; None: on the players'
-    seed, worker, state, options  as in `PublicChanceSampling`
+    game          with cards beside its betting tree
+    tables        arrays of `responding_specs` by name, changed in place; None: new ones, in float32
+    trunk         the same game on the opponents' buckets; None: on the players'
+    seed, worker  seed of the random boards
+    state         state to continue from, changed in place
+    options       weights and discounts of updates
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[A
 
 @contextmanager
 def counting(builder, start, stop, step=1):
-    """Emit a loop from start to stop, both int64."""
+    """Emit a loop from start to stop-1 (int64) around the code of the `with` block; yield its index."""
     before, function = builder.block, builder.function
     head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
     builder.branch(head)
@@ -44,7 +44,7 @@ def counting(builder, start, stop, step=1):
 
 
 class Code:
-    """Helps to write intrinsics: names the arrays of one call, including those in tuples."""
+    """Emits the code of an intrinsic on arrays that are found by name, also if they are in tuples."""
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self._context = builder, context
@@ -82,12 +82,12 @@ class Code:
                     body(self.vector(name, self.width))
 
     def lanes(self, name):
-        """Return the number of lanes of a row, and of a block."""
+        """Return the number of cells in a row of 64 bytes, and in a block of 32 bytes."""
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
     def index(self, name, position):
-        """Emit a load of an unsigned cell as int64."""
+        """Emit a load of cell `position` of an unsigned array, as int64."""
         cell = self.builder.load(self.builder.gep(self.data(name), [position]))
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
@@ -125,12 +125,12 @@ class Code:
         return self.load(self.builder.bitcast(cell, kind.as_pointer()))
 
     def room(self, kind):
-        """Emit a local variable."""
+        """Emit a local variable of type `kind` and return the pointer to it."""
         with self.builder.goto_entry_block():
             return self.builder.alloca(kind)
 
     def cards(self, entry, card="card"):
-        """Emit the rows of sums for a hand's two cards."""
+        """Emit loads of the rows that a hand's two cards have in the sums by card."""
         first = self.builder.mul(entry, I64(2))
         return self.index(card, first), self.index(card, self.builder.add(first, I64(1)))
 
@@ -166,7 +166,7 @@ class Code:
         builder.store(builder.fadd(builder.load(run[0]), reach), run[0])
 
     def rest(self, sums, whole, entry):
-        """Emit the whole minus the sums of a hand's cards."""
+        """Emit the sum of the whole range minus the sums by card of a hand's two cards."""
         difference = whole
         for card in self.cards(entry):
             difference = self.builder.fsub(difference, self.load(self.row(sums, card)))
@@ -210,7 +210,7 @@ def transposed(builder, rows):
 
 
 def is_clear(builder, value, limit):
-    """Emit the mask of lanes that are not closer to 0 than a limit."""
+    """Emit the mask of lanes in which the absolute value is at least `limit`."""
     below = builder.fsub(ir.Constant(limit.type, [0.0] * limit.type.count), limit)
     return builder.or_(builder.fcmp_ordered(">=", value, limit), builder.fcmp_ordered("<=", value, below))
 

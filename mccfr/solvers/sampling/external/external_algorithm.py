@@ -36,14 +36,14 @@ class ExternalSolver(SampledSolver):
 
 
 class ExternalSampling(SampledAlgorithm):
-    """External sampling: all actions of the traverser, one sampled action of the opponent and of chance."""
+    """Trains by external sampling: all actions of the traverser, a sampled one of others and chance."""
 
     options = ExternalSamplingConfig
     walks_all = True
     iterates = ExternalSolver
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
+        """Return the floor of first-street regrets after `total_nodes` nodes; -inf if there is none."""
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         solver = self.config.solver
         prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes

@@ -42,7 +42,7 @@ class OutcomeSolver(SampledSolver):
 
 
 class OutcomeSampling(SampledAlgorithm):
-    """Outcome sampling: one sampled path for each player and deal."""
+    """Trains by outcome sampling: one sampled path through the tree for each player and deal."""
 
     options = OutcomeSamplingConfig
     walks_all = False
