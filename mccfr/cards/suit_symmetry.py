@@ -3,8 +3,8 @@
 A suit permutation is a *symmetry* if it maps hands to hands of equal weight for both players, and boards to boards. It
 must also preserve buckets and showdowns. Symmetries that fix a board map the boards below it to boards of equal value,
 because strategies depend on buckets only. For one given strategy, equal action probabilities (to the last bit) suffice
-instead of equal buckets. Lossless games number hands anew on each board; they have no symmetry except for given
-strategies.
+instead of equal buckets. In lossless games each board has bucket numbers of its own. So no symmetry preserves their
+buckets, and only given strategies have symmetries.
 
 Suit permutations: Waugh 2013, "A fast and optimal hand isomorphism algorithm".
 """

@@ -28,11 +28,11 @@ MAX_NODES = 3_000_000
 
 
 class JointTree(NamedTuple):
-    """A betting tree of two players, each with rows of their own. N nodes.
+    """A betting tree of two players whose own trees may have different bets. N nodes.
 
     tree    its decisions name block, row and first slot in the tables of the player to act
     action  [N] int64    action that leads to a node, numbered as in the actor's own tree; 0 at the root
-    factor  [N] float64  probability that the other player translates the action as the node says
+    factor  [N] float64  probability that the other player maps this action to the one that leads to the node
     """
 
     tree: CompiledTree

@@ -45,7 +45,7 @@ class Infoset:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Row:
-            """Return another row of the infoset, named in `HistoryGame.keeps`."""
+            """Return the infoset's row of the table `name`, such as "regret"; `HistoryGame.keeps` lists them."""
 
         def __setattr__(self, name: str, value: Any) -> None: ...
 

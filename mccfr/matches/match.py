@@ -145,7 +145,10 @@ class Match(SampledEvaluation):
         return figures
 
     def hand(self, sample: int, seat: int) -> tuple[Deal, PlayedHand]:
-        """Play one hand of a pair, with the first contender at position `seat`."""
+        """Play one of the two hands of a duplicate pair; the first contender has position `seat`.
+
+        Returns the deal and the played hand.
+        """
         deal, number = self.dealing.deal(self._seed, sample), 2 * sample + seat
         names = self.names if seat == 0 else self.names[::-1]
         players = self._players if seat == 0 else self._players[::-1]

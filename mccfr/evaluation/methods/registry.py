@@ -113,7 +113,10 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
 
 
 def record_text(record: Record, took: str) -> str:
-    """Return a record as one line of text, even if its method is not loaded; `took` is the time."""
+    """Return a record as one line of text, even if its method is not loaded.
+
+    took  duration of the evaluation, as text
+    """
     if _is_at_hand(record["method"]):
         return find_method(record["method"]).text(record, took)
     return f"value {record['value_chips']:.6g} by {record['method']} ({took})"

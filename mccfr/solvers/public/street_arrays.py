@@ -44,11 +44,10 @@ class Views(NamedTuple):
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return a player's tables from those of all blocks, one for each street.
+    """Return a player's tables by street, chosen from the tables of all blocks (street and player).
 
-    Blocks without rows have one cell.
-
-    The tuple always has the same length, so that kernels are not compiled anew for each number of streets.
+    Streets that the game lacks get a table of one cell. The tuple always has the same length, so that kernels are not
+    compiled anew for each number of streets.
     """
     chosen = tables[player::2]
     return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))

@@ -28,7 +28,12 @@ _NAP_SECONDS = 0.0005
 def stratum_worker(
     run: Run, game: Game, regions: Sequence[Region], copies: Path, changes: npt.NDArray[np.int64]
 ) -> StratumWorker:
-    """Return a trainer of strata on live tables, with a copy of the first street in the file `copies`."""
+    """Return a worker that trains strata in the run's live tables.
+
+    regions  shared memory of all tables
+    copies   file for the worker's own copy of the first street, which each interval changes
+    changes  receives the changes of the first street
+    """
     algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
     own = [spec for spec in layout.specs if FIRST_STREET in spec.name]
