@@ -33,7 +33,7 @@ def unused(dtype: np.dtype[Any]) -> int:
 
 
 def bucket_dtype(buckets: int) -> np.dtype[Any]:
-    """Return the smaller of uint16 and uint32 that holds bucket numbers below `buckets` and `unused`."""
+    """Return the dtype of bucket tables: uint16 for fewer than 65,535 buckets, else uint32."""
     return np.dtype(np.uint16 if buckets < unused(np.dtype(np.uint16)) else np.uint32)
 
 
@@ -240,6 +240,8 @@ class Abstraction:
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the number of dealt hands per bucket, [K] int64, and their mean equity, [K] float64.
+
+        On a street with a `history` both are per percentile.
 
         Raises `ValueError` if the files are damaged.
         """

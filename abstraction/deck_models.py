@@ -289,7 +289,7 @@ def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Fe
 
 
 def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:
-    """Return the parent in which each hand's bucket must lie; None if the street is not nested.
+    """Return the parent in which each hand's bucket must lie; None without keys `nested` and `public`.
 
     A parent is a bucket of the street before, or a cluster of boards.
     """

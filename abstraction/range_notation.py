@@ -65,7 +65,7 @@ def _members(hand: _HandClass) -> tuple[int, ...]:
 
 
 def _hand_class(first: str, second: str, suited: str) -> _HandClass | None:
-    """Return the hand class of two rank letters and "s", "o" or "", in lower case; None for a suited pair."""
+    """Return the class of two rank letters and "s", "o" or "", in lower case; None for "kks" or "kko"."""
     ranks = _LETTERS.index(first), _LETTERS.index(second)
     return None if first == second and suited else (max(ranks), min(ranks), suited)
 

@@ -89,7 +89,7 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
 
 
 def _give_name(temporary: Path, path: Path) -> None:
-    """Rename an output to its final name; an older non-empty directory gets the temporary name."""
+    """Rename an output to its final name; an older one that it cannot replace gets the temporary name."""
     try:
         durable.rename(temporary, path)
     except OSError as error:  # a non-empty directory, or a file in place of a directory or the reverse

@@ -257,8 +257,8 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
 
     among  numbers of the checkpoints to read; None: all. Those set aside are always read
 
-    A checkpoint that is damaged or set aside has a note, `NUMBER.note`, which lists its versions. Returns None if a
-    checkpoint without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
+    The note of a damaged or set-aside checkpoint, `NUMBER.note`, gives its versions. Returns None if a checkpoint
+    without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
     """
     versions = set[str]()
     try:

@@ -162,7 +162,7 @@ class Checkpoint:
     def read_into(self, name: str, out: np.ndarray) -> None:
         """Read an array, chunk by chunk, into `out` [shape and dtype of the array], in place.
 
-        Raises `KeyError` for an unknown array, and `ValueError` if `out` has another shape or dtype. Raises
+        Raises `KeyError` for an unknown array, and `ValueError` if `out` or a file has another shape or dtype. Raises
         `DamagedError` for a damaged or missing file, and `UnreadableError` if the system cannot read one. After these
         two, part of `out` may be written.
         """

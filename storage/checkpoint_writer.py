@@ -85,7 +85,7 @@ def commit(
         FileExistsError: the number is taken or lower than an existing one.
         NotFiniteError: a cell is NaN or infinite; the message names it.
         OSError: the disk is full or fails; older checkpoints are untouched.
-        LostDirectoryError: `lock` no longer locks the directory, because it was moved or removed.
+        LostDirectoryError: the locked directory was removed, or the file of `lock` was removed or replaced.
     """
     root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)

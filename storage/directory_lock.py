@@ -43,7 +43,8 @@ class ReadLock:
     def __init__(self, path: Path) -> None:
         """Lock the directory, waiting a moment if a writer is replacing it.
 
-        Raises `FileNotFoundError` if there is no directory, `UnreadableError` if it cannot be opened.
+        Raises `FileNotFoundError` if there is no directory, `UnreadableError` if it cannot be opened. Without
+        permission to open it, it is not locked and nothing is raised.
         """
         self.path, self.inside, self.is_held = Path(path), Path(path), False
         self._descriptor: int | None = None

@@ -92,7 +92,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of an error; for an error of the system "PATH: MESSAGE"."""
+    """Return the message of an error; "PATH: MESSAGE" for a system error that names a file."""
     if isinstance(error, UnreadableError):
         error = error.cause
     if isinstance(error, OSError) and error.strerror:
@@ -328,9 +328,9 @@ def remove_tree(path: Path) -> None:
 
 
 def drop_trees(paths: Iterable[Path]) -> None:
-    """Remove directories that share one parent, so that a crash leaves each complete or absent.
+    """Remove directories that share one parent.
 
-    Each is renamed to a temporary name first. A crash thus leaves no incomplete directory under a real name.
+    Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under its name.
     """
     dropped = []
     for path in paths:

@@ -388,7 +388,7 @@ def _allocate_huge_pages(descriptor: int, offset: int, length: int) -> None:
 def _allocate(path: Path, length: int) -> None:
     """Create a file of `length` zero bytes, with space on the disk.
 
-    Raises `FileExistsError`, or an `OSError` that names the file if there is no room; the file is then removed.
+    Raises `FileExistsError`, or an `OSError` that names the folder if there is no room; the file is then removed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:

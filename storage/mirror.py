@@ -46,7 +46,7 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
 def restore(root: Path, mirror: Path) -> list[str]:
     """Copy checkpoints and versions from `mirror` that are missing or damaged in `root`; return names.
 
-    Names are relative to `root`.
+    Names are relative to `root`. Copies that are damaged in `mirror` are left out.
 
     Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
     file is not replaced, because it may be valid.

@@ -161,7 +161,7 @@ class RunLock:
         self._abandon()
 
     def _abandon(self) -> None:
-        """Close the lock file's descriptor without changing the file, which frees this process's lock."""
+        """Close this process's descriptors of the lock file and its directory without changing the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -31,7 +31,7 @@ def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
 
 
 def note_sound(run: Path, number: int) -> None:
-    """Remove the note of a valid checkpoint, and the notes of checkpoints that do not exist."""
+    """Remove the note of the valid checkpoint `number`, and notes of checkpoints that do not exist."""
     root = run / CHECKPOINTS
     existing = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
     stale = [path for path in list_notes(root) if path not in existing]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def spilled(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
-    """Return an array of zeros, mapped from an unnamed file in the directory `TMPDIR`.
+    """Return an array of zeros, mapped from an unnamed file in the directory for temporary files.
 
     The system can write its pages back to the file and drop them when memory is short.
 

@@ -84,7 +84,7 @@ def kernel_source_hash(root: Path) -> str:
 
 
 def choose_directory() -> Path:
-    """Return the cache directory for this version of the sources; remove those of old versions.
+    """Return this version's cache directory; keep the newest four of other versions, remove the rest.
 
     The directory is created if it is missing.
     If the configured directory cannot be written or is not trusted, use one in the temporary directory that belongs to

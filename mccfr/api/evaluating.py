@@ -76,7 +76,7 @@ def evaluate_open_strategy(
     """Return the evaluation record of an open strategy.
 
     method    "auto": head-to-head if there is an opponent, otherwise exact. In games too large for it, a lower bound:
-              lbr, or sampled-br if `boards` is given
+              lbr, or sampled-br if `boards` is given. For three and more players with dealt cards: trained-response
     against   function that returns the opponent's strategy and name; None: uniform play, if the method needs an
               opponent
     reporter  receives the phases of the evaluation

@@ -163,7 +163,7 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """Return {name: array} of regrets and strategy sums (docs/files.md); training changes them in place."""
+        """Return {name: array}, such as regrets (docs/files.md); training changes them in place."""
         return self._tables
 
     @property
@@ -270,8 +270,8 @@ class Solver:
         """Write the average strategy as a policy directory and open it.
 
         It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  `quantise` is "uint8" or
-        "uint16", the type of the stored probabilities.  Raises `FileExistsError` if
-        something else is at `out`, `OSError` if the disk fails.
+        "uint16", the type of the stored probabilities.  Raises `FileExistsError` if something else is
+        at `out`, `OSError` if the disk fails.
         """
         table, path = self._config.game, Path(out)
         game_table = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]

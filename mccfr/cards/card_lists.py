@@ -278,7 +278,7 @@ class ListedCards(NamedCards):
         return bucket_of_hand
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, hand text, board text) of the first hand in every bucket, ascending."""
+        """Return (bucket, hand text, board text) of the first hand in every possible bucket, ascending."""
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
         numbers_used, first = np.unique(bucket, return_index=True)
         places = [divmod(int(position), bucket.shape[1]) for position in first]

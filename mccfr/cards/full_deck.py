@@ -319,7 +319,7 @@ class WholeDeck(IndexedCards):
         return np.uint64(card_mask(board))
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [1326] the strength of each hand on a full board, higher wins; negative if they share a card."""
+        """Return [1326] the strength of each hand on a full board, higher wins; -1 if it has a board card."""
         return board_strengths(full)
 
     def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:

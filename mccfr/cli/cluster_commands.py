@@ -209,7 +209,7 @@ def _named(hosts: str) -> list[str]:
 
 
 def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
-    """Train as one rank of the MPI job in a session of the run in `directory`.
+    """Take part, as one rank of the MPI job, in a session of the run in `directory`.
 
     prepare  function that starts or opens the run, given a reporter
     """

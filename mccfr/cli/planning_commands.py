@@ -169,7 +169,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
 
 
 def _similar_text(run: dict[str, Any]) -> str:
-    """Return a line on a measured earlier run of this game: buckets, length and exploitability (loss)."""
+    """Return a line on a similar measured run: recipe, buckets, length and loss to a best response."""
     _, *later = run["buckets"]
     buckets = " / ".join(f"{count:,}" for count in (later if len(set(later)) > 1 else later[:1]))
     length = f"{run['boards']:,} boards" if run["nodes"] is None else f"{run['nodes']:.1e} nodes"
@@ -181,7 +181,7 @@ def _similar_text(run: dict[str, Any]) -> str:
 
 
 def _players_lines(plan: dict[str, Any]) -> list[str]:
-    """Return a line on the number of decisions by players who have not folded; [] for two players."""
+    """Return a line with decision counts by number of players left and street; [] for two players."""
     table = plan.get("decision_nodes_by_players_left", [])
     counts = (f"{players}: {list(column)}" for players, column in enumerate(zip(*table, strict=True), 2))
     return [f"             by players left, each by street: {', '.join(counts)}"] if table else []

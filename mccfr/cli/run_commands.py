@@ -79,7 +79,7 @@ def started(
     """Create or reopen the run of a configuration, with this session's limits; return run and game.
 
     overrides  texts TABLE.KEY=VALUE of --set
-    limits     nodes, iterations, seconds and workers of the command line; None: those of the configuration
+    limits     nodes, iterations, seconds and workers of the command line; None: not given
     """
     from msgspec import structs
 
@@ -218,7 +218,7 @@ def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
 
 
 def _measured_lines(run: "Run") -> list[str]:
-    """Return lines on the exploitability of each kept checkpoint; [] if fewer than two were measured."""
+    """Return lines on the exploitability of measured checkpoints that are kept; [] for fewer than two."""
     from mccfr.config.game_tables import HoldemGame
     from mccfr.runs.results.checkpoints import measured_checkpoints
 

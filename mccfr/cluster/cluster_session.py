@@ -82,7 +82,8 @@ def take_part(
 def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
     """Run a session as rank 0; return its outcome and the path of its export, if any.
 
-    The caller holds the run's directory open. Errors end the training ranks and are passed on.
+    The caller holds the run's directory open. Errors are passed on. They end the training ranks first, except
+    `AbandonedError`.
     """
     try:
         ranks = _check_agreement(world, run, game, force=force)

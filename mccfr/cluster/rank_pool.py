@@ -174,6 +174,7 @@ class ClusterPool(IntervalPool):
         """Remove versions that no checkpoint names, and make the ranks back up the newest checkpoint.
 
         Call it after a commit. Strata may then be moved between ranks, because the checkpoint has their present rows.
+        Ranks keep backups only if `cluster.directory` is set.
         """
         self._store.settle()
         self._saved = True

@@ -59,7 +59,7 @@ def stratum_store(run: Run, game: Game) -> BlockStore:
 class Trainer:
     """Trains the strata of one rank, and writes, reads and copies their rows.
 
-    order, answer  the coordinator's order, received by the MPI engine; and the answer, filled by `train`
+    order, answer  the coordinator's order, received by `serve`; and the answer, filled by `train`
     tables         {name: array} of all streets; those of the first street are a copy
     """
 

@@ -194,7 +194,7 @@ class FlopReport:
                      both; K = 0: the values are exact
     unit             chips of a big blind; 1 for games without one, and for spots of which none was given
 
-    The methods take `flops`, numbers of some of the F flops.
+    The argument `flops` of methods has numbers of some of the F flops.
     """
 
     line: str

@@ -124,7 +124,7 @@ class _JointTreeBuilder:
         return children
 
     def translations_of(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the nodes of a player's tree to which the other player's action may be translated."""
+        """Return the possible readings of the other player's action in a player's tree, with probabilities."""
         key = (player, reading._replace(probability=1.0), state, action)
         translations = self.outcomes.get(key)
         if translations is None:

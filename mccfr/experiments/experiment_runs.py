@@ -110,7 +110,8 @@ def run_experiment(
     force  start even if memory or disk are too small
 
     Checks everything first.  Raises `ValueError` for an invalid experiment or another run in a directory, and
-    `FileExistsError` if `out` is no experiment's.  Training raises `OSError`, for example if the disk is full.
+    `FileExistsError` if `out` is no experiment's.  Raises `MemoryError` or `OSError` if the live tables do not fit, and
+    `RuntimeError` if a worker died or the last checkpoint could not be written.
     """
     check_out(out)
     experiment = check(experiment, out, reporter, force=force)

@@ -16,7 +16,7 @@ from mccfr.gallery.history_game import History, HistoryGame, Share, regret_match
 class Options(SolverConfig, frozen=True, tag="outcome"):
     """Options of outcome sampling.
 
-    epsilon  probability with which the traverser plays uniformly, 0 to 1
+    epsilon  probability with which the traverser plays uniformly, above 0 and at most 1
     """
 
     epsilon: Share = 0.6

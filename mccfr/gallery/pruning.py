@@ -83,7 +83,7 @@ class RegretBasedPruning(HistoryGame):
         I.pruned[a] = 0
 
     def respond(self, I: Infoset, a: int) -> float:
-        """Return the value of player I's best response after action a, summed since pruning began.
+        """Return the value of a best response of I's player after action a, summed since pruning began.
 
         Adds the same response's regrets to the infosets below the action.
         """

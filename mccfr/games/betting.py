@@ -59,7 +59,8 @@ class BettingState(NamedTuple):
     def to_call(self) -> float:
         """Chips over the whole hand that a check or call brings a player to: the largest amount put in.
 
-        A player with fewer chips calls all-in for less. The player's own blind may be the largest amount.
+        If the big blind is short, it is at least the whole blind on the first street. A player with fewer chips calls
+        all-in for less. The player's own blind may be the largest amount.
         """
         level = max(self.put_in)
         return level if level >= self.least_call else self.least_call
@@ -68,7 +69,8 @@ class BettingState(NamedTuple):
     def lowest_raise(self) -> float:
         """Least amount that a no-limit raise may raise to, over the whole hand.
 
-        It is the amount of a call plus the largest bet or raise so far on the street.
+        It is the amount of a call plus the largest bet or raise so far on the street, or the minimum bet if larger. A
+        player with fewer chips may raise all-in.
         """
         return self.to_call + self.last_raise
 
@@ -200,15 +202,15 @@ def may_call(rules: BettingRules, state: BettingState) -> bool:
 
 
 def fold_value(state: BettingState) -> float:
-    """Return the chips that player 0 wins if the player to act folds, with two players; negative: a loss."""
+    """Return the chips before rake that player 0 of two wins if the player to act folds; negative: a loss."""
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
 def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
     """Return the next player to act, from position `first` on, or None if the street is over.
 
-    A player has to act who has chips left, and has either not acted or put in less than `level`, the amount of a call.
-    The last player with chips acts only against a bet.
+    Players who have folded or are all-in do not act. Others have to act if they have not acted, or have put in less
+    than `level`, the amount of a call. The last player with chips acts only against a bet.
     """
     acted, folded, _ = seats
     count, able, found = len(put_in), 0, None

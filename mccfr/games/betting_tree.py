@@ -113,7 +113,7 @@ class _Builder:
         return raises
 
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """Return the raise amounts `targets` at a decision, with those of `rules.added` and `rules.removed`.
+        """Return the raise amounts at a decision: `targets` and `rules.added`, without `rules.removed`.
 
         Raises `ValueError` if an added amount is illegal or present, or a removed one is absent.
         """

@@ -15,7 +15,7 @@ from mccfr.games.posting import posted
 def small_rules(config: PokerGame) -> BettingRules:
     """Return the rules of a `[game]` table of small-deck poker: stacks, blinds, order of action.
 
-    Limps are legal. `raise_targets` returns no raises; the caller sets it.
+    Limps are legal. `raise_targets` returns no raises, so a tree needs other ones.
 
     Raises `ValueError` for an invalid table.
     """
@@ -62,7 +62,10 @@ def small_rules(config: PokerGame) -> BettingRules:
 
 
 def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
-    """Return the rules of the full game of a `[game]` table: its stacks and blinds, all legal amounts."""
+    """Return the rules of the full game of a `[game]` table, without its menu and `flop_players`.
+
+    Limps are legal. `raise_targets` does not list all legal raises.
+    """
     if isinstance(config, PokerGame):
         return small_rules(config)
     return configured_rules(structs.replace(config, menu=Menu(), flop_players=None))

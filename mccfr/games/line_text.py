@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"[rb][0-9.]+(?:e[+-]?[0-9]+)?|.")
 
 
 def line_start(game: Game) -> LineStart:
-    """Return the chips put in when a game's lines begin: antes, and the largest blind."""
+    """Return the chips that the players have put in when a game's lines begin."""
     rules = game.real_rules
     return tree_start(game.tree) if rules is None else rules.line_start
 

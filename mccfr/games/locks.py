@@ -204,7 +204,7 @@ def _parts(
 
 
 def _street_labels(tree: CompiledTree, node: int, start: LineStart) -> list[str]:
-    """Return the actions of a decision as text, with chips put in on the street: b300 for every raise."""
+    """Return the actions of a decision; raises as chips put in on the street, such as b300."""
     line = line_text(tree, node)
     labels = [street_action(line, tree.label[child], start) for child in tree.children(node)]
     return [label.replace("r", "b") for label in labels]
@@ -213,7 +213,7 @@ def _street_labels(tree: CompiledTree, node: int, start: LineStart) -> list[str]
 def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _Part:
     """Parse one part of a lock: a probability for every hand, such as 60%, or a range.
 
-    named  indices of the actions of the decision
+    named  indices of the actions that the part names
     block  2·street + player of the decision
     """
     if re.fullmatch(r"([2-9])\1", text):

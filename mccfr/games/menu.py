@@ -213,7 +213,7 @@ class LineEdits(TypedDict):
 
 
 def line_edits(menu: Menu, start: LineStart) -> LineEdits:
-    """Convert a menu's keys `add` and `remove` to amounts by line; `ValueError` for a line without a bet.
+    """Convert a menu's `add` and `remove` to amounts by line; `ValueError` unless lines end in a bet.
 
     start  chips put in when the lines begin, to convert street amounts
     """

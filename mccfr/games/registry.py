@@ -30,7 +30,7 @@ class Entry:
 
     make     function that builds the game, or its name `module:function`; it takes the `[game]` table and the arguments
              that `takes` names
-    example  keys of the `[game]` table whose counts `mccfr games` shows, or None for no example
+    example  `[game]` table, without the name, of the game whose counts `mccfr games` shows; None: no example
     takes    further arguments of `make`: "base" (directory of relative file names), "abstraction" (the `[abstraction]`
              table or None)
     """

@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 
 class _History(NamedTuple):
-    """A history from the moment at which the hands are dealt, before or after betting.
+    """A history after the hands are dealt.
 
     state   betting state at a decision, or at the end of the betting
     over    True if the betting has ended
@@ -195,7 +195,7 @@ class _Tiling:
     def _spread(self, dealing: Any, column: Array) -> Array:
         """Return values by node [N, ...]: `dealing` for the nodes that deal hands, then `column` [D, T, ...].
 
-        The template's root in each deal comes before all its other nodes.
+        Of the template, the roots of all deals come first, then its other nodes deal by deal.
         """
         roots, rest = column[:, :1], column[:, 1:]
         shape = (-1, *column.shape[2:])
@@ -313,7 +313,7 @@ class _Tiling:
         return paid
 
     def _labels(self, rest: int) -> list[str]:
-        """Return [N] the label of each node; `rest` is the number of nodes up to the templates' roots."""
+        """Return [N] the label of each node; `rest` counts the nodes up to the last root of a template."""
         deals, template = len(self.deals), self.template
         labels = [""] + [self.names[hand] for level in self.levels[1:] for hand in level[:, -1].tolist()]
         tiles = template.label[1:] * deals

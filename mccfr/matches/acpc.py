@@ -172,7 +172,7 @@ def decode_line(data: bytes) -> str | None:
 
 
 def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
-    """Return a game's betting rules; `ValueError` if the game has antes or fractions of chips.
+    """Return a game's rules without rake; `ValueError` for antes, `game.stacks` or fractions of chips.
 
     player_name  player to name in the error
     """

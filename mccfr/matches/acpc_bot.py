@@ -89,7 +89,10 @@ def _silent(address: str, cause: str | None) -> str:
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
-    """Connect to a server; on failure try again for `patience` seconds, and call `say` once."""
+    """Connect to a server; on failure try again for `patience` seconds, and call `say` once.
+
+    Raises `TableError` after that time, and at once for an unknown host.
+    """
     until, tries = time.monotonic() + patience, 0
     while True:
         try:

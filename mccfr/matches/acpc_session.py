@@ -22,7 +22,7 @@ class FinishedHand(NamedTuple):
     """A finished hand as seen by a player.
 
     position  of the player
-    hand      number of the hand
+    number    of the hand
     betting   all actions, such as "cr200c/r400f"
     holes     each position's hole cards, "" if not shown
     board     cards of each dealt street

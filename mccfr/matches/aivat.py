@@ -40,8 +40,8 @@ class HandState(NamedTuple):
     street   of the current board; -1 before the first
     board    of that street
     state    of the betting; an `int` if no player acts any more
-    settled  after the last action: (f, s). Player 0 wins f + s · r chips; r is 1, 0 or -1 if player 0 wins, ties or
-             loses the showdown. None before the end
+    settled  after the last action: (f, s). Player 0 wins f + s · r chips before rake; r is 1, 0 or -1 if player 0
+             wins, ties or loses the showdown. None before the end
     """
 
     actions: tuple[str, ...]
@@ -92,7 +92,7 @@ class Aivat:
     """Computes AIVAT's luck-adjusted chips of hands, one after the other."""
 
     def __init__(self, dealing: IndexedCards, betting: Betting, heuristic: Heuristic) -> None:
-        """Take a game's cards, its betting rules and the heuristic."""
+        """Take a game's cards, the translation of its real betting, and the heuristic."""
         self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
 
     def terms(

@@ -89,8 +89,9 @@ def server_player(
     game    the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
     say     called with a message if kernels are compiled, which takes up to a minute
 
-    Raises `ValueError` for an unknown name, a policy for another game, or a manner for a program. Raises
-    `DamagedError` or `UnreadableError` if a file of the policy or run is damaged or cannot be read.
+    Raises `ValueError` for an unknown name, a policy for another game, a game with antes or fractions of chips, or a
+    manner for a program. Raises `DamagedError` or `UnreadableError` if a file of the policy or run is damaged or cannot
+    be read.
     """
     opened = open_player(name, manner)
     spec, own_game = opened.contender.spec, holdem_of(opened.table)
@@ -131,7 +132,7 @@ def _stakes(game: HoldemGame) -> tuple[float, ...]:
 
 
 def _betting(game: HoldemGame) -> Translation:
-    """Return a game's betting rules for programs; the tree is as small as possible, since they ignore it."""
+    """Return a game's action translation for programs; they ignore its tree, which is a small one."""
     rules = acpc_rules(game, "the table")
     small = structs.replace(game, menu=Menu(first=("allin",), later=(), max_bets=1, limp=False))
     return (Translation if game.seats == 2 else SeatTranslation)(build_tree(configured_rules(small)), rules)

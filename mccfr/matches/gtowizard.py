@@ -198,8 +198,9 @@ def play_wizard_hands(
     """Play `count` hands, one at a time for each player, and yield each as it ends.
 
     Only one player chooses an action at a time, while others wait for the server. A hand that ended during a lost
-    connection is an `UnknownResultError` among the results. Raises `TableError` if the server fails or sends an invalid
-    hand, and `ConnectionError` if it is lost within one.
+    connection, unless by the player's fold, is an `UnknownResultError` among the results.
+
+    Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if it is lost within one.
     """
     results: SimpleQueue[ScoredHand | BaseException] = SimpleQueue()
     numbers, number_lock, thinking, stopping = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()

@@ -119,7 +119,8 @@ class Match(SampledEvaluation):
 
         heuristic  called before any hand with the first policy's `side` and the game's cards; returns AIVAT's heuristic
 
-        Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes.
+        Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes. Also
+        for rake and for more than two players.
         """
         self.game = common_game(contenders)
         self._seed, self.names = check_seed(seed), [contender.name for contender in contenders]
@@ -221,9 +222,9 @@ def match(
     hands   number of hands, rounded up to whole pairs
     effort  workers, time limit and file for finished pairs
 
-    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, illegal actions of programs, or a file of
-    another match. Raises `OSError` if that file is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker
-    dies.
+    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, rake, illegal actions of programs, or a
+    file of another match. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and
+    `RuntimeError` if a worker dies.
     """
     pairs = -(-hands // 2)
     if pairs < LEAST_PAIRS:

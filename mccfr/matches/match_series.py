@@ -39,7 +39,7 @@ def play_match(
     effort   workers, time limit and file for finished samples
     log      file for the hands, no-limit hold'em only
 
-    Raises `ValueError` for an unknown name, programs only, different games, or too few hands.
+    Raises `ValueError` for an unknown name, programs only, different games, rake, or too few hands.
     """
     with naming_phases(reporter or Silent()) as phases:
         players = []
@@ -65,7 +65,7 @@ def play_opened(
     effort   workers, time limit and file for finished samples
     log      file for the hands, no-limit hold'em only
 
-    Raises `ValueError` for programs only, different games, or too few hands.
+    Raises `ValueError` for programs only, different games, rake, or too few hands.
     """
     with naming_phases(reporter or Silent()) as phases:
         contenders = [opened.contender for opened in players]

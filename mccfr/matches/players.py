@@ -25,7 +25,7 @@ class PlayManner:
     """Changes to how a policy plays: purified, with a threshold, or re-solved (`mccfr.play.resolving`).
 
     purify     always play the likeliest action
-    threshold  actions with a lower probability are never played
+    threshold  actions with a lower probability are not played, unless all actions are less likely
     resolve    settings of re-solving; None: no re-solving
     """
 

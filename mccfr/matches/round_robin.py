@@ -45,7 +45,7 @@ def play_round_robin(
     and the interval of its mean is over these samples.
 
     Raises `ValueError` for fewer than two names, a repeated or unknown name, or two programs. Also for different games,
-    games of more than two players, or too few hands.
+    games of more than two players or with rake, or too few hands.
     """
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"{', '.join(names)}: at least two names are needed, each of them once")

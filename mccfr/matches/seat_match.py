@@ -85,8 +85,8 @@ def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effor
     effort  workers, time limit and file for finished deals
 
     Raises `ValueError` for fewer than LEAST_PAIRS deals, another number of contenders than the game's players,
-    different games, or a file of another match. Raises `OSError` if that file is damaged, `StoppedError` at a signal,
-    and `RuntimeError` if a worker dies.
+    different games, rake, or a file of another match. Raises `OSError` if that file cannot be read or written,
+    `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     playing = SeatMatch(contenders, seed)
     deals = -(-hands // playing.fields)

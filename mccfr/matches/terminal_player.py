@@ -48,7 +48,7 @@ def role(game: Game, position: int) -> str:
 
 
 def opponent(game: Game, position: int) -> str:
-    """Return how a sentence names another player: "the policy", or its position at a larger table."""
+    """Return another player as subject of a sentence: "The policy", or its position at a larger table."""
     return "The policy" if game.tree.players == 2 else position_names(game.tree.players)[position]
 
 
@@ -56,7 +56,7 @@ class Person(Program):
     """A player who asks a human for each action."""
 
     def __init__(self, betting: Betting, game: Game, ask: Ask, tell: Tell) -> None:
-        """Take the betting rules, the game and the terminal's functions.
+        """Take the game's real betting, the game and the terminal's functions.
 
         ask   returns the answer to a prompt; raises `EOFError` at the end of input
         tell  prints a line

@@ -89,7 +89,7 @@ class RangesOfLine:
         return FollowedLine(done, state_here, boards, translations, acted)
 
     def reach(self, followed: FollowedLine) -> Weights:
-        """Return [P, H] each player's reach by hand, divided by the player's largest weight before the deal.
+        """Return [P, H] each player's reach by hand, divided by the player's largest weight in the deal.
 
         It is 0 for hands that share a card with the board. Cards of folded players are ignored.
         """

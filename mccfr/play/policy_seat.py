@@ -74,7 +74,7 @@ class Seat(Player):
         seed       of random translations and actions
         purify     always play the likeliest action; among equals the first that is no fold, so that infosets never
                    reached do not fold
-        threshold  actions with a lower probability are never played
+        threshold  actions with a lower probability are not played, unless all are less likely
 
         Raises `ValueError` for a policy whose game deals no cards outside of its tree, and a threshold outside 0 to 1.
         """

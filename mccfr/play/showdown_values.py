@@ -53,7 +53,7 @@ def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
 def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Floats:
     """Return [H] for each hand the opposing weight that it beats minus the weight that beats it.
 
-    The result is a mean over the boards that share no card with either hand.
+    The result is the mean over the K boards, 0 on those that share a card with a hand, times `run_outs.factor`.
 
     weight  [H] of the opposing hands
     """

@@ -15,8 +15,8 @@ class PlayedHand(NamedTuple):
     line     the betting, such as "r300c/cr500f": `rN` has N chips put in over the whole hand, `/` separates streets
     states   of the betting before each action
     actions  in order
-    fixed, showdown  two players only. Player 0 wins fixed + showdown · r chips; r is 1, 0 or -1 if player 0 wins,
-                     ties or loses the showdown. `showdown` is 0 after a fold
+    fixed, showdown  two players only. Player 0 wins fixed + showdown · r chips before rake; r is 1, 0 or -1 if
+                     player 0 wins, ties or loses the showdown. `showdown` is 0 after a fold
     """
 
     line: str

@@ -21,7 +21,8 @@ class TwoLeft(NamedTuple):
 
     players  positions at the table of the two players; the first one acts first on each street
     rules    betting rules of the hand of two players
-    dead     half of the chips that the other players have put in; added to every amount at the table
+    dead     half of the pot beyond both players' bets: chips of the others, and antes that are no bets. It is added to
+             every amount at the table
     stack    the smaller stack of the two at the table
     acted    (state before, action) of each later action, by `rules`
     state    after these actions, by `rules`; an `int` if the betting is over

@@ -267,7 +267,7 @@ def _check_chance(tree: CompiledTree) -> None:
 
 
 def _check_rows(tree: CompiledTree, block: int) -> None:
-    """Check that a block's rows fill its slots in order, and that nodes of a row have equal actions.
+    """Check that a block's rows fill its slots in order, and that nodes of a row have as many actions.
 
     block  index of the tables of one street and player; a slot is a column of its probability table
     """

@@ -72,8 +72,9 @@ class Guards:
 def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
     """Return the game of a policy directory.
 
-    Validates the bucket tables of full-deck hold'em only if `guards.checked` or `guards.thorough`.  Raises
-    `ValueError`, with the file's name, for arrays that are missing, do not fit each other or are out of range.
+    In full-deck hold'em, validates the location tables only if `guards.checked`, and the bucket tables only if
+    `guards.thorough` as well.  Raises `ValueError`, with the file's name, for arrays that are missing, do not fit each
+    other or are out of range.
     """
     meta = guards.fields
     tree = _rebuild_tree(meta, arrays, texts)

@@ -79,7 +79,9 @@ class MappedDeck(WholeDeck):
     tables: MappedTables | None = None
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return the buckets [1326] of all hands on a board; NO_BUCKET for hands that share a card with it.
+        """Return [1326] the table entries of all hands on a board, before `histories` is applied.
+
+        Hands that share a card with the board get NO_BUCKET.
 
         Checks each row's checksum on first use and raises `OSError` if it is damaged.
         """

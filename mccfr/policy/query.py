@@ -37,9 +37,10 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     hand.  `street` is a name in hold'em, else a number.  Chips are None if the game has no chips.
 
     If the full game allows bets that are not in the tree, action translation answers a line with them.  Each entry of
-    `readings` is a decision of the tree to which the line is mapped for the given hand: its `line` and `probability`.
-    `line` is None if the tree has no decision, so that only a call is possible; `after_call` is then the line after it,
-    or None.  The actions are then legal bets of the full game, and the probabilities are the mean over the readings.
+    `readings` is a node of the tree to which the line is mapped (for `hand` if given): its `line` and `probability`.
+    `line` is None if the tree has no decision for the player.  `after_call` is then the line in the tree after a call,
+    or with three and more players that to which the tree has come; else None.  The actions are legal bets of the full
+    game, and their probabilities are the mean over the readings.
 
     Raises `ValueError` for an invalid line, hand or board; the message names the valid ones.
     """

@@ -162,6 +162,7 @@ class FullWidth(Algorithm):
         """Return names, shapes and dtypes of the run's tables; no padding.
 
         Raises `ValueError` for options that the game does not allow, and for a schedule without planned iterations.
+        Also for a game with too many boards to list.
         """
         self.completed(game)  # refuses what no run can be
         nothing = np.zeros(len(game.tree.row_slots), np.int64)

@@ -27,8 +27,8 @@ def configured_game(config: Config, base: Path) -> Game:
 def planned_game(config: Config, base: Path) -> Game:
     """Return the game of a configuration; buckets that are not built get the recipe's counts only.
 
-    Raises `ValueError` for invalid parameters, an unsuitable abstraction, and too many histories.  Raises `OSError` for
-    a file that cannot be read.
+    Raises `ValueError` for invalid parameters, a missing or unsuitable abstraction, and too many histories.  Raises
+    `OSError` for a file that cannot be read.
     """
     wanted = config.abstraction
     if wanted is None or wanted.recipe is None or is_built(base / wanted.path):
@@ -89,7 +89,7 @@ def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Ga
 
 
 def stratified(game: Game, config: Config) -> Game:
-    """Return the game with its buckets split by stratum (group of flops) if `run.strata` is set.
+    """Return the game with buckets split by stratum (second-street boards) if `run.strata` is set.
 
     Raises `ValueError` if the game cannot be split so.
     """

@@ -225,7 +225,7 @@ class Barrier:
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add the changes [cells] of an interval to the totals; raise regrets to the floor of pruning."""
+        """Add the changes [cells] of an interval to the totals; raise regrets below pruning's floor to it."""
         floor = self.algorithm.first_floor(self.game, interval.nodes)
         for name in self.parts.names:
             total = self.totals[name]

@@ -48,7 +48,7 @@ class Ramp:
     last: float
 
     def at(self, share: float) -> float:
-        """Return the power after a share (0 to 1) of the planned iterations."""
+        """Return the power after a share of the planned iterations; above 1 it stays `last`."""
         return self.first + (self.last - self.first) * min(share, 1.0)
 
 

@@ -52,7 +52,7 @@ class TableLayout:
     """Schema of a run's tables. B blocks.
 
     specs  schema of each table
-    width  [B] cells from one bucket to the next in each block
+    width  [B] cells from one bucket to the next in each block; 0 where no sampling kernel takes the tables
     """
 
     specs: tuple[ArraySpec, ...]

@@ -123,7 +123,7 @@ class _Infosets:
 
 
 class _Records:
-    """Columns of `TreeArrays` while the tree grows; a node is a terminal until it is expanded."""
+    """Columns of all nodes while the tree grows; a node is a terminal until it is expanded."""
 
     def __init__(self) -> None:
         self.kind, self.player = array("b"), array("b")

@@ -158,7 +158,7 @@ class Goal:
     """Limits of a solve; the first that is reached ends it.
 
     chips    exploitability in chips, checked only without `steps`
-    steps    number of further iterations; None: no limit
+    steps    number of further iterations; None: up to `MOST_ITERATIONS` with those before
     seconds  time of this solve; None: no limit
     """
 

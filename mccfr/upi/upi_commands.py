@@ -36,7 +36,7 @@ _SUM_ERROR = 1e-3  # of probabilities that a client has rounded
 
 
 class UpiSession:
-    """The settings and the tree of one client, with a method for each command of the protocol."""
+    """The settings and the tree of one client; its methods are the commands that use them."""
 
     def __init__(self, say: Say) -> None:
         """Begin without a tree.
@@ -124,7 +124,7 @@ class UpiSession:
         self._lines = []
 
     def accept(self, _: str) -> None:
-        """Accept a setting of PioSOLVER that has no effect in this program."""
+        """Accept a command of PioSOLVER that has no effect in this program."""
 
     # --- the tree ---
 
@@ -267,7 +267,7 @@ class UpiSession:
         return tree.text(tree.find(text))
 
     def show_children(self, text: str) -> str:
-        """Return six lines, as `show_node` has them, on each child of a node."""
+        """Return "child N:" and the six lines of `show_node` for each child of a node."""
         tree = self._built()
         following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))

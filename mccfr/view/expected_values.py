@@ -39,8 +39,8 @@ class ExpectedValues:
         taken         [A] mean EV of the hands that take each action; None if none does
         mean          [2] mean EV of each player's range
         ..._within    half the 95 % interval of each of these four; 0 if exact
-        mixed         [C] "equal" or "different": EVs of the actions that most hands of a class mix; None if less than
-                      `_LEAST_MIXED` of the class mix actions
+        mixed         [C] "equal" or "different": EVs of the mixed actions for most hands of a class that mix any;
+                      None if less than `_LEAST_MIXED` of the class mix actions
         boards        number of full boards evaluated
         exact         True if all boards that may follow were evaluated
         note          sentence on the accuracy, or on the reason if there are no EVs

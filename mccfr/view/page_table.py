@@ -271,7 +271,7 @@ class PageTable:
         }
 
     def _bounds(self) -> list[float] | None:
-        """Return [smallest, largest] bet in chips on this street; None if amounts are not free."""
+        """Return [smallest, largest] bet in chips on this street; None if none is legal or sizes are fixed."""
         state, found = self._person.state, self._person.raises()
         if not isinstance(state, BettingState) or not found:
             return None

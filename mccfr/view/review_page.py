@@ -54,11 +54,11 @@ class Reviews:
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
         """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
-        `decisions` is the number and `cost_bb` the total EV loss of all selected decisions, in big blinds. Each of the
-        `rows` has the fields of `mccfr review --keep`, and:
+        `decisions` is the number and `cost_bb` the total known EV loss of all selected decisions, in big blinds. Each
+        of the `rows` has the fields of `mccfr review --keep`, and:
 
         place     rank among all decisions, 0 is the costliest
-        shown_bb  EV loss in big blinds; 0 if its interval contains 0
+        shown_bb  EV loss in big blinds; 0 if it is unknown or its interval contains 0
         shares    frequencies of the actions as text
         source    sentences on how the decision was judged, and on another policy's judgement
         """

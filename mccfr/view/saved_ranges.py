@@ -61,7 +61,10 @@ def _write(found: dict[str, str]) -> None:
 
 
 def preset_ranges(spots: Spots) -> list[dict[str, str]]:
-    """Return `name` and `text` of the range that takes each preflop action of a strategy, except folds."""
+    """Return `name` and `text` of the range that takes each preflop action, except folds and empty ranges.
+
+    Only actions after at most `_MOST_RAISES` raises are listed; [] for a strategy without preflop decisions.
+    """
     return [
         {"name": f"{name}: {action}", "text": text}
         for line, name in preflop_lines(spots)

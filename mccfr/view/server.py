@@ -151,7 +151,7 @@ class ViewServer(TcpWSGIServer):
 
 
 def serve(strategies: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve the page until a signal's exception; a running spot solve is stopped before this returns.
+    """Serve the page until a signal raises an exception; a running spot solve is stopped before it leaves.
 
     port   port to listen on; 0 takes a free one
     ready  called with the page's address when the server listens

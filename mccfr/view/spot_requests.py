@@ -116,9 +116,9 @@ class SpotRequests:
     def state(self) -> dict[str, Any]:
         """Return the progress of the newest spot; `ValueError` if there is none.
 
-        asked         non-empty fields of the form
+        asked         non-empty fields of the form; `line` and `of` for a spot from a strategy
         said, phase   messages so far, and the present phase of the solve
-        plan          size, memory and time before training; `seconds` have passed
+        plan          size, memory and expected time, known before training; `seconds` have passed
         curve, to     (iterations, exploitability as a share of the pot) so far, and the share at which the solve ends
         done          True if the solve has ended; `problem` is a sentence on an error, or ""
         answer, of    solution, and the name of its run; None or absent before the end
@@ -129,7 +129,10 @@ class SpotRequests:
         return {**self._state, "seconds": round(seconds, 1), "done": "took" in self._state}
 
     def stop(self) -> dict[str, Any]:
-        """Stop the solve and keep its result so far; return `state`, `ValueError` if there is no spot."""
+        """Stop the solve and keep its result so far; return its `state()`.
+
+        Raises `ValueError` if there is no spot.
+        """
         found, process = self.state(), self._process
         if process is not None and process.stdin is not None:
             process.stdin.close()

@@ -45,14 +45,16 @@ class Action(NamedTuple):
 
 
 class SpotDecision(NamedTuple):
-    """A decision after a line on a board, with both ranges; H hands, of which L are possible.
+    """A decision after a line on a board, with the ranges of all P players.
+
+    There are H hands. L of them are possible on the board.
 
     node   decision of the tree; None if the line is not in the tree but translated to tree lines
     state  betting state, with the real bets of the line
     acted  (state before, action, board) of each action of the line
     board  board of the state's street: its cards, or its number in a list of boards
     reach  [P, H] reach weight of each player's hands
-    live   [L] numbers of the hands that share no card with the board, ascending
+    live   [L] numbers of the hands of initial ranges that share no card with the board, ascending
     """
 
     node: int | None
@@ -337,7 +339,7 @@ class Spots:
     # --- actions and probabilities ---
 
     def _single(self, followed: FollowedLine) -> int | None:
-        """Return the tree decision of a line; None if the line is not in the tree but translated to it."""
+        """Return the tree decision of a line; None if the line is translated to tree lines."""
         (node, closed), *more = followed.places
         if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != followed.line:
             return None

@@ -50,7 +50,7 @@ class _Telling:
 def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
     """Solve a spot and send its progress as JSON objects to `tell`.
 
-    request  fields of the spot form, as `spot_request` returns them, with `policy` and `line`
+    request  result of `spot_requests.spot_request`, with `policy` and `line`
     tell     receives `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end
 
     Raises `ValueError` for an invalid field, or if the solve was stopped before training.

@@ -103,7 +103,7 @@ class StrategyList:
         strategies  (number, name) of each; for a solved spot, all opened solved spots, each with its name as number
         of          number or name of the shown strategy
         asked       fields of the spot form that solve a solved spot again; None for other strategies
-        reviewed    True if the strategy has a review
+        reviewed    True if a review of the first strategy was given; False for a solved spot
         """
         if isinstance(of, int):
             strategies = list(enumerate(self.names))

@@ -89,7 +89,10 @@ def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats
 
 
 class ListedTable:
-    """Enumerates or draws hands and boards of a game that lists its boards. H hands, S streets."""
+    """Probabilities of hands, and possible or chosen boards, of a game that lists its boards.
+
+    H hands, S streets.
+    """
 
     def __init__(self, cards: ListedCards) -> None:
         """Precompute which hands and boards share no cards."""
@@ -312,7 +315,10 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def settlement(self) -> Floats:
-        """[1326] probability to win minus to lose, for payoffs: on drawn run-outs if there are too many."""
+        """[1326] probability to win minus to lose, for payoffs: exact, or on drawn run-outs.
+
+        They are drawn preflop, and on a flop where the responder does not decide by equity.
+        """
         looked_at = self._to_come == _MOST_ENUMERATED and self.street in self._board.table.looks
         if self._to_come < _MOST_ENUMERATED or looked_at:
             return self.equity

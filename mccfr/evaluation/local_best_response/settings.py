@@ -27,7 +27,7 @@ class Street(NamedTuple):
     """Actions allowed on a street besides check and call.
 
     folds  folds to bets are allowed
-    bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes up to all-in
+    bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes up to all-in, or SOLVED_SIZES against re-solving
     """
 
     folds: bool

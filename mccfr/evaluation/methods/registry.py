@@ -144,6 +144,7 @@ def measure(
     against, opponent  strategy that `side` plays against and its name, for methods that `meet` one
     options            of the method by name; None: not given
 
-    Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take.
+    Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take. Of
+    these, `boards` and `seed` are ignored.
     """
     return measure_by(check_method(side.game, name), side, against, opponent, **options)

@@ -48,7 +48,10 @@ class TrainedResponseMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = TrainedResponseOptions
 
     def problem(self, game: "Game") -> str | None:
-        """Return why a game cannot be measured: two players, or a tree that the kernel cannot walk; or None."""
+        """Return why a game cannot be measured, or None.
+
+        Reasons are two players, no cards outside of the tree, and a tree that the kernel cannot walk.
+        """
         from mccfr.trees.compiled import MAX_PACKED_ACTIONS, can_pack
 
         if game.tree.players == 2:

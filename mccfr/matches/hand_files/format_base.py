@@ -260,7 +260,7 @@ def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple
 def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
     """Return (betting rules of three or more players, 0.0 as `Stakes.offset`).
 
-    The player after the last straddle acts first.
+    Before the flop, the player after the last straddle acts first; without one, the player after the big blind.
 
     unit    chips in one unit of the file
     blinds  small and big blind in chips
@@ -282,7 +282,7 @@ def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tupl
 
 
 def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
-    """Return the effective stack: the second largest of the players who put chips in by choice, or of all."""
+    """Return the second largest stack of players who put chips in by choice; of all if fewer than two did."""
     acted = zip(played.states, played.actions, strict=True)
     chosen = {state.player for state, action in acted if action != "f" and (action != "c" or state.facing)}
     players = chosen if len(chosen) > 1 else range(len(rules.put_in))
@@ -293,7 +293,7 @@ def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
     """Return the actions of a record as `c`, `f` and `rN`, N chips over the whole hand.
 
     A raise beyond the stack becomes one to the stack (the smaller one of two players). A raise becomes a call if it is
-    all-in for no more than a call, or if no raise is legal, as against all-ins.
+    to no more than the bet to call, or if no raise is legal, as against all-ins.
     """
     state: BettingState | int = rules.start()
     actions = list[str]()

@@ -128,7 +128,8 @@ def _chips(text: str) -> Decimal:
 def _check_stacks(hand: dict[str, Any], stacks: list[Decimal], found: CheckedHand) -> None:
     """Raise `TableError` if a loser's final stack in the file differs from that by the rules.
 
-    Losers pay no rake, so their stacks are exact."""
+    Losers pay no rake, so their stacks are exact.
+    """
     if "finishing_stacks" not in hand or found.hand.chips is None:
         return
     after, stakes = _numbers(hand, "finishing_stacks"), found.stakes

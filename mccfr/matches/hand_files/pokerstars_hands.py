@@ -123,6 +123,7 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
     """Return the hands of a match in PokerStars' text format; hero is the first player of the first hand.
 
-    began  printed time of the first hand; each next hand is one minute later"""
+    began  printed time of the first hand; each next hand is one minute later
+    """
     hero = (hands[0].names or position_names(2))[0] if hands else ""
     return "".join(hand_text(hand, game, began + timedelta(minutes=n), hero) for n, hand in enumerate(hands))

@@ -138,9 +138,10 @@ class _Lines:
             self.dead[name] += amounts[0]
 
     def act(self, name: str, verb: str, text: str) -> None:
-        """Record an action as a move: kind "to" with an amount on the street, or "add" with the chips put in.
+        """Record an action as a move: "f", "c", "to" with an amount on the street, or "add" with chips put in.
 
-        text  rest of the line after the name, with the amount
+        verb  the action in lower case, such as "bet"
+        text  rest of the line after the name, with the amount of a bet or raise
         """
         amounts, target = _AMOUNT.findall(text), _TO.search(text)
         if verb in ("fold", "check", "call"):

@@ -102,7 +102,7 @@ class DecisionCosts:
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
         """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n drawn boards.
 
-        For a preflop decision. All hand classes are computed together and cached.
+        The decision is preflop. All hand classes are computed together and cached.
         """
         key = node, other.tobytes()
         if not self._kept:
@@ -123,7 +123,7 @@ class DecisionCosts:
         return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
-        """Fill the cache for all preflop decisions that the policy reaches, with one tree walk for each board."""
+        """Fill the cache for all preflop decisions with the policy's ranges, in one pass over the boards."""
         below, hands = self._below(0), self._dealing.hand_count
         reach = reaches(self._source, self._dealing, [()])
         won, weights = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)

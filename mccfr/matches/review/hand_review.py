@@ -80,7 +80,7 @@ class Verdict(NamedTuple):
 
     how            source of the judgement: "in the tree", "mapped" (bets were translated), "solved again", or "not in
                    the tree" for an action that the tree lacks
-    taken_for      tree's action and line to which a mapped decision was translated, in words; else ""
+    taken_for      tree's action and line to which a mapped decision was translated, such as "b300 after 'c'"; else ""
     tree_line      the line's translation, if the tree has a decision there; else ""
     probability    of taking the action, by the policy or the solution
     did, best      the action taken and the one with the highest EV, in words; best is "" without EVs
@@ -129,7 +129,7 @@ class _Step(NamedTuple):
     column   index of the tree's action to which the action is mapped; None if the tree has no decision, or lacks the
              action
     lacks    True if the action is mapped to no action of the tree, or to one of another kind (fold, call, raise)
-    exact    True if the tree has this and all earlier actions with these amounts
+    exact    True if the hand has the policy's stakes, and the tree has this and all earlier actions with these amounts
     """
 
     reading: LineReading
@@ -158,7 +158,8 @@ class Reviewer:
         source   the same policy, for its action probabilities
         boards   number of full boards to draw for a decision on the flop
         resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None:
-                 only where the tree lacks the line
+                 only where stakes or actions differ from the tree's. Three and more players: always from the flop on,
+                 once two are left
 
         Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
         """
@@ -401,7 +402,7 @@ class _HandReview:
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
         """Solve a street again, return the verdicts on its decisions, and keep the solution's ranges.
 
-        places  numbers of the street's actions
+        places  numbers of the street's actions since two players are left
         """
         state, actions = self._game.states[places[0]], [self._game.actions[place] for place in places]
         board, left = self._boards[state.street], two_left(self._stakes.rules, state, actions)
@@ -437,7 +438,10 @@ class _HandReview:
         )
 
     def _words(self, rules: BettingRules, state: BettingState, action: str) -> str:
-        """Return an action in words, such as "raise to 6 BB": amounts are big blinds put in on the street."""
+        """Return an action in words, such as "raise to 6 BB".
+
+        Amounts are big blinds: put in on the street after a bet or raise, added by a call.
+        """
         if action == "f":
             return "fold"
         big, stack = self._stakes.big_blind, rules.stack_of(state.player)
@@ -450,7 +454,9 @@ class _HandReview:
         return words + ", all-in" * (target >= stack and words != "check")
 
     def _without_luck(self, number: int) -> float | None:
-        """Return position 0's chips corrected by AIVAT; None if a hand is hidden or the board incomplete.
+        """Return position 0's chips corrected by AIVAT; None for three and more players or unknown cards.
+
+        At a showdown, all board cards have to be known; otherwise only both hands.
 
         number  seeds the boards that the heuristic draws
         """

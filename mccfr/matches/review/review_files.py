@@ -158,10 +158,11 @@ def review_hands(
              players with the nearest stack in big blinds, by ratio; between two of them, the other's verdicts are
              given beside
     resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None: only
-             where the policy's tree lacks the line
+             where stakes or actions differ from the tree's. Three and more players: always from the flop on, once two
+             are left
     boards   number of full boards to draw for a decision on the flop
     workers  number of processes
-    keep     file for reviewed hands, one JSON object per line; the same review resumes from it after a stop
+    keep     file for reviewed hands, one JSON value per line; the same review resumes from it after a stop
     top      number of decisions listed one by one, the costliest first
 
     Raises `ValueError` for another game or if no hand can be reviewed, `FileNotFoundError` for a missing file, and

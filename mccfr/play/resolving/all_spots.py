@@ -34,8 +34,8 @@ class ResolvedStrategy:
     strategy      of the whole game
     bound_chips   [2] by re-solved player: upper bound, from the gaps, of the opponent's gain compared to the strategy
                   before, in chips per hand. Infinite for the unsafe method
-    excess_chips  [2] by re-solved player: the opponent's actual gain over the alternatives, summed over its hands at
-                  the roots, in chips per hand
+    excess_chips  [2] by re-solved player: the amount by which the opponent's hands at the roots exceed their
+                  alternatives, summed over the hands that do, in chips per hand
     gap_chips     the largest gap of a spot, in chips per hand that gets there
     spots         number of solved spots, of both players
     """

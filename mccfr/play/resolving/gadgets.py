@@ -70,7 +70,7 @@ class Gadget(ABC):
 
     @abstractmethod
     def average(self) -> tuple[Floats, float]:
-        """Return ([H] the opponent's average range in the subgame, its average value from not entering)."""
+        """Return ([H] the opponent's average range in the subgame, its average value outside of the subgame)."""
 
     def _add(self, played: Floats, step: Step) -> None:
         self._sums = self._sums * step.keep + step.weight * played

@@ -84,7 +84,7 @@ class HandObserver:
         line      (state before, action, board) of each action
         left      the rest of the hand as a hand of two players
 
-        Raises `NoRangeError` if one of the two took an action that the policy's tree lacks.
+        Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
         self._seat, self._left, self.position = seat, left, left.players.index(position)
         other = left.players[1 - self.position]

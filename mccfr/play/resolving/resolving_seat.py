@@ -51,7 +51,7 @@ class ResolvingSeat(Seat):
 
     Before that street it plays the policy. From it on, its strategy is a function of the public state and its
     hand; only the action is random. At a table of three and more players it re-solves once two of them are left.
-    If one of the two took an action that the tree lacks, it plays the policy to the end of the hand.
+    If one of these two took an action that the tree lacks, it plays the policy to the end of such a hand.
     """
 
     takes_stacks = False
@@ -121,7 +121,7 @@ class ResolvingSeat(Seat):
         """Return the hand's current public state, with the solution in force there.
 
         Raises `ValueError` before the chosen street, if no player acts, or if more than two are left. Raises
-        `NoRangeError` if one of the two has taken an action that the tree lacks.
+        `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
         state = self.state
         if not isinstance(state, BettingState) or not self.resolver.begins(state):

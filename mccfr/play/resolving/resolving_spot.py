@@ -46,7 +46,9 @@ class RootValues(NamedTuple):
 
 
 class Spot:
-    """The subgame that begins at a decision on a board, with a separate infoset for each hand. H hands.
+    """The subgame that begins at a decision on a board. H hands.
+
+    Each hand has its own infoset, unless `merged`.
 
     Tables of a strategy are one array [slots, buckets] for each block. A block has the decisions of one street and
     player. A slot is one action of one of these decisions.
@@ -63,8 +65,8 @@ class Spot:
 
         board  of the decision's street: its number in games that list boards, else its cards
 
-        Raises `ValueError` for a node that is no decision, a board of another street, rake, and games that deal no
-        cards outside of their tree.
+        Raises `ValueError` for a node that is no decision, and a board of another street. Also for games that
+        take rake, have three or more players, or deal no cards outside of their tree.
         """
         tree = game.tree
         game.check_two_players("re-solving")

@@ -80,7 +80,7 @@ class Settings:
 
     street     the first street that is re-solved: "river", "turn" or "flop"
     method     gadget: "resolving", "maxmargin" or "unsafe"; on the flop "resolving" replaces "maxmargin"
-    effort     when to stop solving a subgame; None: `EFFORT` of its first street
+    effort     when to stop solving a subgame; None: `EFFORT` of its first street, or `COLD_FLOP`
     menu       bet sizes of subgames that begin on the river
     turn_menu  bet sizes of subgames that begin on the flop or the turn, on all their streets
     workers    threads that share the rivers of a turn; results do not depend on them
@@ -161,7 +161,7 @@ class Resolver:
         return state.street >= self.street and len(state.left) == 2
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
-        """Return the public state at the start of the first re-solved street.
+        """Return the first public state that is re-solved: on a re-solved street, with two players left.
 
         position  of the re-solving player at the table
         line      (state before, action, board) of each earlier action
@@ -299,7 +299,7 @@ class PublicState:
 
     @property
     def excess_chips(self) -> float:
-        """Upper bound of the opponent's gain from the solution, in chips per hand; NaN for "unsafe"."""
+        """Upper bound of the opponent's gain over its alternatives, in chips per hand; NaN without them."""
         return self.found.excess_chips if self.found else 0.0
 
     @property

@@ -90,7 +90,10 @@ class SolvedSpot:
         return [self.game.tree.label[child] for child in self.game.tree.children(node)]
 
     def played(self, node: int = 0) -> Floats:
-        """Return [A, 1326] the solution's action probabilities at a node; 0 for hands outside the range."""
+        """Return [A, 1326] the solution's action probabilities at a node.
+
+        They are 0 for impossible hands and, except after a flop, for hands outside the range.
+        """
         return _rows(self.spot, self.tables, node)
 
     def won(self, nodes: Sequence[int] = (0,)) -> list[Floats]:
@@ -153,7 +156,7 @@ class SolvedStreet:
 
 
 def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
-    """Return for each node [A, 1326] the player's chips times the weight of the opposing hands."""
+    """Return for each node [A, 1326] chips of the player to act times the weight of opposing hands."""
     dtype = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
     walk = Walk(spot.walk_tree._replace(reach=ranges.astype(dtype)), [table.astype(dtype) for table in tables])
@@ -163,7 +166,7 @@ def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequenc
 
 
 def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
-    """Return [A, 1326] action probabilities at a node; 0 for hands outside the range."""
+    """Return [A, 1326] action probabilities at a node; 0 for hands without a bucket."""
     arrays, cards = spot.game.tree.arrays, spot.game.cards.listed()
     block, slot = int(arrays.block[node]), int(arrays.slot[node])
     bucket = cards.bucket[0][block % 2, 0]

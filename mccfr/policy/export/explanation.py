@@ -81,7 +81,7 @@ def explanation(game: Game) -> dict[str, Any]:
 def card_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any], tuple[str, ...]]]:
     """Yield (name, array, axes) of the arrays that find the bucket of a hand, empty ones excluded.
 
-    There are none if buckets depend on the flop (`Cards.fits_policies` is False).
+    There are none if buckets of later streets depend on the flop (`Cards.fits_policies` is False).
     """
     for name, array in game.cards.arrays(bucket_dtype) if game.cards.fits_policies else ():
         if array.size:

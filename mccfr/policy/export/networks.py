@@ -163,7 +163,8 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
 def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Return the manifest and the arrays by name, after checking every byte.
 
-    Raises `DamagedError` for a missing or damaged file, and `ValueError` for another version of the format.
+    Raises `FileNotFoundError` without a manifest, and `DamagedError` if another file is missing or any is damaged.
+    Raises `ValueError` for another version of the format.
     """
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
     typed(meta, _NetworkFields, path / MANIFEST)

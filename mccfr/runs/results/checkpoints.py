@@ -32,7 +32,8 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
     """Return `read(checkpoint)` for a run's checkpoint, by default the newest.
 
     On file systems without locks, a checkpoint may be removed during reading; `read` is then called again with the
-    newest. Raises `ValueError` if the checkpoint does not exist or is invalid, and passes on errors of `read`.
+    newest. Raises `ValueError` if the checkpoint does not exist, belongs to another run or has an invalid state. Raises
+    `DamagedError` for a damaged one, and passes on errors of `read`.
     """
     while True:
         checkpoint = find_checkpoint(run, number)

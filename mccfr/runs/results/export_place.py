@@ -10,7 +10,7 @@ from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:
-    """Return the path of a run's export: the configured `out`, or by default "RUN-policy" beside it."""
+    """Return a run's export path: `out` from the current directory, or RUN-policy beside the run."""
     if export.out is not None:
         return Path(export.out)
     if directory.name in ("", ".."):

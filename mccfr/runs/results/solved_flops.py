@@ -121,7 +121,7 @@ def solved_flops(
     to     exploitability to reach, as a share of the pot
 
     Raises `ValueError` for too little memory, and if `effort.keep` belongs to another evaluation. Raises `OSError` if
-    it is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    that file cannot be read or written, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     samples = SolvedFlops(spot, flops, to)
     values = run_samples(samples, len(flops.cards), effort)

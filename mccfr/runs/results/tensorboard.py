@@ -67,7 +67,7 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 
 def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
-    """Yield evaluations, each at the time of the first metrics with as many nodes touched.
+    """Yield evaluations, each at the time of the first metrics with at least as many nodes touched.
 
     Evaluations beyond the last metrics are left out.
     """

@@ -51,7 +51,7 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """Return the game on the opponents' buckets, which the trunk (streets before the last) may use."""
+    """Return the game on the buckets that opponents use before the last street; `game` if the players'."""
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game
 

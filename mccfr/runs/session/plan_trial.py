@@ -222,7 +222,7 @@ def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.rando
 
 
 def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> ExternalSamplingConfig:
-    """Return a solver with lower pruning thresholds, which prunes a trial about as a run is pruned.
+    """Return a solver with scaled pruning thresholds, which prunes a trial about as a run is pruned.
 
     The thresholds correspond to the middle of the part of the run that prunes.
 

@@ -28,7 +28,7 @@ _LENGTH_FACTOR = 30.0  # between their lengths
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A finished run whose loss to a best response was measured.
+    """A run whose loss to a best response was measured.
 
     recipe    shipped recipe that was trained
     settings  keys that differ from the recipe, as "table.key=value"

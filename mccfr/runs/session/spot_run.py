@@ -86,7 +86,8 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
     fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
             the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
 
-    Raises `ValueError` for invalid, missing or contradictory values, and for too little memory or disk.
+    Raises `ValueError` for invalid, missing or contradictory values, and for too little memory or disk. Raises
+    `FileExistsError` if other files are at its path, and `BlockingIOError` if another process creates it.
     """
     options = {key: value for key, value in fields.items() if value not in (None, (), [])}
     typed = {name: options.pop(name, None) for name in TYPED}
@@ -108,7 +109,8 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
-    Raises `ValueError` for an invalid spot, a key that is given twice, and too little memory or disk.
+    Raises `ValueError` for an invalid spot, a key that is given twice, and too little memory or disk. Raises
+    `FileExistsError` if other files are at its path, and `BlockingIOError` if another process creates it.
     """
     began = time.monotonic()
     cards = len(plain_text(str(game["board"]))) // 2

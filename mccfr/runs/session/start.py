@@ -116,7 +116,9 @@ def check_start(start: Start) -> None:
 
 
 def rehearse(start: Start) -> str | None:
-    """Check all of a run before anything is built or written; memory and disk if table sizes are known.
+    """Check a run before anything is built or written.
+
+    Memory and disk are checked if the run is new and its table sizes are known.
 
     Returns a sentence on missing memory or disk that `force` accepts, or None. Raises `ValueError` for too little
     memory or disk. Raises `ValueError` or `OSError` for invalid settings, an export path that is taken, and an unusable

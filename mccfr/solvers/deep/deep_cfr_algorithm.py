@@ -147,8 +147,9 @@ class DeepCfr(Algorithm):
 class DeepAverages(Averages):
     """Computes two average strategies: Single Deep CFR's ("sd") and Deep CFR's ("network").
 
-    "sd" averages the strategies of all iterations.  The run adds them to strategy sums if it keeps all networks, or
-    fits tables, and lists the infosets.  "network" is fitted to samples of the strategies when it is requested.
+    "sd" averages the strategies of all iterations, or of the networks kept if these are fewer.  The run adds them to
+    strategy sums if it keeps all networks, or fits tables, and lists the infosets.  "network" is fitted to samples of
+    the strategies when it is requested.
     """
 
     def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:

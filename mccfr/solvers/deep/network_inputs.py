@@ -79,7 +79,7 @@ def column_names(game: Game) -> list[str]:
 
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
-    """Return [buckets, columns] card inputs of a player on a street, and the columns of each group."""
+    """Return [buckets, columns] card inputs of a player on a street, and each group's number of columns."""
     names = cards.card_texts
     ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
     every = sorted(names)
@@ -141,7 +141,7 @@ def _pots(game: Game) -> dict[int, float]:
 
 
 def bet_columns(game: Game) -> npt.NDArray[np.float32]:
-    """Return [N, columns] betting inputs by tree node: the actions before a decision; else 0."""
+    """Return [N, columns] betting inputs: actions before a decision and its pot; 0 at other nodes."""
     (steps_of_node, most), pots = _steps(game), _pots(game)
     largest = max(pots.values())
     first = np.concatenate([[0], np.cumsum(most)])

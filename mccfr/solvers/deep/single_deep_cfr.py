@@ -101,6 +101,7 @@ class DeepIterations(ABC):
         """Add a player's current network, fitted in iteration `fitted`, to the buffer B^M.
 
         A full buffer replaces networks by reservoir sampling, or raises `ValueError` if it must keep all of them.
+        If tables are fitted, the strategy is only counted.
         """
         counters = self._tables[f"counters/player{player}"]
         offered = int(counters[NETWORKS])
@@ -148,7 +149,7 @@ class SingleDeepCfr(DeepIterations):
         self._part(0, 0, 0, 0)
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's strategy, fitted in iteration `fitted`, to the strategy sums and the buffer B^M."""
+        """Add a player's strategy, fitted in iteration `fitted`, to the strategy sums and B^M, if kept."""
         if keeps_sums(self._config):
             self.state.averaging.add(player, self.sigma, float(weight), self._sums)
         super()._note_strategy(player, weight, fitted)

@@ -116,7 +116,7 @@ class Walk:
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return the values of a player's hands, and of the actions at first-street decisions `nodes`.
 
-        The opponent's hands count by the game's deal weights, which the walk may have scaled.
+        The opponent's hands count by the game's deal weights, which the walk may have scaled; `total` is by the latter.
         """
         public, total, actions = self._public, self.values(player), []
         trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]

@@ -35,8 +35,8 @@ def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | N
 
     public  the game's public tree if it exists already; returned unchanged if it has such columns
 
-    Returns None if updates in place would not be exact.  Raises `ValueError` for a hand without a bucket, and for
-    boards or hands that are not dealt uniformly.
+    Returns None if updates in place would not be exact.  Raises `ValueError` for cards in the tree, a hand without a
+    bucket, and boards or hands that are not dealt uniformly.
     """
     if public is not None and public.ranges.merged:
         return public

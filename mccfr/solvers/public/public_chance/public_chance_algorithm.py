@@ -47,7 +47,7 @@ class PublicChance(Algorithm):
     def completed(self, game: Game) -> Config:
         """Return the configuration, with a default length of discount periods if it sets none.
 
-        A period is one round of all boards, or a hundred boards if there are more.
+        A period is one round of all boards, at most a hundred; 48 boards if they are not listed.
         """
         if self._solver.period_nodes is not None:
             return self.config

@@ -86,7 +86,10 @@ def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic
 
 
 def period_nodes(game: Game) -> int:
-    """Return the default period in nodes: both traversals of every board, at most a hundred boards."""
+    """Return the default period in nodes: both traversals of every listed board, at most a hundred.
+
+    If boards are not listed, a period has 48 of them.
+    """
     return 2 * game.tree.nodes * min(game.cards.boards or _ROUND_BOARDS, _MOST_BOARDS)
 
 
