@@ -38,27 +38,30 @@ _BLOCK = 256  # boards for which `used_slots` holds 64-bit card sets at a time
 
 
 class CanonicalBoards(NamedTuple):
-    """All boards of n cards, N of them canonical.  Read-only."""
+    """The N canonical boards of n cards, one for each class.  Read-only.
+
+    Boards of a class differ only by a permutation of suits.
+    """
 
     boards: NDArray[np.int8]
     """[N, n] canonical boards, cards ascending"""
     multiplicity: NDArray[np.int32]
     """[N] number of boards in each class, 1 to 24"""
     location: NDArray[np.int32]
-    """[C(52, n)] location of every board, by its rank"""
+    """[C(52, n)] canonical index · 32 + suit permutation to it, of every board by colexicographic rank"""
 
 
 class BoardTables(NamedTuple):
-    """Look-up tables with which kernels locate dealt boards and hands, 12 MB in all.  Read-only."""
+    """Tables with which kernels map a dealt board and hand to the canonical board, 12 MB.  Read-only."""
 
     choose: NDArray[np.int32]
-    """[6, 52] C(card, k)"""
+    """[6, 52] binomial coefficients C(card, k), row k and column card"""
     turn: NDArray[np.int32]
-    """[270725] locations of boards of four cards, by rank"""
+    """[270725] canonical index · 32 + suit permutation of boards of four cards, by colexicographic rank"""
     river: NDArray[np.int32]
-    """[2598960] locations of boards of five cards, by rank"""
+    """[2598960] canonical index · 32 + suit permutation of boards of five cards, by colexicographic rank"""
     hole_permutation: NDArray[np.int16]
-    """[24, 1326] combination to which each suit permutation maps each combination"""
+    """[24, 1326] combination (two hole cards) to which each suit permutation maps each combination"""
 
 
 # --- kernels ---
@@ -66,9 +69,14 @@ class BoardTables(NamedTuple):
 
 @allocating_njit
 def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, location):
-    """Fill the three arrays of `CanonicalBoards`, in place.
+    """Fill the three arrays of `CanonicalBoards` for boards of n cards, in place.
 
-    `location` starts as −1 and `multiplicity` as 0.
+    choose            [6, 52] int32 binomial coefficients, row k and column card
+    suit_permutation  [24, 4] int64: permutation p maps suit s to [p, s]
+    inverse           [24] int64 number of the inverse of each permutation
+    boards            [N, n] int8, receives the canonical boards
+    multiplicity      [N] int32, 0 at the start, receives the number of boards in each class
+    location          [C(52, n)] int32, −1 at the start, receives canonical index · 32 + suit permutation
 
     Boards are visited in ascending rank, so the first board of a class is the canonical one and locates all others.
     """
@@ -105,9 +113,11 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
 
 @part_njit
 def locate(choose, location, cards):
-    """Return the canonical index and suit permutation (int64) of distinct cards [n] int64 in any order.
+    """Return the index of a board's canonical board and the suit permutation 0..23 to it, both int64.
 
-    `location` holds the locations of boards of n cards, by rank.
+    choose    [6, 52] int32 binomial coefficients, row k and column card
+    location  [C(52, n)] int32 canonical index · 32 + suit permutation of every board, by colexicographic rank
+    cards     [n] int64 distinct cards of the board, in any order
     """
     rank = np.int64(0)
     for i in range(cards.shape[0]):
@@ -124,7 +134,7 @@ def locate(choose, location, cards):
 
 @cache
 def suit_permutations() -> NDArray[np.int8]:
-    """Return all suit permutations, [24, 4] int8: permutation p maps suit s to [p, s].
+    """Return all suit permutations, [24, 4] int8: permutation p maps suit s to result[p, s].
 
     The first is the identity.
     """
@@ -133,7 +143,7 @@ def suit_permutations() -> NDArray[np.int8]:
 
 @cache
 def hole_permutations() -> NDArray[np.int16]:
-    """Return [24, 1326] int16: the combination to which each suit permutation maps each combination."""
+    """Return [24, 1326] int16: suit permutation p maps combination c (two hole cards) to result[p, c]."""
     cards = combo_table().astype(np.int64)
     images = (cards & ~3)[None] | suit_permutations()[:, cards & 3]
     low, high = images.min(axis=2), images.max(axis=2)
@@ -142,7 +152,7 @@ def hole_permutations() -> NDArray[np.int16]:
 
 @cache
 def preflop_classes() -> NDArray[np.int16]:
-    """Return [1326] int16: the preflop class 0..168 of each combination.
+    """Return [1326] int16: the preflop class 0..168, such as AKs, of each combination of hole cards.
 
     Classes are numbered in the order of their lowest combination.
     """
@@ -155,7 +165,7 @@ def _choose_table() -> NDArray[np.int32]:
 
 
 def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
-    """Raise `ValueError` unless the board holds distinct cards 0..51, as many as one of `sizes`."""
+    """Raise `ValueError` unless the board holds distinct cards 0..51 and its length is one of `sizes`."""
     cards = [int(card) for card in board]
     if len(cards) not in sizes:
         allowed = ", ".join(map(str, sizes[:-1])) + f" or {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
@@ -168,7 +178,10 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 
 @cache
 def board_classes(cards: int) -> CanonicalBoards:
-    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use and shared."""
+    """Return the canonical boards of 3, 4 or 5 cards, their class sizes and the location of every board.
+
+    The arrays are built on first use and shared.
+    """
     permutation = suit_permutations().astype(np.int64)
     inverse_of = np.argsort(permutation, axis=1)
     inverse = (inverse_of[:, None] == permutation[None]).all(axis=2).argmax(axis=1)
@@ -180,18 +193,21 @@ def board_classes(cards: int) -> CanonicalBoards:
 
 
 def canonical_boards(cards: int) -> NDArray[np.int8]:
-    """Return the canonical boards of 3, 4 or 5 cards in order of index, [N, cards] int8, cards ascending."""
+    """Return the canonical boards of 3, 4 or 5 cards in order of index, [N, cards] int8, cards ascending.
+
+    A canonical board stands for all boards that differ from it only by a permutation of suits.
+    """
     return board_classes(cards).boards
 
 
 @cache
 def board_tables() -> BoardTables:
-    """Return the tables that kernels take, built on first use and shared."""
+    """Return the tables with which kernels locate dealt boards, built on first use and shared."""
     return BoardTables(_choose_table(), board_classes(4).location, board_classes(5).location, hole_permutations())
 
 
 def locate_board(board: Sequence[int]) -> tuple[int, int]:
-    """Return the canonical index of a board and the suit permutation that maps it to the canonical board.
+    """Return the index of a board's canonical board and the suit permutation, 0 to 23, that maps to it.
 
     `board` holds 3, 4 or 5 cards in any order.  Raises `ValueError` unless they are distinct cards 0..51.
     """
@@ -202,7 +218,10 @@ def locate_board(board: Sequence[int]) -> tuple[int, int]:
 
 
 def used_slots(boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return [N, 1326] bool: the hole-card slots that share no card with each of the boards [N, n] int8."""
+    """Return [N, 1326] bool: True if a combination (two hole cards) shares no card with the board.
+
+    boards  [N, n] int8 cards 0..51
+    """
     hole = combo_masks()
     board = np.bitwise_or.reduce(np.uint64(1) << boards.astype(np.uint64), axis=1)
     used = np.empty((len(boards), COMBO_COUNT), np.bool_)

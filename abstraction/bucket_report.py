@@ -12,12 +12,12 @@ _ROWS = 1 << 17  # points whose variance is summed at a time
 
 
 class BucketTotals(NamedTuple):
-    """Statistics of the buckets of one street."""
+    """Statistics of the K buckets of one street."""
 
     hands: NDArray[np.int64]
-    """[K] number of dealt hands"""
+    """[K] number of dealt pairs of board and hole cards"""
     equity: NDArray[np.float64]
-    """[K] mean E[HS], 0 to 1; ½ for an empty bucket"""
+    """[K] mean E[HS] (equity against a random hand), 0 to 1; ½ for an empty bucket"""
     spread: NDArray[np.float64]
     """[K] standard deviation of E[HS] within the bucket"""
 
@@ -45,9 +45,12 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
 
 
 def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
-    """Return the statistics of `bucket` [boards, slots], a street's table with `buckets` buckets.
+    """Return the number of hands, mean equity and equity spread of each bucket of a street.
 
-    `sums` [boards, slots] are summed strengths.  Each board counts as often as it is dealt.
+    street   the street's hands; its `times` says how often each board is dealt
+    bucket   [boards, slots] unsigned: bucket of each hand; the largest value of the dtype marks impossible hands
+    sums     [boards, slots] strength of each hand, summed over its run-outs
+    buckets  number of buckets K
     """
     multiplicity = street.times(0, len(bucket))
     unused = bucket.dtype.type(np.iinfo(bucket.dtype).max)
@@ -63,7 +66,10 @@ def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any],
 def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: NDArray[np.float64], k: int) -> float:
     """Return the share of the weighted variance of points [N, D] that lies between buckets 0 to k − 1.
 
-    It is 1 − within / total, and 1 if the points do not vary.
+    labels   [N] bucket of each point
+    weights  [N]
+
+    The share is 1 − within / total, and 1 if the points do not vary.
     """
     mass = np.bincount(labels, weights, k)
     overall = np.zeros(points.shape[1])
@@ -83,7 +89,7 @@ def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: NDAr
 
 
 def summary(totals: BucketTotals) -> dict[str, Any]:
-    """Return the bucket statistics that `mccfr abstraction info` prints."""
+    """Return the statistics of all buckets together that `mccfr abstraction info` prints, by name."""
     hands = totals.hands.astype(np.float64)
     overall = float(hands @ totals.equity / hands.sum())
     within = float(hands @ np.square(totals.spread))

@@ -49,13 +49,13 @@ class EvaluatorTables(NamedTuple):
     """Look-up tables of the evaluator, 0.6 MB in all.  Read-only."""
 
     card_key: NDArray[np.int64]
-    """[52] what a card adds to a key (see the module's text)"""
+    """[52] key of each card; the sum of a hand's keys counts its ranks and suits"""
     card_suit_set: NDArray[np.int64]
     """[52] each card as bit 16·suit + rank"""
     low_offset: NDArray[np.uint16]
-    """[3, 78125] first entry of the hands with these low ranks, by number of cards − 5 and base-5 counts"""
+    """[3, 78125] offset in `ranks_strength`, by number of cards − 5 and base-5 counts of the ranks 2..8"""
     high_index: NDArray[np.uint16]
-    """[15625] index among the high-rank counts of the same number of cards, by base-5 counts"""
+    """[15625] index added to the offset, by base-5 counts of the ranks 9..A"""
     ranks_strength: NDArray[np.int16]
     """[3, 49205] strength without flushes, by number of cards − 5 and low_offset + high_index"""
     flush_strength: NDArray[np.int16]
@@ -66,7 +66,7 @@ class EvaluatorTables(NamedTuple):
 
 
 def _keep_highest(rank_sets: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the `count` highest ranks of each 13-bit rank set, or all of them if there are fewer."""
+    """Return the `count` highest ranks of each 13-bit rank set [N], or all of them if there are fewer."""
     highest = np.zeros_like(rank_sets)
     remaining = rank_sets.copy()
     for _ in range(count):
@@ -77,7 +77,7 @@ def _keep_highest(rank_sets: NDArray[np.int64], count: int) -> NDArray[np.int64]
 
 
 def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the bit of the top rank of the best straight in each rank set, or 0.
+    """Return the bit of the top rank of the best straight in each 13-bit rank set [N], or 0.
 
     The ace also counts as low.
     """
@@ -87,12 +87,18 @@ def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _score(category: int, main: NDArray[np.int64], kickers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a comparable number: category, then the set of main ranks, then the set of kickers."""
+    """Return [N] int64 that order hands: category, then the set of main ranks, then the set of kickers.
+
+    main, kickers  [N] int64 rank sets of 13 bits
+    """
     return (category << 26) | (main << 13) | kickers
 
 
 def _rank_scores(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the score of the best five (or fewer) cards for rank counts [N, 13], ignoring suits."""
+    """Return the scores [N] (higher wins) of the best five cards of rank counts [N, 13], ignoring suits.
+
+    Hands of fewer cards are scored by all of them.
+    """
     bits = np.int64(1) << np.arange(13)
     once, twice, thrice, four = (((counts >= n) * bits).sum(axis=1) for n in (1, 2, 3, 4))
     quads, trips = _keep_highest(four, 1), _keep_highest(thrice, 1)
@@ -111,7 +117,7 @@ def _rank_scores(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _flush_scores() -> NDArray[np.int64]:
-    """Return the score of a flush by the rank set [8192] of its suit; −1 for fewer than five ranks."""
+    """Return the scores [8192] (higher wins) of flushes by rank set; −1 for fewer than five ranks."""
     sets = np.arange(_RANK_SET + 1, dtype=np.int64)
     straight = _straight_top(sets)
     scores = np.where(
@@ -124,14 +130,14 @@ def _flush_scores() -> NDArray[np.int64]:
 
 
 def _half_counts(ranks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the base-5 digits [5^ranks, ranks] of every index, and their sums [5^ranks]."""
+    """Return the base-5 digits [5^ranks, ranks] of the numbers below 5^ranks, and their sums [5^ranks]."""
     digits = np.arange(5**ranks)[:, None] // 5 ** np.arange(ranks) % 5
     return digits, digits.sum(axis=1)
 
 
 @cache
 def evaluator_tables() -> EvaluatorTables:
-    """Return the tables that all kernels of this module take, built on first use (about 0.1 s) and shared."""
+    """Return the look-up tables of the hand evaluator, built on first use (about 0.1 s) and shared."""
     low_digits, low_sums = _half_counts(_LOW_RANKS)
     high_digits, high_sums = _half_counts(_HIGH_RANKS)
     high_index = np.zeros(len(high_sums), np.uint16)
@@ -173,7 +179,13 @@ def evaluator_tables() -> EvaluatorTables:
 
 @part_njit
 def board_sums(tables, board):
-    """Return the key and the suit sets (two int64) of an array of cards, as `strength_of_sums` takes them."""
+    """Return the key and the suit sets (two int64) of the cards `board` [n], to add those of hole cards.
+
+    key        `SUIT_START` plus `tables.card_key` of each card, which counts ranks and suits
+    suit_sets  bit 16·suit + rank of each card
+
+    `tables` is `EvaluatorTables`.
+    """
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(board.shape[0]):
         key += tables.card_key[board[i]]
@@ -183,7 +195,12 @@ def board_sums(tables, board):
 
 @part_njit
 def strength_of_ranks(tables, key, cards):
-    """Return the strength (int64) of 5, 6 or 7 cards by their ranks alone, given their key."""
+    """Return the strength (int64) of 5, 6 or 7 cards by their ranks alone, without flushes.
+
+    tables  `EvaluatorTables`
+    key     int64, sum of `tables.card_key` of the cards, with or without `SUIT_START`
+    cards   number of cards
+    """
     low = np.int64(tables.low_offset[cards - 5, key & _LOW_BITS])
     high = np.int64(tables.high_index[(key >> _HIGH_SHIFT) & _HIGH_BITS])
     return np.int64(tables.ranks_strength[cards - 5, low + high])
@@ -191,7 +208,13 @@ def strength_of_ranks(tables, key, cards):
 
 @part_njit
 def strength_of_sums(tables, key, suit_sets, cards):
-    """Return the strength (int64) of 5, 6 or 7 cards, given their summed key and suit sets."""
+    """Return the strength (int64) of 5, 6 or 7 cards.
+
+    tables     `EvaluatorTables`
+    key        int64, `SUIT_START` plus `tables.card_key` of each card
+    suit_sets  int64, bit 16·suit + rank of each card
+    cards      number of cards
+    """
     flush = key & _FLUSH_BITS
     if not flush:
         return strength_of_ranks(tables, key, cards)
@@ -204,7 +227,14 @@ def strength_of_sums(tables, key, suit_sets, cards):
 
 @part_njit
 def _fill_flushes(tables, key, suit_sets, out):
-    """Write the strengths of all combinations that make a flush on a board, into out [1326]."""
+    """Write the strength of each combination (two hole cards) that makes a flush on a board to out [1326].
+
+    tables     `EvaluatorTables`
+    key        int64, `SUIT_START` plus `tables.card_key` of each board card
+    suit_sets  int64, bit 16·suit + rank of each board card
+
+    Entries of combinations that share a card with the board may be wrong; the caller overwrites them.
+    """
     for suit in range(4):
         suit_count = ((key >> (_SUIT_SHIFT + 4 * suit)) & 15) - 3
         if suit_count < 3:
@@ -219,7 +249,10 @@ def _fill_flushes(tables, key, suit_sets, out):
 
 @njit
 def fill_board_strengths(tables, board, out):
-    """Write the strength of every combination on a board of three to five cards into out [1326] int16.
+    """Write the strength of every combination (two hole cards) on a board into out [1326] int16.
+
+    tables  `EvaluatorTables`
+    board   [3..5] distinct cards 0..51
 
     Combinations that share a card with the board get −1.
     """
@@ -248,7 +281,10 @@ def fill_board_strengths(tables, board, out):
 
 @njit
 def fill_strengths(tables, cards, out):
-    """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32."""
+    """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32.
+
+    `tables` is `EvaluatorTables`.  The cards 0..51 of a row are distinct; this is not checked.
+    """
     for row in range(cards.shape[0]):
         key, suit_sets = np.int64(SUIT_START), np.int64(0)
         for i in range(cards.shape[1]):  # not `board_sums`, because slicing a row would take most of the time
@@ -285,26 +321,32 @@ def strengths(cards: ArrayLike) -> NDArray[np.int32]:
 
 
 def strength(cards: Sequence[int]) -> int:
-    """Return the strength 1..7,462 of one hand of five to seven cards; `ValueError` as for `strengths`."""
+    """Return the strength 1..7,462 of one hand of five to seven cards, where higher is better.
+
+    Raises `ValueError` unless the hand has five to seven distinct cards 0..51.
+    """
     return int(strengths(np.asarray(cards)[None])[0])
 
 
 def board_strengths(board: Sequence[int]) -> NDArray[np.int16]:
-    """Return the strength of every combination on a board of three to five cards, [1326] int16.
+    """Return the strength of every combination (two hole cards) on a board, [1326] int16.
 
     Combinations that share a card with the board have −1.  Raises `ValueError` unless the board has three to five
-    distinct cards.
+    distinct cards 0..51.
     """
-    cards = np.array(board, np.int8)
+    cards = np.asarray(board)
     if not 3 <= len(board) <= 5 or len(set(board)) != len(board) or cards.min() < 0 or cards.max() >= CARD_COUNT:
         raise ValueError(f"board {list(board)} does not hold three to five distinct cards of 0..51")
     out = np.empty(COMBO_COUNT, np.int16)
-    fill_board_strengths(evaluator_tables(), cards, out)
+    fill_board_strengths(evaluator_tables(), cards.astype(np.int8), out)
     return out
 
 
 def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Return the strengths [B, n] of combinations [n] on boards [B, 3..5]; −1 if they share a card.
+    """Return the strengths [B, n] int32 of hands on boards; −1 if hand and board share a card.
+
+    boards  [B, 3..5] distinct cards 0..51
+    hands   [n] combination numbers 0..1325 (two hole cards each)
 
     This is the method of `fill_board_strengths` in NumPy, for callers that would otherwise need no compiled kernel.
     """
@@ -330,7 +372,7 @@ def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer])
 
 
 def category(value: int) -> int:
-    """Return the index in `CATEGORIES`, 0 to 8, of a strength 1..7,462."""
+    """Return the index in `CATEGORIES`, 0 to 8, of a strength; `ValueError` for one outside 1..7,462."""
     last = np.cumsum(CATEGORY_SIZES)
     if not 1 <= value <= last[-1]:
         raise ValueError(f"strength {value} does not exist: strengths run from 1 to {last[-1]}")

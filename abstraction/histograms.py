@@ -23,11 +23,16 @@ COUNT_DTYPES = {3: np.uint16, 4: np.uint8}
 
 @nogil_allocating_njit
 def fill_histograms(tables, boards, river, bin_of, start, stop, out):
-    """Count river strengths over the run-outs of boards [start, stop) of boards [N, 3 or 4].
+    """Count the river strengths (2·wins + ties) of each hand over the run-outs of boards [start, stop).
 
-    Adds to out [stop − start, 1326, bins].  `river` is [134459, 1326] uint16, and bin_of [65536] is the bin of each
-    strength.  Run-outs that share a card with the hand are counted in bin_of[65535], which saves a branch; the caller
-    subtracts them.
+    tables  `BoardTables`
+    boards  [N, 3 or 4] int8 canonical boards
+    river   [134459, 1326] uint16 river strengths by canonical board and combination
+    bin_of  [65536] bin of each strength
+    out     [stop − start, 1326, bins] counts, added to in place
+
+    Run-outs that share a card with the hand are counted in bin_of[65535], which saves a branch; the caller subtracts
+    them.
     """
     rivers, permutations, cards = np.empty(1176, np.int64), np.empty(1176, np.int64), np.empty(5, np.int64)
     hole_permutation = tables.hole_permutation
@@ -40,18 +45,20 @@ def fill_histograms(tables, boards, river, bin_of, start, stop, out):
 
 
 def strength_bins(bins: int) -> NDArray[np.int64]:
-    """Return the bin of each river strength, [1981] int64, for 2 to 1,981 bins."""
+    """Return the histogram bin of each river strength 0..1,980, [1981] int64; `bins` is 2 to 1,981."""
     return np.arange(STRENGTH_LIMIT + 1) * bins // (STRENGTH_LIMIT + 1)
 
 
 def equity_histograms(
     river: NDArray[np.uint16], cards: int, start: int, stop: int, *, bins: int = DEFAULT_BINS
 ) -> NDArray[Any]:
-    """Return the equity histograms of canonical boards [start, stop) of 3 or 4 cards.
+    """Return the equity histograms of all hands on canonical boards [start, stop) of 3 or 4 cards.
 
-    The result is [stop − start, 1326, bins] counts of run-outs.  Each slot sums to 1,081 on the flop (uint16) or 46 on
-    the turn (uint8).  Slots that share a card with the board are 0.  With 50 bins all flops take 233 MB, all turn
-    boards 1.09 GB, so work in ranges.  `river` is the full array of `river_strengths`.
+    The result is [stop − start, 1326, bins] counts of run-outs by river strength.  Each hand's counts sum to 1,081 on
+    the flop (uint16) or 46 on the turn (uint8).  They are 0 if hand and board share a card.  With 50 bins all flops
+    take 233 MB, all turn boards 1.09 GB, so work in ranges.
+
+    river  [134459, 1326] uint16 river strengths (2·wins + ties) on all canonical boards of five cards
     """
     bin_of = np.zeros(BLOCKED + 1, np.uint16)
     bin_of[: STRENGTH_LIMIT + 1] = strength_bins(bins)
@@ -66,7 +73,7 @@ def equity_histograms(
 def preflop_histograms(strengths: NDArray[np.int64], bins: int = DEFAULT_BINS) -> NDArray[np.int64]:
     """Return the equity histograms of the 169 preflop classes, [169, bins] int64.
 
-    `strengths` [169, 1981] are those of `preflop_strengths`.  Counts are pairs of a board and a combination of the
-    class: rows sum to 2,118,760 times 4, 6 or 12.
+    `strengths` [169, 1981] counts how often each class has each river strength (`preflop_strengths`).  Counts are pairs
+    of a board and a combination of the class: rows sum to 2,118,760 times 4, 6 or 12.
     """
     return np.add.reduceat(strengths, np.searchsorted(strength_bins(bins), np.arange(bins)), axis=1)

@@ -67,7 +67,7 @@ class BucketTables(NamedTuple):
     is_wide: NDArray[np.int64]
     """[S] 1 if the street's buckets are in `wide`, 0 if in `narrow`"""
     location: NDArray[np.int32]
-    """canonical index · 32 + suit permutation of every board, by its rank"""
+    """canonical index · 32 + suit permutation to it, of every board by colexicographic rank"""
     narrow: NDArray[np.uint16]
     """buckets of streets with fewer than 65,535 buckets"""
     wide: NDArray[np.uint32]
@@ -85,7 +85,10 @@ class BucketTables(NamedTuple):
 
 @inline_njit
 def _nested_ranks(choose, a, b, c, d, e):
-    """Return the ranks (`abstraction.boards`) of the first three, the first four and all five cards.
+    """Return the colexicographic ranks (int64) of the first three, the first four and all five cards.
+
+    a..e    int64 cards 0..51 of a board, in order of dealing
+    choose  [6, 52] binomial coefficients C(card, k)
 
     If fewer cards are known, the others may have any value; ranks that include them have no meaning.
     """
@@ -104,7 +107,10 @@ def _nested_ranks(choose, a, b, c, d, e):
 
 @inline_njit
 def _slot(card_image, permutation, a, b):
-    """Return the combination to which a suit permutation maps hole cards a and b."""
+    """Return the number 0..1325 of the combination to which a suit permutation maps hole cards a and b.
+
+    card_image  [24, 52] card to which each permutation maps each card
+    """
     first, second = np.int64(card_image[permutation, np.uint8(a)]), np.int64(card_image[permutation, np.uint8(b)])
     high = max(first, second)
     return ((high * (high - 1)) >> 1) + min(first, second)
@@ -112,9 +118,13 @@ def _slot(card_image, permutation, a, b):
 
 @part_njit
 def _ask_locations(tables, deals, first, count, ranks):
-    """Write the board ranks [6, >= count] of `count` deals from `first` on, and prefetch their locations.
+    """Write the index in `tables.location` of each deal's board on each street; prefetch these entries.
 
-    Row n of `ranks` is for boards of n cards.
+    deals  [K, 2·P + 5] int8 cards: each player's two hole cards, then the board
+    first  first of `count` deals
+    ranks  [6, >= count] int64, in place: row n receives the indices for boards of n cards
+
+    Rows for numbers of cards that no street has are without meaning.
     """
     choose, location, board = tables.choose, tables.location, deals.shape[1] - BOARD_CARDS
     for i in range(count):
@@ -138,7 +148,13 @@ def _ask_locations(tables, deals, first, count, ranks):
 
 @part_njit
 def _ask_buckets(tables, deals, first, count, ranks, places):
-    """Write the indices [P·S, >= count] of each street's and player's buckets, and prefetch the buckets."""
+    """Write the index of each player's bucket on each street to `places`, and prefetch the buckets.
+
+    deals   [K, 2·P + 5] int8 cards: each player's two hole cards, then the board
+    first   first of `count` deals
+    ranks   [6, >= count] int64 indices in `tables.location`; row n for boards of n cards
+    places  [P·S, >= count] int64 indices in `tables.wide` or `tables.narrow`, row P·street + player
+    """
     location, card_image = tables.location, tables.card_image
     narrow, wide, players = tables.narrow, tables.wide, (deals.shape[1] - BOARD_CARDS) >> 1
     for street in range(tables.board_cards.shape[0]):
@@ -157,7 +173,10 @@ def _ask_buckets(tables, deals, first, count, ranks, places):
 
 @part_njit
 def _read_buckets(tables, first, count, places, out):
-    """Read the buckets at `places` into out [K, P·S] int32."""
+    """Copy the buckets of `count` deals from `first` on into out [K, P·S] int32.
+
+    places  [P·S, >= count] int64 indices in `tables.wide` or `tables.narrow`, row P·street + player
+    """
     narrow, wide, streets = tables.narrow, tables.wide, tables.board_cards.shape[0]
     players = places.shape[0] // streets
     for street in range(streets):
@@ -173,10 +192,11 @@ def _read_buckets(tables, first, count, places, out):
 
 @allocating_njit
 def fill_buckets(tables, deals, count, out):
-    """Write the buckets of deals into `out`, in place.
+    """Write each player's bucket on each street of the first `count` deals into `out`, in place.
 
-    deals  [K >= count, 2·P + 5] int8
-    out    [K, P·S] int32, column P·street + player
+    tables  `BucketTables`
+    deals   [K >= count, 2·P + 5] int8 cards: each player's two hole cards, then the board
+    out     [K, P·S] int32, column P·street + player
     """
     ranks = np.empty((6, _BLOCK), np.int64)
     places = np.empty((((deals.shape[1] - BOARD_CARDS) >> 1) * tables.board_cards.shape[0], _BLOCK), np.int64)
@@ -189,9 +209,11 @@ def fill_buckets(tables, deals, count, out):
 
 @inline_njit
 def showdown_result(evaluator, deals, k, board_cards):
-    """Return +1.0 if player 0 wins the showdown of deal k of [K, 9], −1.0 if player 1 wins, 0.0 for a tie.
+    """Return +1.0 if player 0 wins the showdown of deal k, −1.0 if player 1 wins, 0.0 for a tie.
 
-    `evaluator` is `abstraction.hand_evaluator.EvaluatorTables`; `board_cards` is 3, 4 or 5.
+    evaluator    `abstraction.hand_evaluator.EvaluatorTables`
+    deals        [K, 9] int8 cards: two hole cards of player 0, two of player 1, then the board
+    board_cards  number of board cards that count: 3, 4 or 5
     """
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(4, 4 + board_cards):
@@ -208,7 +230,13 @@ def showdown_result(evaluator, deals, k, board_cards):
 
 @njit
 def fill_results(evaluator, deals, count, board_cards, result):
-    """Write `showdown_result` of deals [K >= count, 9] int8 to result [K] float64, in place."""
+    """Write each deal's showdown to `result`: +1.0 if player 0 wins, −1.0 if player 1 wins, 0.0 for a tie.
+
+    evaluator    `abstraction.hand_evaluator.EvaluatorTables`
+    deals        [K >= count, 9] int8 cards: two hole cards of player 0, two of player 1, then the board
+    board_cards  number of board cards that count: 3, 4 or 5
+    result       [K] float64, in place
+    """
     for k in range(count):
         result[k] = showdown_result(evaluator, deals, k, board_cards)
 
@@ -217,8 +245,9 @@ def fill_results(evaluator, deals, count, board_cards, result):
 def fill_strengths(evaluator, deals, count, board_cards, strength):
     """Write each player's showdown strength, greater wins, into strength [K >= count, P] int32, in place.
 
-    deals        [K >= count, 2·P + 5] int8
-    board_cards  3, 4 or 5
+    evaluator    `abstraction.hand_evaluator.EvaluatorTables`
+    deals        [K >= count, 2·P + 5] int8 cards: each player's two hole cards, then the board
+    board_cards  number of board cards that count: 3, 4 or 5
     """
     players = strength.shape[1]
     for k in range(count):
@@ -235,10 +264,10 @@ def fill_strengths(evaluator, deals, count, board_cards, strength):
 
 @njit
 def fill_board_rows(tables, street, boards, out):
-    """Write the buckets of all hole cards on boards [N, 5] int8 to out [N, 1326] int32.
+    """Write the buckets of all combinations (two hole cards) on boards [N, 5] int8 to out [N, 1326] int32.
 
-    −1 marks hole cards that share a card with the board.  Only the cards known on that street count; the others may be
-    any of 0..51.
+    −1 marks combinations that share a card with the board.  Only the board cards known on `street` (index in
+    `tables.board_cards`) count; the others may be any of 0..51.
     """
     cards, start = tables.board_cards[street], tables.location_first[tables.board_cards[street]]
     for i in range(boards.shape[0]):
@@ -260,7 +289,7 @@ def fill_board_rows(tables, street, boards, out):
 
 
 def _rows(cards: int) -> int:
-    """Return the number of canonical boards of `cards` cards."""
+    """Return the number of canonical boards of `cards` cards; 1 for no cards."""
     return BOARD_COUNTS[cards] if cards else 1
 
 
@@ -284,7 +313,7 @@ class BucketLayout:
             raise ValueError(f"buckets of dtypes {self.dtypes}: uint16 or uint32 for each of {len(counts)} streets")
 
     def _first_bytes(self) -> list[int]:
-        """Return the first byte of each street's buckets, and the end of the block."""
+        """Return the byte offset of each street's buckets in the block of memory, then the block's length."""
         places = [_aligned(_LOCATIONS * np.dtype(np.int32).itemsize)]
         for cards, dtype in zip(self.board_cards, self.dtypes, strict=True):
             places.append(places[-1] + _aligned(_rows(cards) * COMBO_COUNT * np.dtype(dtype).itemsize))
@@ -292,17 +321,20 @@ class BucketLayout:
 
     @property
     def length_bytes(self) -> int:
-        """Size of the block in bytes."""
+        """Return the size of the block of memory in bytes."""
         return self._first_bytes()[-1]
 
     def street(self, memory: NDArray[np.uint8], street: int) -> NDArray[Any]:
-        """Return the buckets of a street in the block, [boards, 1326], as a view."""
+        """Return a view of the buckets of street number `street` in the block of memory, [boards, 1326]."""
         cards, dtype, first = self.board_cards[street], np.dtype(self.dtypes[street]), self._first_bytes()[street]
         end = first + _rows(cards) * COMBO_COUNT * dtype.itemsize
         return memory[first:end].view(dtype).reshape(_rows(cards), COMBO_COUNT)
 
     def tables(self, memory: NDArray[np.uint8]) -> BucketTables:
-        """Return the tables for kernels as views of a block [length_bytes] uint8, which may still be unfilled."""
+        """Return the tables for kernels as views of a block of memory, which may still be unfilled.
+
+        Raises `ValueError` unless `memory` is [length_bytes] uint8, writable and in C order.
+        """
         block = kernel_array(memory, (self.length_bytes,), np.uint8, "the memory of the bucket tables")
         sizes = [np.dtype(dtype).itemsize for dtype in self.dtypes]
         first = [at // size for at, size in zip(self._first_bytes(), sizes, strict=False)]
@@ -322,18 +354,18 @@ class BucketLayout:
 
 
 def _aligned(length_bytes: int) -> int:
-    """Return the length rounded up to whole cache lines."""
+    """Return the length rounded up to whole cache lines of 64 bytes."""
     return -(-length_bytes // _LINE_BYTES) * _LINE_BYTES
 
 
 def bucket_tables(
     streets: Sequence[NDArray[Any]], board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
 ) -> BucketTables:
-    """Return the tables for kernels, with the buckets of each street in one block of memory.
+    """Return the `BucketTables` that kernels take, with the buckets of each street in one block of memory.
 
     Buckets that are not in `memory` yet are copied into it.
 
-    streets      for each street [boards, 1326] uint16 or uint32
+    streets      for each street its buckets, [boards, 1326] uint16 or uint32
     board_cards  known on each street: (0, 3, 4, 5) in hold'em, (0, 5) if five cards are dealt as the flop
     memory       [`BucketLayout.length_bytes`] uint8; None allocates it, in huge pages if granted, because with pages of
                  4 KiB nearly every random access also misses the TLB
@@ -361,10 +393,10 @@ def bucket_tables(
 
 
 def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
-    """Return the buckets of all hole cards on each of the boards [N, n], as [N, 1326] int32.
+    """Return the bucket of every combination (two hole cards) on boards [N, n], as [N, 1326] int32.
 
-    Boards hold distinct cards in any order.  −1 marks hole cards that share a card with the board.  Raises `ValueError`
-    for invalid cards, or boards of no street of the tables.
+    Boards hold distinct cards in any order.  −1 marks combinations that share a card with the board.  Raises
+    `ValueError` for invalid or repeated cards, and if no street of the tables has n board cards.
     """
     cards = np.asarray(boards)
     if cards.ndim != 2 or cards.shape[1] not in tables.board_cards:
@@ -380,5 +412,9 @@ def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
 
 
 def board_row(tables: BucketTables, board: Sequence[int]) -> NDArray[np.int32]:
-    """Return `board_rows` of one board, [1326] int32."""
-    return board_rows(tables, np.array([board], np.int8).reshape(1, -1))[0]
+    """Return the bucket of every combination (two hole cards) on one board, [1326] int32.
+
+    −1 marks combinations that share a card with the board.  Raises `ValueError` for invalid or repeated cards, and if
+    no street of the tables has as many board cards.
+    """
+    return board_rows(tables, np.array([board]).reshape(1, -1))[0]

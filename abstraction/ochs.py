@@ -29,7 +29,7 @@ _RESTARTS = 200
 
 
 def _weighted_median(points: NDArray[np.float64], weights: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lower weighted median of each column of points [n, d].
+    """Return [d] the lower median of each column of points [n, d], with weights [n].
 
     It is the centre with the least total L1 distance.
     """
@@ -48,9 +48,14 @@ def _distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDA
 def _k_medians(
     points: NDArray[np.float64], weights: NDArray[np.int64], count: int, random_state: np.random.Generator
 ) -> tuple[float, NDArray[np.intp]]:
-    """Return total weighted distance and labels [n] of one run of k-medians.
+    """Return the weighted sum of distances and the labels [n] of one run of k-medians.
 
-    Initial centres are drawn in proportion to weight and distance.
+    points   [n, d]
+    weights  [n]
+    count    number of clusters
+
+    The first centre is drawn in proportion to weight, each further one in proportion to weight times the distance to
+    the nearest centre.
     """
     centres = points[[random_state.choice(len(points), p=weights / weights.sum())]]
     while len(centres) < count:
@@ -73,12 +78,13 @@ def _k_medians(
 def opponent_clusters(
     strengths: NDArray[np.int64], clusters: int = DEFAULT_CLUSTERS, seed: int = 0
 ) -> NDArray[np.int16]:
-    """Return the cluster of each preflop class (`preflop_classes`), [169] int16, weakest cluster first.
+    """Return the cluster of each of the 169 preflop classes, [169] int16, weakest cluster first.
 
-    `strengths` [169, 1981] is the full result of `preflop_strengths`.  Its histograms of 50 bins are compared by earth
-    mover's distance.  The result is the best of 200 runs of k-medians (0.8 s) and depends only on `seed`.
+    `strengths` [169, 1981] counts how often each class has each river strength over all boards (`preflop_strengths`).
+    Its histograms of 50 bins are compared by earth mover's distance.  The result is the best of 200 runs of k-medians
+    (0.8 s) and depends only on `seed`.
 
-    Raises `ValueError` as `cluster_classes`.
+    Raises `ValueError` unless `clusters` is from 1 to the number of distinct histograms.
     """
     weights = np.bincount(preflop_classes())
     boards = strengths.sum(axis=1) / weights
@@ -89,13 +95,14 @@ def opponent_clusters(
 def cluster_classes(
     counts: NDArray[np.int64], weights: NDArray[np.int64], equity: NDArray[np.float64], clusters: int, seed: int
 ) -> NDArray[np.int16]:
-    """Return the cluster of each preflop class, [C] int16, weakest cluster first.
+    """Return the cluster of each of C hole-card classes, [C] int16, weakest cluster first.
 
     counts   [C, bins] equity histogram of each class
-    weights  [C] combinations of each class
-    equity   [C] sum of strengths of each class
+    weights  [C] number of combinations of each class
+    equity   [C] strength of each class, summed over its combinations
 
-    Raises `ValueError` for more clusters than distinct histograms.
+    The result is the best of 200 runs of k-medians.  Raises `ValueError` unless `clusters` is from 1 to the number of
+    distinct histograms.
     """
     points = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
     if not 1 <= clusters <= (distinct := len(np.unique(points, axis=0))):
@@ -112,11 +119,18 @@ def cluster_classes(
 
 @nogil_allocating_njit
 def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
-    """Write the OCHS features of boards [start, stop) of boards [N, 5] int8.
+    """Write each hand's equities against k clusters of opponent hands, for boards [start, stop).
 
-    `out` is [stop − start, 1326, clusters] float32, `cluster_of` [1326] int16.  Hands are compared with all hands of a
-    cluster, less those that contain their first card, less those that contain their second (inclusion and exclusion).
-    If the hand itself belongs to the cluster, it is counted once and subtracted twice, so 1 is added back.
+    tables      `EvaluatorTables`
+    boards      [N, 5] int8
+    pairs       `PairOrder`, scratch memory
+    cluster_of  [1326] int16 cluster of each combination
+    clusters    number of clusters k
+    out         [stop − start, 1326, k] float32, in place; −1 if hand and board share a card
+
+    Hands are compared with all hands of a cluster, less those that contain their first card, less those that contain
+    their second (inclusion and exclusion).  If the hand itself belongs to the cluster, it is counted once and
+    subtracted twice, so 1 is added back.
     """
     cluster = np.zeros((_LANES, _LANES), np.int16)  # cluster of the pair of live cards i and j
     beaten = np.empty((_LANES, clusters, _LANES), np.int16)  # [i, cluster, j] as `beaten` of abstraction.strength
@@ -162,11 +176,11 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
 def ochs_features(clusters: NDArray[np.integer], start: int, stop: int) -> NDArray[np.float32]:
     """Return the equities of river hands against each of k opponent clusters.
 
-    The result is [stop − start, 1326, k] float32 for the canonical boards [start, stop).  `clusters` is the cluster 0
-    to k − 1 of each preflop class, [169] (`opponent_clusters`).
+    The result is [stop − start, 1326, k] float32 for the canonical boards [start, stop).  `clusters` [169] is the
+    cluster 0 to k − 1 of each preflop class (from `opponent_clusters`).
 
-    An equity is (wins + ties/2) / hands, or ½ if no hand of the cluster is possible.  It is −1 if the slot shares a
-    card with the board.  With k = 8 all boards take 5.7 GB, so work in ranges.
+    An equity is (wins + ties/2) / hands, or ½ if no hand of the cluster is possible.  It is −1 if hand and board share
+    a card.  With k = 8 all boards take 5.7 GB, so work in ranges.
     """
     cluster_of = clusters[preflop_classes()].astype(np.int16)
     count = int(cluster_of.max()) + 1

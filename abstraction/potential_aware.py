@@ -33,10 +33,10 @@ VALUES = 8
 
 
 class NextStreet(NamedTuple):
-    """The buckets of the next street."""
+    """The K buckets of the next street, from which the features of a street are computed."""
 
     table: NDArray[Any]
-    """[boards, slots] bucket of each slot"""
+    """[boards, slots] bucket of each hand"""
     equity: NDArray[np.float64]
     """[K] mean equity of each bucket"""
     hands: NDArray[np.int64]
@@ -47,7 +47,7 @@ class NextStreet(NamedTuple):
     """distance between the centres: l2 or emd"""
 
     def positions(self) -> NDArray[np.float64]:
-        """Return `bucket_positions` of the centres, or the mean equities [K, 1] without centres."""
+        """Return the bucket centres' positions [K, S] on S directions; without centres, the equities [K, 1]."""
         if self.centres is None:
             return self.equity[:, None]
         return bucket_positions(self.centres, self.hands, self.distance)
@@ -74,7 +74,11 @@ def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: i
 def bucket_positions(
     centres: NDArray[Any], weights: ArrayLike | None = None, distance: str = "l2", directions: int = DIRECTIONS
 ) -> NDArray[np.float64]:
-    """Return the positions of next-street bucket centres [K, D] on S directions, [K, S] float64.
+    """Return the projections of next-street bucket centres [K, D] on S directions, [K, S] float64.
+
+    distance    "l2" or "emd"; `ValueError` for another
+    weights     [K] of the centres, used for "l2"; None: equal weights
+    directions  largest number S
 
     For "emd" the directions are S coordinates at even steps, or all D if D is smaller.  For "l2" they are spread evenly
     over a half-sphere of the first three principal axes (half-circle or line if D is smaller).  The mean over
@@ -102,10 +106,11 @@ def bucket_positions(
 
 @part_njit
 def _list_next(tables, board, cards, locations):
-    """List the next boards of a board [3 or 4]; return their number.
+    """List the boards that follow a board [3 or 4] by one card; return their number.
 
-    Writes card, canonical index and suit permutation of each to locations [49, 3].  `cards` is scratch memory, one
-    longer than the board.
+    tables     `BoardTables`
+    cards      [n + 1] int64, scratch for a board of n cards
+    locations  [>= 49, 3] int64, receives each next board's new card, canonical index and suit permutation to it
     """
     board_count, count = board.shape[0], 0
     for i in range(board_count):
@@ -135,13 +140,16 @@ def _sort(values):
 
 @nogil_allocating_njit
 def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
-    """Write the points of all slots of boards [N, 3 or 4] to out [N, 1326, S·Q] float32.
+    """Write the point of every hand on boards [N, 3 or 4] to out [N, 1326, S·Q] float32.
 
-    Slots that share a card with the board get 0.
+    A point holds, for each of S directions, the next-street buckets' positions, sorted and summed in Q runs.  It is 0
+    if hand and board share a card.
 
-    table   [next boards, 1326] next-street buckets
-    scaled  [S, K] float32 bucket positions over the number of next boards
-    starts  [Q + 1] bounds of the runs of sorted positions that are summed
+    tables  `BoardTables`
+    combos  [1326, 2] cards of each combination
+    table   [next boards, 1326] next-street bucket of each hand
+    scaled  [S, K] float32 bucket positions divided by the number of next boards of a hand
+    starts  [Q + 1] bounds of the runs
     """
     locations, cards = np.empty((CARD_COUNT, 3), np.int64), np.empty(boards.shape[1] + 1, np.int64)
     buckets = np.empty(CARD_COUNT, np.int64)
@@ -170,7 +178,10 @@ def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
 
 
 def potential_features(street: str, following: NextStreet) -> Features:
-    """Return potential-aware features of hold'em's flop or turn.
+    """Return potential-aware features of the hands of hold'em's flop or turn.
+
+    street     "flop" or "turn"
+    following  buckets of the next street
 
     Centres are ordered along the direction from the weakest to the strongest next-street bucket.
     """

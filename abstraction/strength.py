@@ -50,26 +50,26 @@ _CHUNK = 256  # boards in one call of a kernel
 
 
 class PairOrder(NamedTuple):
-    """Scratch memory: order of strength of the hands of one river board, by pairs of its 47 live cards."""
+    """Scratch memory for one river board: the strength rank of each pair of the 47 cards not on the board."""
 
     board: NDArray[np.int8]
     """[5] the board, set by the caller"""
     live: NDArray[np.int64]
     """[48] the cards that are not on the board, ascending (the last entry is unused)"""
     order: NDArray[np.int16]
-    """[48, 48] rank among the distinct strengths, from 0, of the hand of two live cards; 32,767 on the diagonal"""
+    """[48, 48] rank (from 0) among the distinct strengths of each two live cards; 32,767 on the diagonal"""
     strength: NDArray[np.int16]
     """[1326] strength of each combination; −1 for a shared card"""
     order_of: NDArray[np.int16]
-    """[7464] rank among the distinct strengths of each strength that occurs"""
+    """[7464] rank of each evaluator strength that occurs among the distinct strengths"""
     occurs: NDArray[np.uint8]
-    """[7464] flags of the strengths that occur; all 0 between calls"""
+    """[7464] flags of the evaluator strengths that occur; all 0 between calls"""
     occurs_words: NDArray[np.uint64]
     """[933] the same memory, eight flags in each word"""
 
 
 def pair_order() -> PairOrder:
-    """Return an empty `PairOrder`, the scratch memory of one thread for `fill_pair_order`."""
+    """Allocate a `PairOrder`, the scratch memory of one thread for `fill_pair_order`."""
     occurs = np.zeros(-(-_HAND_STRENGTHS // 8) * 8, np.uint8)
     return PairOrder(
         board=np.zeros(5, np.int8),
@@ -87,7 +87,13 @@ def pair_order() -> PairOrder:
 
 @part_njit
 def fill_pair_order(tables, pairs):
-    """Fill `pairs` for the board pairs.board; return the number of distinct strengths, at most 1,081."""
+    """Rank all hands on the river board pairs.board by strength; return the number of distinct strengths.
+
+    tables  `EvaluatorTables`
+    pairs   `PairOrder`, filled in place
+
+    There are at most 1,081 distinct strengths.
+    """
     fill_board_strengths(tables, pairs.board, pairs.strength)
     board, live, strength = pairs.board, pairs.live, pairs.strength
     count = 0
@@ -117,9 +123,12 @@ def fill_pair_order(tables, pairs):
 
 @part_njit
 def _count_beaten_by_card(order, beaten):
-    """Write twice the weaker hands plus the equal hands that contain card i to beaten [48, 48] int16.
+    """Write beaten[i, j], 2·weaker + equal over the hands that contain live card i, [48, 48] int16.
 
-    Entry [i, j] compares them with the hand of live cards i and j, which counts itself as equal.
+    They are compared with the hand of live cards i and j, which counts itself as equal.  Live cards are the 47 cards
+    that are not on the board.
+
+    order  [48, 48] int16 strength rank of the hand of two live cards; 32,767 on the diagonal
     """
     beaten[:] = 0
     for i in range(LIVE_CARDS):
@@ -131,10 +140,15 @@ def _count_beaten_by_card(order, beaten):
 
 @nogil_allocating_njit
 def fill_river_strengths(tables, boards, pairs, start, stop, out):
-    """Write the river strengths of boards [start, stop) of boards [N, 5] int8.
+    """Write the river strengths (2·wins + ties) of all hands on boards [start, stop) to `out`.
 
-    `out` is [stop − start, 1326] uint16.  A hand is compared with all 1,081 hands, less those with its first card, less
-    those with its second (inclusion and exclusion).  It counts itself in each of the three.
+    tables  `EvaluatorTables`
+    boards  [N, 5] int8
+    pairs   `PairOrder`, scratch memory
+    out     [stop − start, 1326] uint16; 65,535 if hand and board share a card
+
+    A hand is compared with all 1,081 hands, less those with its first card, less those with its second (inclusion and
+    exclusion).  It counts itself in each of the three.
     """
     beaten = np.empty((_LANES, _LANES), np.int16)
     below = np.empty(COMBO_COUNT, np.int32)
@@ -161,10 +175,13 @@ def fill_river_strengths(tables, boards, pairs, start, stop, out):
 
 @part_njit
 def list_runouts(tables, board, cards, rivers, permutations):
-    """Write the run-outs of a board [3 or 4] to rivers and permutations [1176] int64.
+    """Write the canonical index and suit permutation of each river board that a board [3 or 4] can become.
 
-    They are the canonical index of each river board and its suit permutation.  Returns their number, 48 or 1,176.
-    `cards` is scratch memory, [5] int64.
+    tables                `BoardTables`
+    cards                 [5] int64, scratch
+    rivers, permutations  [1176] int64, in place: canonical index, and suit permutation to that canonical board
+
+    Returns the number of run-outs, 48 or 1,176.
     """
     board_count, count = board.shape[0], 0
     for i in range(board_count):
@@ -185,10 +202,14 @@ def list_runouts(tables, board, cards, rivers, permutations):
 
 @nogil_allocating_njit
 def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
-    """Sum river strengths and their squares over the run-outs of boards [start, stop) of [N, 3 or 4].
+    """Sum river strengths and their squares over the run-outs of each hand on boards [start, stop).
 
-    Adds to sums and squares [stop − start, 1326] int64.  `river` is [134459, 1326] uint16.  Run-outs that share a card
-    with the hand add 65,535 and its square, which saves a branch; the caller subtracts them.
+    tables         `BoardTables`
+    boards         [N, 3 or 4] int8 canonical boards
+    river          [134459, 1326] uint16 river strengths by canonical board and combination
+    sums, squares  [stop − start, 1326] int64, added to in place
+
+    Run-outs that share a card with the hand add 65,535 and its square, which saves a branch; the caller subtracts them.
     """
     rivers, permutations, cards = np.empty(1176, np.int64), np.empty(1176, np.int64), np.empty(5, np.int64)
     hole_permutation = tables.hole_permutation
@@ -203,10 +224,12 @@ def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
 
 @nogil_njit
 def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
-    """Count the river strengths of boards [start, stop) by preflop class.
+    """Count how often each preflop class has each river strength, over boards [start, stop).
 
-    Adds to out [169, 1982] int64.  `river` is [stop − start, 1326] uint16.  Each board counts `multiplicity` [134459]
-    times. The last column counts slots that share a card with the board.
+    river         [stop − start, 1326] uint16 river strengths of these boards
+    multiplicity  [134459] int32 number of boards for which each canonical board stands
+    classes       [1326] preflop class of each combination
+    out           [169, 1982] int64, added to in place; the last column counts hands that share a card with the board
     """
     for index in range(start, stop):
         for combo in range(COMBO_COUNT):
@@ -218,10 +241,10 @@ def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
 
 
 def river_strengths(start: int = 0, stop: int | None = None, *, workers: int = 1) -> NDArray[np.uint16]:
-    """Return the river strengths of canonical boards [start, stop) of five cards.
+    """Return the river strengths (2·wins + ties) of all hands on five-card canonical boards [start, stop).
 
-    The result is [stop − start, 1326] uint16: 2·wins + ties, 0 to 1,980, or 65,535 if the slot shares a card with the
-    board.  All boards take 357 MB.  Raises `ValueError` for a range outside of the boards.
+    The result is [stop − start, 1326] uint16: 0 to 1,980, or 65,535 if hand and board share a card.  All boards take
+    357 MB.  Raises `ValueError` for a range outside of the boards.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
     rows = np.empty((stop - start, COMBO_COUNT), np.uint16)
@@ -240,12 +263,12 @@ def runout_sums(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sums of river strength and of its square over the run-outs of boards [start, stop).
 
-    river  full result of `river_strengths`
+    river  [134459, 1326] uint16 river strengths (2·wins + ties), the result of `river_strengths` for all boards
     cards  number of cards of the canonical boards, 3 or 4
 
     Returns wins2_sum and wins2_square_sum, each [stop − start, 1326] int64 (175 MB for all turn boards); −1 for a
     shared card.  With n = 1,081 or 46 run-outs, E[HS] = wins2_sum / (1980·n) and E[HS²] = wins2_square_sum / (1980²·n).
-    Raises `ValueError` as `river_strengths`.
+    Raises `ValueError` for a range outside of the boards.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[cards], "boards")
     tables, boards = board_tables(), canonical_boards(cards)
@@ -270,10 +293,10 @@ def preflop_strengths(
     """Return how often each river strength occurs to each of the 169 preflop classes, [169, 1981] int64.
 
     Counts pairs of a board and a combination of the class, for boards whose canonical board is in [start, stop).  Over
-    all boards a row's sum is 2,118,760 times the class's 4, 6 or 12 combinations.  `river`, if given, is the full
-    result of `river_strengths`; else strengths are computed in chunks.
+    all boards a row's sum is 2,118,760 times the class's 4, 6 or 12 combinations.  `river`, if given, is [134459, 1326]
+    uint16, the result of `river_strengths` for all boards; else strengths are computed in chunks.
 
-    Raises `ValueError` as `river_strengths`.
+    Raises `ValueError` for a range outside of the boards.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
     multiplicity, classes = board_classes(5).multiplicity, preflop_classes()
@@ -291,7 +314,11 @@ def preflop_strengths(
 
 
 def _strength_counts(combo: int, cards: tuple[int, ...], workers: int) -> NDArray[np.int64]:
-    """Return how often each river strength occurs over the run-outs of a hand on a board, [1981]."""
+    """Return how often each river strength occurs over the run-outs of a hand on a board, [1981].
+
+    combo  combination number 0..1325 of the hole cards
+    cards  the board: none, 3, 4 or 5 cards
+    """
     if not cards:
         classes = preflop_classes()
         return preflop_strengths(workers=workers)[classes[combo]] // int((classes == classes[combo]).sum())
@@ -308,7 +335,8 @@ def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, 
     The board has 0, 3, 4 or 5 cards; without cards it takes 1 to 2 s, shared by `workers`.  The result has street,
     hand, board, runouts, ehs, ehs2, and the sums of 2·wins + ties and of its square: wins2_sum and wins2_square_sum.
 
-    Raises `ValueError` for invalid texts, a card twice or another number of cards.
+    Raises `ValueError` for invalid texts, a card twice, a hand without exactly two cards or another number of board
+    cards.
     """
     hole, cards = parse_cards(hand), parse_cards(board)
     if len(hole) != 2:

@@ -2,7 +2,7 @@
 
 Source: Waugh, "A Fast and Optimal Hand Isomorphism Algorithm" (AAAI 2013 workshop).  Cards come in rounds, and the
 order within a round does not matter.  (2, 5) is two hole cards and an unordered board; (2, 3, 1, 1) is hole cards,
-flop, turn and river.  The classes of a shape are numbered 0, 1, ... without gaps.
+flop, turn and river.  The classes for given rounds are numbered 0, 1, ... without gaps.
 
 The cards of one suit are one rank set for each round, and each set avoids the ranks of the earlier rounds.  Closing
 those gaps and taking the set's colexicographic rank among sets of its size gives one digit for each round.  The digits
@@ -34,7 +34,7 @@ _NUMBER = (1 << GROUP_SHIFT) - 1
 
 @inline_njit
 def _multisets(x, i):
-    """Return C(x + i, i + 1), the number of multisets of i + 1 numbers below x."""
+    """Return C(x + i, i + 1), the number of multisets of i + 1 numbers below x; i is 0 to 3."""
     if i == 0:
         return x
     if i == 1:
@@ -46,7 +46,11 @@ def _multisets(x, i):
 
 @inline_njit
 def index_hand(tables, cards):
-    """Return the class index (int64) of a hand: cards [N], round after round, numbers 0..51, unchecked."""
+    """Return the class index (int64) of a hand; hands equal up to a renaming of suits share it.
+
+    tables  `IsomorphismTables` of the hand's cards per round
+    cards   [N] card numbers 0..51, round after round, unchecked
+    """
     total = np.int64(0)
     for i in range(tables.card_weight.shape[0]):
         total += tables.card_weight[i, cards[i] & 3]
@@ -82,7 +86,10 @@ def index_hand(tables, cards):
 
 @njit
 def _fill_indices(tables, cards, out):
-    """Write the indices of hands [H, N] int8 into out [H] int64."""
+    """Write the class indices of hands [H, N] int8 into out [H] int64.
+
+    `tables` is `IsomorphismTables` of the hands' cards per round.
+    """
     for hand in range(cards.shape[0]):
         out[hand] = index_hand(tables, cards[hand])
 
@@ -92,20 +99,23 @@ def _fill_indices(tables, cards, out):
 
 @dataclass(frozen=True)
 class Indexer:
-    """Numbers the hands of one shape up to suit isomorphism.  Created by `indexer`."""
+    """Numbers hands with given cards per round; hands equal up to a renaming of suits share a number.
+
+    Created by `indexer`.
+    """
 
     tables: IsomorphismTables
     """tables for the kernels"""
 
     @property
     def size(self) -> int:
-        """Number of classes; indices run from 0 to size − 1."""
+        """Return the number of classes; indices run from 0 to size − 1."""
         return int(self.tables.configurations.offset[-1])
 
     def index_batch(self, cards: ArrayLike) -> NDArray[np.int64]:
-        """Return the index of each row of distinct cards [H, N], round after round, as [H] int64.
+        """Return the class index of each row of distinct cards [H, N], round after round, as [H] int64.
 
-        The order within a round does not matter.
+        The order within a round does not matter.  Cards are not checked.
         """
         rows = np.array(cards, np.int8, order="C")
         out = np.empty(len(rows), np.int64)
@@ -115,8 +125,9 @@ class Indexer:
 
 @cache
 def indexer(cards_per_round: tuple[int, ...]) -> Indexer:
-    """Return the indexer of a shape such as (2, 5) or (2, 3, 1, 1), built in milliseconds and shared.
+    """Return the indexer for cards per round such as (2, 5) or (2, 3, 1, 1), built once and shared.
 
-    Rounds have at least one card each, and at most seven in all.
+    Building takes milliseconds for hold'em, and 0.3 s for seven rounds of one card.  Rounds have at least one card
+    each, and at most seven in all.
     """
     return Indexer(isomorphism_tables(cards_per_round))

@@ -225,7 +225,9 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
         if link is None:
             raise DamagedError(f"{path} has no array {name!r}")
         if not isinstance(link, h5py.HardLink):
-            raise DamagedError(f"{path}: {group_name} in it is not a hard link, and checkpoints have only hard links")
+            raise DamagedError(
+                f"{path}: {group_name} is not a hard link; checksums do not cover data outside of this file"
+            )
     dataset = file[name]
     if not isinstance(dataset, h5py.Dataset):
         raise DamagedError(f"{path} has no array {name!r}")

@@ -72,10 +72,10 @@ def resolving(
     values = spot.best_response(1, ranges[0], tables).value
     click.echo(f"{street}, {len(game.tree.decisions)} decisions: {time.process_time() - began:.2f} s to prepare")
     for method in METHODS:
-        resolve(spot, 0, ranges, values, method, Effort(1), variant=PRESETS[variant], dtype="float32")
+        resolve(spot, 0, ranges, values, method, Effort(1), variant=PRESETS[variant])
         began = time.process_time()
         effort = Effort(iterations, precision_chips=precision / 100 * pot)
-        found = resolve(spot, 0, ranges, values, method, effort, variant=PRESETS[variant], dtype="float32")
+        found = resolve(spot, 0, ranges, values, method, effort, variant=PRESETS[variant])
         taken = time.process_time() - began
         gap = 100 * found.gap_chips / pot
         click.echo(f"{method}: {taken:.2f} s, {found.iterations} iterations, gap {gap:.2f} % of the pot")

@@ -4,8 +4,8 @@ A point x with current centre a can only be closer to a centre c if d(a, c) <= d
 point measures the other centres in order of their distance to a, 32 at a time, until the bound excludes the rest. The
 method is sort-means (Phillips 2002, "Acceleration of k-means and related clustering algorithms").
 
-A state is only centres and labels, without bounds.  The result does not depend on the initial labels.  Each point gets
-the centre of least distance (`abstraction.clustering.metric`), the lowest number among equals.
+The state of a clustering is only centres and labels, without bounds.  The result does not depend on the initial labels.
+Each point gets the centre of least distance (`abstraction.clustering.metric`), the lowest number among equals.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _NUMBER = 0xFFFFFFFF  # mask of the centre's number in a sort key; the upper hal
 
 
 class Members(NamedTuple):
-    """Points grouped by label, within a label in order of their number."""
+    """Numbers of points grouped by label; label c has order[starts[c] : starts[c + 1]], ascending."""
 
     order: NDArray[np.int32]
     """[N] point numbers"""
@@ -45,7 +45,12 @@ class Nearest(NamedTuple):
 
 @allocating_njit
 def _group(labels, starts, order):
-    """Fill starts [k + 1] and order [N] by a stable counting sort."""
+    """Fill starts [k + 1] and order [N] of `Members` by a stable counting sort of the labels.
+
+    labels  [N] int32, 0 to k − 1
+    starts  [k + 1] int64, 0 at the start; receives the index in `order` of each label's first point
+    order   [N] int32, receives the point numbers by label
+    """
     for label in labels:
         starts[label + 1] += 1
     for c in range(starts.shape[0] - 1):
@@ -57,7 +62,7 @@ def _group(labels, starts, order):
 
 
 def group_members(labels: NDArray[np.int32], k: int) -> Members:
-    """Group points by label 0 to k − 1."""
+    """Group the numbers of points by their labels [N] int32, which are 0 to k − 1."""
     members = Members(np.empty(len(labels), np.int32), np.zeros(k + 1, np.int64))
     _group(labels, members.starts, members.order)
     return members
@@ -65,7 +70,14 @@ def group_members(labels: NDArray[np.int32], k: int) -> Members:
 
 @part_njit
 def _widest(points, mine, centre, metric, distances):
-    """Write the distances of the points numbered `mine` to `centre`; return the largest."""
+    """Write the distances of some points to one centre; return the largest.
+
+    points     [N, D] float32
+    mine       [n] numbers of these points
+    centre     [D] float32
+    metric     L2 (squared distance) or EMD (earth mover's distance)
+    distances  [N] float32, written at the entries `mine`
+    """
     widest = np.float32(0.0)
     for i in range(mine.shape[0]):
         prefetch_point(points, mine[min(i + AHEAD, mine.shape[0] - 1)])
@@ -77,9 +89,14 @@ def _widest(points, mine, centre, metric, distances):
 
 @allocating_njit
 def _candidates(a, widest, metric, centres, packed, keys):
-    """List the other centres that can be nearest to any point within `widest` of centre a.
+    """List the other centres that can be nearest to a point of label a; return their number.
 
-    Writes sort keys to `keys`, nearest first, and returns their number.
+    a        number of the points' current centre
+    widest   largest distance of these points to it
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    centres  [k, D] float32
+    packed   the same centres, [ceil(k / 32), D, 32] float32
+    keys     [k] int64, in place: bits of the distance to a << 32 | number of the centre, nearest first
     """
     margin = rounding_margin(centres.shape[1])
     reach = 2.0 * length(widest, metric) * (1.0 + 4.0 * margin) + TINY
@@ -100,7 +117,10 @@ def _candidates(a, widest, metric, centres, packed, keys):
 
 @part_njit
 def _pack_chunk(centres, numbers, first, count, panel):
-    """Fill panel [D, 32] with centres numbers[first : first + count], padded with infinities."""
+    """Copy centres numbers[first : first + count] to the columns of panel [D, 32] float32.
+
+    Columns from `count` on become infinite.  `centres` is [k, D] float32.
+    """
     for lane in range(LANES):
         if lane < count:
             number = numbers[first + lane]
@@ -113,7 +133,15 @@ def _pack_chunk(centres, numbers, first, count, panel):
 
 @nogil_allocating_njit
 def _assign_range(first, last, metric, points, members, centres, packed, nearest):
-    """Write the nearest centres of the points whose current label is `first` to `last` − 1 to `nearest`."""
+    """Write the nearest centre of each point whose current label is `first` to `last` − 1 to `nearest`.
+
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    points   [N, D] float32
+    members  order [N] of the point numbers by current label, and starts [k + 1] of the labels
+    centres  [k, D] float32
+    packed   the same centres, [ceil(k / 32), D, 32] float32
+    nearest  labels [N] int32 and distances [N] float32, in place
+    """
     k, dimensions = centres.shape
     margin = rounding_margin(dimensions)
     keys = np.empty(k, np.int64)
@@ -151,7 +179,14 @@ def _assign_range(first, last, metric, points, members, centres, packed, nearest
 
 @nogil_allocating_njit
 def _measure_range(first, last, metric, points, packed, numbers, nearest):
-    """Write the nearest centres of points `first` to `last` − 1 to `nearest`, measuring all centres."""
+    """Write the nearest centre of points `first` to `last` − 1 to `nearest`, measuring all k centres.
+
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    points   [N, D] float32
+    packed   [ceil(k / 32), D, 32] float32 centres, padded with infinities
+    numbers  [k] int32: 0 to k − 1
+    nearest  labels [N] int32 and distances [N] float32, in place
+    """
     sums = np.empty(LANES, np.float32)
     for x in range(first, last):
         best, best_label = np.float32(np.inf), np.int32(0)
@@ -165,13 +200,19 @@ def _measure_range(first, last, metric, points, packed, numbers, nearest):
 
 @nogil_njit
 def _distances_of_range(first, last, metric, points, centres, nearest):
-    """Write the distances of points `first` to `last` − 1 to their labelled centres."""
+    """Write the distance of points `first` to `last` − 1 to the centre of their label to `nearest`.
+
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    points   [N, D] float32
+    centres  [k, D] float32
+    nearest  labels [N] int32, read, and distances [N] float32, written
+    """
     for x in range(first, last):
         nearest.distances[x] = point_distance(points[x], centres[nearest.labels[x]], metric)
 
 
 def share_out(work: Callable[[int, int], object], count: int, workers: int) -> None:
-    """Call work(first, last) on ranges that cover 0 to `count`, on `workers` threads."""
+    """Call work(first, last) for ranges [first, last) that cover [0, count), on at most `workers` threads."""
     for _ in run_ranges(work, 0, count, -(-count // _CHUNKS), workers):
         pass
 
@@ -179,7 +220,14 @@ def share_out(work: Callable[[int, int], object], count: int, workers: int) -> N
 def own_distances(
     points: NDArray[np.float32], centres: NDArray[np.float32], labels: NDArray[np.int32], metric: int, workers: int = 1
 ) -> Nearest:
-    """Return the given labels with the distances to their centres; arrays as for `nearest_centres`."""
+    """Return the given labels with the distance of each point to the centre of its label.
+
+    points   [N, D] float32
+    centres  [k, D] float32
+    labels   [N] int32, 0 to k − 1
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    workers  maximum number of threads; does not change the result
+    """
     nearest = Nearest(labels, np.empty(len(points), np.float32))
     share_out(lambda i, j: _distances_of_range(i, j, metric, points, centres, nearest), len(points), workers)
     return nearest
@@ -192,14 +240,13 @@ def nearest_centres(
     workers: int = 1,
     labels: NDArray[np.int32] | None = None,
 ) -> Nearest:
-    """Return the nearest centre of each point, the lowest number among equals.
+    """Return the nearest centre of each point and the distance to it, the lowest number among equals.
 
     points   [N, D] float32, C-contiguous and finite
     centres  [k, D] float32, C-contiguous and finite
-    metric   L2 or EMD
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    workers  maximum number of threads; does not change the result
     labels   [N] int32, a guess that saves time and does not change the result
-
-    Results do not depend on `workers`.
     """
     k = len(centres)
     nearest = Nearest(np.empty(len(points), np.int32), np.empty(len(points), np.float32))

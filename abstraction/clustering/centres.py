@@ -16,7 +16,13 @@ from abstraction.kernels.jit import nogil_allocating_njit, part_njit
 
 @nogil_allocating_njit
 def _means_range(first, last, points, weights, members, centres):
-    """Write the weighted means of groups `first` to `last` − 1; empty groups keep their centre."""
+    """Write the weighted means of groups `first` to `last` − 1; empty groups keep their centre.
+
+    points   [N, D] float32
+    weights  [N] float64
+    members  order [N] of the point numbers by group, and starts [k + 1] of the groups
+    centres  [k, D] float32, in place
+    """
     dimensions = points.shape[1]
     sums = np.empty(dimensions)
     for c in range(first, last):
@@ -36,9 +42,15 @@ def _means_range(first, last, points, weights, members, centres):
 
 @part_njit
 def _count_below(points, weights, mine, pivot, below, under, above):
-    """Compute, for each coordinate, the weight of x <= pivot, the largest such x and the smallest other x.
+    """Sum, for each coordinate, the weight of values <= pivot, and find the values next to the pivot.
 
-    The results are in `below`, `under` and `above`; `under` and `above` start with bounds.
+    points   [N, D] float32
+    weights  [N] float64
+    mine     [n] numbers of the group's points
+    pivot    [D] float32
+    below    [D] float64, 0 at the start: weight of the values <= pivot
+    under    [D] float32, a lower bound at the start: largest value <= pivot
+    above    [D] float32, an upper bound at the start: smallest value > pivot
     """
     for x in mine:
         weight = weights[x]
@@ -53,6 +65,11 @@ def _count_below(points, weights, mine, pivot, below, under, above):
 @nogil_allocating_njit
 def _medians_range(first, last, points, weights, members, centres):
     """Write the weighted medians of groups `first` to `last` − 1; empty groups keep their centre.
+
+    points   [N, D] float32
+    weights  [N] float64
+    members  order [N] of the point numbers by group, and starts [k + 1] of the groups
+    centres  [k, D] float32, in place
 
     All coordinates are bisected together between values that occur: [low, high] holds the median until both meet.
     """
@@ -102,11 +119,14 @@ def group_centres(
     metric: int,
     workers: int = 1,
 ) -> NDArray[np.float32]:
-    """Return new centres [k, D] float32 of the groups in `members`: means for L2, medians for EMD.
+    """Return new centres [k, D] float32 of k groups of points: means for L2, medians for EMD.
 
     points   [N, D] float32
     weights  [N] float64 > 0
-    centres  the old centres, which empty groups keep
+    members  order [N] of the point numbers by group, and starts [k + 1] of the groups
+    centres  [k, D] float32, the old centres, which empty groups keep
+    metric   L2 (Euclidean) or EMD (earth mover's distance)
+    workers  maximum number of threads; does not change the result
     """
     result = centres.copy()
     kernel = _medians_range if metric == EMD else _means_range

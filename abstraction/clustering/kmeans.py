@@ -29,14 +29,17 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class StateSaver:
-    """Saves nothing, for clusterings that are short or need not be resumed.  Subclasses save states."""
+    """Base class that saves nothing.  Subclasses save the state of a clustering so that it can resume."""
 
     def resume(self, phase: str) -> Arrays | None:
-        """Return the last saved state if it belongs to this phase, else None."""
+        """Return the last saved arrays by name if they belong to `phase`, else None; here always None."""
         return None
 
     def save(self, phase: str, arrays: Callable[[], Arrays]) -> None:
-        """Offer the state of a phase, which replaces the last saved one; `arrays` is called only to save it."""
+        """Save the state of `phase` in place of the last saved one, or skip it; here do nothing.
+
+        `arrays` returns the state's arrays by name.  It is called only when the state is saved.
+        """
 
 
 NOTHING = StateSaver()
@@ -44,7 +47,10 @@ NOTHING = StateSaver()
 
 @dataclass(frozen=True)
 class KMeansState:
-    """Lloyd's iteration between two steps.  Centres, labels and counters determine all further steps."""
+    """State of Lloyd's iteration between two steps.
+
+    Centres, labels and counters determine all further steps.
+    """
 
     centres: NDArray[np.float32]
     """[k, D] centres"""
@@ -69,7 +75,7 @@ Progress = Callable[[KMeansState], None]
 
 @njit
 def _inertia(weights, distances):
-    """Return Σ weight x distance, summed in order."""
+    """Return the inertia: the sum of weights[i] · distances[i] over N points, added in order of number."""
     total = 0.0
     for i in range(weights.shape[0]):
         total += weights[i] * distances[i]
@@ -77,9 +83,10 @@ def _inertia(weights, distances):
 
 
 def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) -> int:
-    """Give every empty bucket a point; return the number of empty buckets.
+    """Give every empty bucket a point as its centre, in place; return the number of empty buckets.
 
-    Changes centres, labels and distances in place.  Points are distinct, and no fewer than centres.
+    The point has the largest weight · distance in a bucket of two or more points.  Changes `centres` [k, D], and labels
+    and distances in `nearest`.  Points are distinct, and no fewer than centres.
     """
     counts = np.bincount(nearest.labels, minlength=len(centres))
     empty = np.flatnonzero(counts == 0)
@@ -97,9 +104,10 @@ def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) ->
 
 
 def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansState:
-    """Return the state after k-means++ seeding.
+    """Return the state after k-means++ seeding of k centres.
 
-    Raises `ValueError`, with both numbers, if there are fewer than k distinct points.
+    `seed` and `purpose` determine the random draws.  Raises `ValueError` unless k is from 1 to the number of distinct
+    points.
     """
     seeds = seed_centres(problem, k, seed, purpose)
     inertia = float(_inertia(problem.weights, seeds.nearest.distances))
@@ -107,9 +115,10 @@ def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansSt
 
 
 def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> KMeansState:
-    """Return the state for given centres [k, D], no more than points.
+    """Return the state for given centres [k, D], with each point assigned to its nearest centre.
 
-    `labels` is a guess that saves time and does not change the result.
+    There are no more centres than points.  Empty buckets take a point as their centre.  `labels` [N] is a guess that
+    saves time and does not change the result.
     """
     centres = np.array(centres, dtype=np.float32, order="C")
     nearest = nearest_centres(problem.points, centres, problem.metric, problem.workers, labels)
@@ -118,7 +127,7 @@ def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[n
 
 
 def step(problem: Problem, state: KMeansState) -> KMeansState:
-    """Return the state after one more iteration; `state` is not changed."""
+    """Return the state after one more iteration (new centres, then new labels); `state` is not changed."""
     k = len(state.centres)
     members = group_members(state.labels, k)
     centres = group_centres(problem.points, problem.weights, members, state.centres, problem.metric, problem.workers)
@@ -138,8 +147,8 @@ def step(problem: Problem, state: KMeansState) -> KMeansState:
 def finished(state: KMeansState, iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> bool:
     """Return whether `iterations` are done, no label changed, or the inertia fell by at most `tolerance`.
 
-    The tolerance is a share of the inertia.  A step that filled an empty bucket is followed by another, up to 100 more,
-    so that every label is the nearest centre's.
+    The tolerance is a share of the inertia, the sum of weight · distance.  A step that filled an empty bucket is
+    followed by another, up to 100 more, so that every label is the nearest centre's.
     """
     if state.repaired and state.iteration < iterations + _MORE:
         return False
@@ -156,7 +165,11 @@ def run(
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
 ) -> KMeansState:
-    """Iterate until `finished`; `progress` is called with each new state and may save it (`state_arrays`)."""
+    """Iterate until `iterations` are done, no label changes or the inertia falls by at most `tolerance`.
+
+    The tolerance is a share of the inertia, the sum of weight · distance.  A step that filled an empty bucket is
+    followed by another, up to 100 more.  `progress` is called with each new state and may save it (`state_arrays`).
+    """
     while not finished(state, iterations, tolerance):
         state = step(problem, state)
         if progress is not None:
@@ -165,7 +178,7 @@ def run(
 
 
 def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a state to save, by name."""
+    """Return the arrays that determine a state, by name: centres, labels, counters and inertia."""
     return {
         "centres": state.centres,
         "labels": state.labels,
@@ -176,7 +189,10 @@ def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
 
 
 def state_from_arrays(problem: Problem, arrays: Arrays) -> KMeansState:
-    """Return the state that `state_arrays` saved; `ValueError` if it does not fit the points."""
+    """Restore a state from the arrays of `state_arrays`; distances are computed again.
+
+    Raises `ValueError` if the shapes do not fit the points, or if a label is not 0 to k − 1.
+    """
     centres = np.array(arrays["centres"], dtype=np.float32, order="C")
     labels = np.array(arrays["labels"], dtype=np.int32)
     count, dimensions = problem.points.shape
@@ -196,7 +212,11 @@ def state_from_arrays(problem: Problem, arrays: Arrays) -> KMeansState:
 def begin_or_resume(
     problem: Problem, k: int, seed: int = 0, saver: StateSaver = NOTHING, phase: str = "lloyd"
 ) -> KMeansState:
-    """Return the saved state of the phase, or else the state after seeding; `ValueError` as `start`."""
+    """Return the saved state of `phase` if there is one, else the state after k-means++ seeding.
+
+    Raises `ValueError` if the saved state does not fit the points.  Without one, raises `ValueError` unless k is from 1
+    to the number of distinct points.
+    """
     saved = saver.resume(phase)
     return start(problem, k, seed) if saved is None else state_from_arrays(problem, saved)
 
@@ -226,7 +246,8 @@ def kmeans(
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets by k-means++ and Lloyd's iteration.
 
-    Raises `ValueError` for k larger than the number of distinct points.
+    `distance` is "l2" (means) or "emd" (medians).  Raises `ValueError` for another distance, and unless k is from 1 to
+    the number of distinct points.
     """
     merged = distinct_points(points, weights)
     whole = Problem(merged.points, merged.weights.astype(np.float64), distance_code(distance), workers)

@@ -39,7 +39,13 @@ def _absolute(builder, difference):
 
 
 def _sum_terms(builder, point, panel, dimensions, term):
-    """Emit the loop over coordinates, at least one, and return the two vectors of sums."""
+    """Emit LLVM code that sums term(point[j] − centre[j]) over j for 32 centres; return 2 vectors of 16.
+
+    point       pointer to float32 [dimensions]
+    panel       pointer to float32 [dimensions, 32], the 32 centres
+    dimensions  int64 value, at least 1
+    term        emits the square or the absolute value of a vector
+    """
     before, loop, after = builder.block, builder.append_basic_block("terms"), builder.append_basic_block("summed")
     builder.branch(loop)
     builder.position_at_end(loop)
@@ -63,7 +69,10 @@ def _sum_terms(builder, point, panel, dimensions, term):
 
 
 def _lanes(term):
-    """Return the intrinsic of `lane_distances` for one distance."""
+    """Return a function for `intrinsic` that emits the distances of one point to 32 centres.
+
+    `term` emits the square (L2) or the absolute value (EMD) of a vector of differences.
+    """
 
     def lanes(typing_context, points, row, panels, panel, dimensions, sums):
         def codegen(context, builder, signature, arguments):
@@ -89,9 +98,9 @@ _emd_lanes = intrinsic(_lanes(_absolute))
 
 @inline_njit
 def prefetch_point(points, row):
-    """Prefetch points[row], float32.
+    """Prefetch row `row` of points [N, D] float32 into the processor's caches.
 
-    In random order each row is a cache miss that costs more than its sum.
+    In random order each row is a cache miss, which costs more than the sum of its terms.
     """
     for column in range(0, points.shape[1], 16):
         prefetch_to_read(points, row * points.shape[1] + column)
@@ -100,6 +109,10 @@ def prefetch_point(points, row):
 @inline_njit
 def lane_distances(points, row, panels, panel, metric, sums):
     """Write the distances of points[row] to the 32 centres of panels[panel] to sums [32] float32.
+
+    points  [N, D] float32
+    panels  [P, D, 32] float32, each panel holds 32 centres
+    metric  L2 (squared distance) or EMD (earth mover's distance)
 
     Arrays are C-contiguous.
     """
@@ -111,10 +124,14 @@ def lane_distances(points, row, panels, panel, metric, sums):
 
 @part_njit
 def closest_lane(sums, numbers, start, count, best, best_label):
-    """Return the closer of (best, best_label) and the centres of lanes 0 to `count` − 1.
+    """Return (distance, number) of the closest centre: the best so far or one of the first `count` lanes.
 
-    The centre of a lane is numbers[start + lane].  Among equals the lowest number wins.  Distances are not negative, so
-    their bits compare as integers.  The compiler vectorises integer comparisons, but not those of floats.
+    sums              [32] float32 distances of the lanes, infinite from lane `count` on
+    numbers           int32 numbers of the centres; that of a lane is numbers[start + lane]
+    best, best_label  least distance so far and the number of its centre
+
+    Among equals the lowest number wins.  Distances are not negative, so their bits compare as integers.  The compiler
+    vectorises integer comparisons, but not those of floats.
     """
     bits = sums.view(np.int32)
     least = bits[0]
@@ -130,7 +147,10 @@ def closest_lane(sums, numbers, start, count, best, best_label):
 
 
 def pack_centres(centres: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return centres [k, D] as panels [ceil(k / 32), D, 32] float32, padded with infinities."""
+    """Return centres [k, D] as panels [ceil(k / 32), D, 32] float32, padded with infinities.
+
+    Panel p holds centres 32·p to 32·p + 31.
+    """
     k, dimensions = centres.shape
     panels = -(-k // LANES)
     padded = np.full((panels * LANES, dimensions), np.inf, np.float32)

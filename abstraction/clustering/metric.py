@@ -27,7 +27,7 @@ _ROWS = 1 << 16  # histograms converted at a time, so that the temporary float64
 
 
 def distance_code(distance: str) -> int:
-    """Return L2 or EMD by name; `ValueError` for another name."""
+    """Return the code L2 or EMD (earth mover's) of "l2" or "emd"; raise `ValueError` for another name."""
     if distance not in DISTANCES:
         raise ValueError(f"distance is {distance!r}: allowed are 'l2' (means) and 'emd' (medians)")
     return DISTANCES[distance]
@@ -55,13 +55,16 @@ def rounding_margin(dimensions):
 
 @inline_njit
 def length(distance, metric):
-    """Return a distance in float64 that satisfies the triangle inequality: for L2 the square root."""
+    """Return `distance` as a float64 that satisfies the triangle inequality: for L2 its square root.
+
+    metric  L2 or EMD; a distance by EMD is not changed
+    """
     return math.sqrt(np.float64(distance)) if metric == L2 else np.float64(distance)
 
 
 @part_njit
 def point_distance(point, centre, metric):
-    """Return the distance of two float32 vectors, by its definition."""
+    """Return Σ (x − c)² (L2) or Σ |x − c| (EMD) of two float32 vectors [D], added in order in float32."""
     total = np.float32(0.0)
     for j in range(point.shape[0]):
         difference = point[j] - centre[j]

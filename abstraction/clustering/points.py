@@ -10,7 +10,7 @@ from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 
 
 def _words(points: NDArray[Any]) -> tuple[NDArray[Any], Any]:
-    """Return the bits of rows as unsigned integers, and the bits of negative zero (0 for integers)."""
+    """Return the bits of rows [N, D] as unsigned integers, and the bits of −0.0 (0 for integers)."""
     words = np.ascontiguousarray(points).view(f"u{points.dtype.itemsize}")
     return words, words.dtype.type(1 << (8 * points.dtype.itemsize - 1) if points.dtype.kind == "f" else 0)
 
@@ -28,14 +28,17 @@ class DistinctPoints(NamedTuple):
 
 @inline_njit
 def _word(words, row, j, negative_zero):
-    """Return the bits of words[row, j], with both zeros of a float as 0."""
+    """Return words[row, j], the bits of a coordinate, as uint64; the bits of −0.0 become 0."""
     word = words[row, j]
     return np.uint64(0) if word == negative_zero else np.uint64(word)
 
 
 @part_njit
 def _row_hash(words, row, negative_zero):
-    """Return a 64-bit hash of a row."""
+    """Return a 64-bit hash of row `row` of words [N, D], the bits of the points.
+
+    `negative_zero` are the bits of −0.0, which count as 0.
+    """
     state = np.uint64(0x9E3779B97F4A7C15)
     for j in range(words.shape[1]):
         state = (state ^ _word(words, row, j, negative_zero)) * np.uint64(0xD6E8FEB86659FD93)
@@ -45,7 +48,10 @@ def _row_hash(words, row, negative_zero):
 
 @part_njit
 def _same_rows(words, one, others, other, negative_zero):
-    """Return whether words[one] and others[other] are equal rows."""
+    """Return whether row `one` of `words` equals row `other` of `others`; both hold bits of points.
+
+    `negative_zero` are the bits of −0.0, which count as 0.
+    """
     for j in range(words.shape[1]):
         if _word(words, one, j, negative_zero) != _word(others, other, j, negative_zero):
             return False
@@ -54,11 +60,15 @@ def _same_rows(words, one, others, other, negative_zero):
 
 @nogil_njit
 def _insert_rows(words, weights, negative_zero, store, table, numbers):
-    """Number rows in order of appearance and add new ones to the store; return its number of rows.
+    """Number rows in order of first appearance and store new ones; return the number of stored rows.
 
-    store    (words [L, D], totals [L], count)
-    table    open-addressed hash table (slots [2^b] int32, the numbers or −1; tags [2^b] uint32, part of each hash)
-    numbers  [N], filled
+    words          [N, D] bits of the rows as unsigned integers
+    weights        [N] int64, added to the totals of the rows
+    negative_zero  bits of −0.0, which count as 0
+    store          (stored words [L, D], totals [L] int64, number of stored rows), arrays in place
+    table          open-addressed hash table, in place: slots [2^b] int32, the row numbers or −1; tags [2^b] uint32, the
+                   upper half of each hash
+    numbers        [N] int32, receives the number of each row
     """
     stored_words, totals, count = store
     slots, tags = table
@@ -84,7 +94,12 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
 
 @nogil_njit
 def _insert_all(stored_words, count, negative_zero, slots, tags):
-    """Fill a larger hash table with the rows of the store."""
+    """Insert rows 0 to `count` − 1 of stored_words [L, D] into an empty hash table, in place.
+
+    negative_zero  bits of −0.0, which count as 0
+    slots          [2^b] int32, −1 at the start, receives the row numbers
+    tags           [2^b] uint32, receives the upper half of each hash
+    """
     mask = np.uint64(slots.shape[0] - 1)
     for number in range(count):
         state = _row_hash(stored_words, number, negative_zero)
@@ -107,7 +122,7 @@ class PointSet:
         self._slots, self._tags = np.empty(0, np.int32), np.empty(0, np.uint32)
 
     def add(self, rows: NDArray[Any], weights: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the numbers [N] of rows [N, D] and add their weights [N] int64."""
+        """Add rows [N, D] with weights [N] int64; return the number [N] of the distinct row that each equals."""
         words, negative_zero = _words(rows)
         stored_words = self._rows.view(words.dtype)
         most = self._count + len(rows)

@@ -22,7 +22,7 @@ _MASK = (1 << 64) - 1
 
 
 def uniform(seed: int, *numbers: int) -> float:
-    """Return a number in [0, 1) that depends only on the seed and the numbers.
+    """Return a pseudo-random number in [0, 1) that depends only on the seed and the numbers.
 
     The generator is SplitMix64 (Steele, Lea & Flood 2014).
     """
@@ -36,7 +36,7 @@ def uniform(seed: int, *numbers: int) -> float:
 
 
 class Seeds(NamedTuple):
-    """The chosen points, and the nearest of them for each point."""
+    """The points chosen as first centres, and for each point the nearest of them."""
 
     chosen: NDArray[np.int64]
     """[k] numbers of the points that are the first centres"""
@@ -46,7 +46,13 @@ class Seeds(NamedTuple):
 
 @njit
 def _gaps(points, chosen, count, metric, limits):
-    """Write limits [count] float32: points within limits[a] of centre a cannot be closer to chosen[count]."""
+    """Write limits[a] for a < count: points this close to centre a cannot be closer to centre `count`.
+
+    points  [N, D] float32
+    chosen  [k] numbers of the points that are centres
+    metric  L2 (squared distance) or EMD (earth mover's distance)
+    limits  [k] float32 distances; the first `count` are written
+    """
     margin = rounding_margin(points.shape[1])
     for a in range(count):
         gap = 0.5 * length(point_distance(points[chosen[a]], points[chosen[count]], metric), metric)
@@ -57,7 +63,10 @@ def _gaps(points, chosen, count, metric, limits):
 
 @part_njit
 def _mass(weights, distances, begin, end):
-    """Return Σ weight x distance of points `begin` to `end` − 1, in four sums so that additions overlap."""
+    """Return Σ weights[x] · distances[x] of points `begin` to `end` − 1.
+
+    Four sums, whose additions overlap in time, are added at the end.
+    """
     whole = begin + (end - begin) // 4 * 4
     first = second = third = fourth = 0.0
     for x in range(begin, whole, 4):
@@ -72,10 +81,16 @@ def _mass(weights, distances, begin, end):
 
 @nogil_allocating_njit
 def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state):
-    """Measure centre number `count` against the points of blocks `first` to `last` − 1.
+    """Assign each point of blocks `first` to `last` − 1 to centre number `count` if it is closer.
 
-    problem  (points, weights)
-    state    (limits [k] float32, masses [blocks] float64), where a mass is Σ weight x distance
+    A block is 4,096 points.
+
+    metric   L2 (squared distance) or EMD (earth mover's distance)
+    problem  (points [N, D] float32, weights [N] float64)
+    chosen   [k] numbers of the points that are centres
+    nearest  labels [N] and distances [N] to the nearest of centres 0 to `count` − 1, updated in place
+    state    (limits [k] float32, masses [blocks] float64): points within limits[a] of their centre a are not measured;
+             masses are each block's Σ weight · distance, updated in place
     """
     points, weights = problem
     limits, masses = state
@@ -104,7 +119,14 @@ def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state)
 
 @njit
 def _draw(weights, distances, masses, share):
-    """Return the point at `share` of the total weight x distance; −1 if the total is 0."""
+    """Draw a point in proportion to weight · distance: the one at `share`, in [0, 1), of the total.
+
+    weights    [N] float64
+    distances  [N] float32
+    masses     [blocks] float64, Σ weight · distance of each block of 4,096 points
+
+    Returns the number of the point, or −1 if the total is 0.
+    """
     total = 0.0
     for mass in masses:
         total += mass
@@ -132,9 +154,9 @@ def _draw(weights, distances, masses, share):
 
 
 def seed_centres(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> Seeds:
-    """Choose k distinct points as first centres; `seed` and `purpose` determine the draws.
+    """Choose k distinct points as first centres by k-means++; `seed` and `purpose` determine the draws.
 
-    Raises `ValueError`, with both numbers, if there are fewer than k distinct points.
+    Raises `ValueError` unless k is from 1 to the number of distinct points.
     """
     count = len(problem.points)
     if not 1 <= k <= count:

@@ -26,7 +26,7 @@ _GARBAGE_AFTER = 50_000  # compiling creates many lasting objects; collecting ga
 
 @cache
 def _numba() -> Any:
-    """Return the numba package, configured with this version's cache."""
+    """Import numba on the first call, set it up with this version's kernel cache, and return the package."""
     directory = str(choose_directory())
     os.environ["NUMBA_CACHE_DIR"] = directory
     import numba
@@ -52,7 +52,7 @@ _watches: list[tuple[Hearer, Hearer]] = []
 
 
 def watch_compiling(on_start: Hearer, on_end: Hearer) -> None:
-    """Call `on_start` and `on_end` with numba's event when the compilation of a kernel begins and ends."""
+    """Register callbacks for the begin and the end of each kernel's compilation; both get numba's event."""
     _watches.append((on_start, on_end))
     if _numba.cache_info().currsize:  # else `_numba` does it on import
         _listen(on_start, on_end)
@@ -65,7 +65,7 @@ def _listen(on_start: Hearer, on_end: Hearer) -> None:
 
 
 class _Module:
-    """A numba module that is imported on first use."""
+    """A numba module that is imported when an attribute of it is first read."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -81,12 +81,12 @@ errors: Any = _Module("numba.core.errors")
 
 
 def _known(value: Any) -> Any:
-    """Return numba's type for one of its own functions, as used in the code of a kernel."""
+    """Return numba's type of a function or intrinsic that kernels call, such as `carray`."""
     return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(value)
 
 
 class _Function:
-    """A numba function for kernels, which Python cannot call."""
+    """A numba function, found by its name, that kernels can call but Python cannot."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -103,7 +103,10 @@ _intrinsics: list["intrinsic"] = []
 
 
 class intrinsic:  # noqa: N801 - a decorator
-    """numba's `intrinsic` decorator, declared when a kernel is first compiled."""
+    """Decorate a function that emits LLVM code, so that kernels can call it as a numba intrinsic.
+
+    It is declared to numba when a kernel is first compiled.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__, self._function = function.__doc__, function
@@ -111,7 +114,7 @@ class intrinsic:  # noqa: N801 - a decorator
 
     @cached_property
     def declared(self) -> Any:
-        """numba's intrinsic of the function."""
+        """Return the function as numba's intrinsic, declared on the first access."""
         return import_module("numba.core.extending").intrinsic(self._function)
 
     @property
@@ -125,7 +128,11 @@ def _declare_intrinsics() -> None:
 
 
 def _compile_in_turn(compile_now: Callable[[Any], Any], cached: KernelFiles, signature: Any) -> Any:
-    """Call numba's `compile`, and release the kernel's lock file afterwards in any case.
+    """Compile a kernel for argument types, and release the kernel's lock file afterwards in any case.
+
+    compile_now  numba's `compile`
+    cached       cache of the kernel, which holds the lock file
+    signature    types of the arguments
 
     Signals wait meanwhile: numba cannot use a function again whose compilation an exception has interrupted.
     """
@@ -153,7 +160,7 @@ class Kernel:
         self.py_func, self.targetoptions, self._cached = function, options, cached
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the compiled function with the same arguments and result as the Python function."""
+        """Compile the function for these argument types if needed, then call it and return its result."""
         # One look-up for all: `kernel_argument` for each of four numbers makes the whole call take 1.66 times as long.
         if not named and PLAIN_TYPES.issuperset(map(type, arguments)):
             return self.dispatcher(*arguments)
@@ -162,7 +169,7 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """numba's dispatcher, declared on first use."""
+        """Return numba's dispatcher of the function, declared on the first access."""
         with _declaring:
             if "dispatcher" not in self.__dict__:  # else another thread has declared it
                 compiled = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
@@ -176,7 +183,7 @@ class Kernel:
 
     @property
     def signatures(self) -> list[Any]:
-        """Argument types for which the kernel was compiled or loaded in this process."""
+        """Return the argument types for which the kernel was compiled or loaded in this process."""
         return list(self.dispatcher.signatures)
 
     @property
@@ -185,15 +192,15 @@ class Kernel:
 
 
 class Part(Kernel):
-    """A kernel that only kernels call, compiled without machine code of its own."""
+    """A kernel that only other kernels call, compiled without machine code of its own."""
 
-    compiler: Any = None  # set by `_numba` from `numba_inside`
+    compiler: Any = None  # set by `_numba` with `part_compiler`
 
     def _compiled_by(self) -> dict[str, Any]:
         return {} if self.compiler is None else {"pipeline_class": self.compiler}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Raise `TypeError`, because numba would jump to missing code."""
+        """Raise `TypeError`: a call from Python would jump to machine code that does not exist."""
         raise TypeError(f"{self.__module__}.{self.__name__} is a part of kernels: call it from a kernel")
 
 
@@ -210,7 +217,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def decorator(name: str, *, cached: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
-    """Return the decorator of this name in `OPTIONS`."""
+    """Return the decorator `name` of `OPTIONS`: it turns a function into a `Kernel`.
+
+    "part_njit" gives a `Part`, which only kernels can call.  `cached` keeps compiled code on disk.
+    """
     return partial(Part if name == "part_njit" else Kernel, options=OPTIONS[name], cached=cached)
 
 
@@ -222,29 +232,41 @@ saves code and compile time. numba refuses such a kernel if it creates an array.
 """
 
 nogil_njit = decorator("nogil_njit")
-"""As `njit`, but releases the interpreter lock, for kernels that work on a range of boards or points."""
+"""Compile a kernel that creates and returns no arrays, and releases Python's interpreter lock (GIL).
+
+Threads can then work on ranges of boards or points in parallel.  The kernel is cached on disk.
+"""
 
 part_njit = decorator("part_njit")
-"""As `njit`, but callable only from kernels, which saves machine code.
+"""Compile a kernel that creates and returns no arrays and that only kernels call.
 
-A call from Python raises `TypeError`.
+This saves machine code.  A call from Python raises `TypeError`.
 """
 
 allocating_njit = decorator("allocating_njit")
-"""As `njit`, for a kernel that creates arrays, or takes them from one that does."""
+"""Compile a kernel that creates arrays, or takes them from a kernel that does; it is cached on disk."""
 
 nogil_allocating_njit = decorator("nogil_allocating_njit")
-"""As `nogil_njit`, for a kernel that creates arrays, or takes them from one that does."""
+"""Compile a kernel that may create arrays, and releases Python's interpreter lock (GIL).
+
+Threads can then work on ranges of boards or points in parallel.  The kernel is cached on disk.
+"""
 
 inline_njit = partial(Part, options={"inline": "always"}, cached=False)
-"""Inline a small helper into each kernel that calls it."""
+"""Inline a small helper into each kernel that calls it; a call from Python raises `TypeError`."""
 
 uncached_njit = decorator("allocating_njit", cached=False)
-"""As `allocating_njit`, for a user's function, uncached because numba does not notice changes in its callees."""
+"""Compile a user's function, which may create arrays, without a cache on disk.
+
+numba does not notice changes in the functions that it calls, so cached code could be out of date.
+"""
 
 
 def c_function(result: Any, *arguments: Any) -> Any:
-    """Compile a function that kernels call by its address, uncached; argument types are those of `types`."""
+    """Return a decorator that compiles a function which kernels call by its address; it is not cached.
+
+    result, arguments  numba types from `types`
+    """
     return _numba().cfunc(result(*arguments), error_model="numpy")
 
 

@@ -9,13 +9,13 @@ from abstraction.kernels.jit import intrinsic, types
 
 
 def address_of(context, builder, array_type, array, index):
-    """Emit LLVM code for the address of an array's cell."""
+    """Emit LLVM code for the address of an array's cell `index`, counted from the start of its memory."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
 
 
 def emit_prefetch(builder, address, *, write):
-    """Emit LLVM's prefetch of an address, to read or write, into all cache levels."""
+    """Emit LLVM's prefetch of an address, for reading or (`write`) writing, into all cache levels."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
     name = "llvm.prefetch.p0"
@@ -25,7 +25,10 @@ def emit_prefetch(builder, address, *, write):
 
 @intrinsic
 def prefetch_to_read(typing_context, array, index):
-    """Prefetch the cache line of array[index] for reading."""
+    """Prefetch the cache line of a cell of `array` for reading.
+
+    `index` is int64 and counts cells from the start of the array's memory.  It is not checked.
+    """
 
     def codegen(context, builder, signature, arguments):
         emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=False)
@@ -36,7 +39,10 @@ def prefetch_to_read(typing_context, array, index):
 
 @intrinsic
 def prefetch_to_write(typing_context, array, index):
-    """Prefetch the cache line of array[index] for writing."""
+    """Prefetch the cache line of a cell of `array` for writing.
+
+    `index` is int64 and counts cells from the start of the array's memory.  It is not checked.
+    """
 
     def codegen(context, builder, signature, arguments):
         emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=True)

@@ -84,7 +84,7 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
     cards   the first result of `in_strata`
     """
     del strata, seed
-    raise ValueError(f"cards dealt from {cards.source} have no strata")
+    raise ValueError(f"cards dealt from {cards.source} cannot be dealt by stratum: leave out run.strata")
 
 
 # --- shares ---

@@ -20,7 +20,11 @@ _WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: r
 
 @inline_njit
 def take_card(word, deck, position):
-    """Swap a random card of deck[position:] to `position` and return the remaining random word."""
+    """Swap a random card of deck[position:] to `position`; return the rest of the random word.
+
+    word  uint64 random number; its remainder by the number of cards left chooses the card, its quotient is returned
+    deck  [52] int8, in place
+    """
     remaining = np.uint64(CARD_COUNT - position)
     chosen = position + np.int64(word % remaining)
     card = deck[chosen]
@@ -33,11 +37,11 @@ def take_card(word, deck, position):
 def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
     """Draw the cards of iterations first_iteration .. +count-1 into cards [K >= count, 2·P + 5] int8.
 
-    purpose  of the random stream; DEALS for training
-    state    [4] uint64, scratch
+    seed, worker, purpose  choose the random stream; purpose DEALS for training
+    state                  [4] uint64, scratch for random numbers
 
-    Order: each player's hand, player 0's first, then the board. All ordered deals are equally likely, up to a relative
-    error of 2e-11 for each five cards.
+    Order: each player's two hole cards, player 0's first, then the board. All ordered deals are equally likely, up to a
+    relative error of 2e-11 for each five cards.
     """
     deck, dealt = np.empty(CARD_COUNT, np.int8), cards.shape[1]
     for k in range(count):
@@ -53,9 +57,10 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
 
 
 def fill_deals(tables: BucketTables, cards: npt.NDArray[np.int8], deals: Deals) -> None:
-    """Write the showdowns and buckets of cards [K, 2·P + 5] to the first K of `deals`, in place.
+    """Write the buckets and showdowns of K deals, given as cards [K, 2·P + 5], to the first K of `deals`.
 
-    The order of the cards is that of `draw_cards`.  Of two players the result is written, of more their strengths.
+    The cards are each player's two hole cards, player 0's first, then the board. For two players `deals.result` is
+    written, for three and more `deals.strength`.
     """
     count, streets = len(cards), len(tables.board_cards)
     shown = tables.board_cards[-1]
@@ -67,7 +72,7 @@ def fill_deals(tables: BucketTables, cards: npt.NDArray[np.int8], deals: Deals) 
 
 
 class DeckDealer:
-    """Draws deals from the full deck and looks their buckets up (a `mccfr.cards.base.Dealer`)."""
+    """Draws deals from the full deck, with their buckets, for one worker (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, buckets: BucketTables, seed: int, worker: int, histories: Histories | None = None) -> None:
         self._tables, self._histories = buckets, histories
@@ -75,7 +80,7 @@ class DeckDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write a batch of deals into `deals`."""
+        """Write the deals of iterations first .. first+count-1 to entries 0 .. count-1 of `deals`."""
         players = deals.bucket.shape[1] // len(self._tables.board_cards)
         cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
         draw_cards(self._seed, self._worker, DEALS, first, count, self._state, cards)

@@ -29,11 +29,11 @@ _WORD_CARDS = 6  # 49·48·47·46·45·44 = 1e10 outcomes from one word of 64 bi
 
 
 class BoardAliasTable(NamedTuple):
-    """Alias table (Vose 1991) of a stratum's boards of the second street. F boards.
+    """Alias table (Vose 1991) that draws one of the F boards of a stratum on the second street.
 
     accept  [F] float64   probability of keeping the drawn index
     alias   [F] int32     index taken otherwise
-    board   [F] int64     index of each board in the list of all boards
+    board   [F] int64     number of each board in the caller's list of all boards
     """
 
     accept: npt.NDArray[np.float64]
@@ -45,9 +45,14 @@ class BoardAliasTable(NamedTuple):
 def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, state, deals):
     """Draw the deals of iterations first_iteration .. +count-1 of a stratum into `deals`, in place.
 
-    The board of the second street comes from `drawn`. Both hands are redrawn from the ranges until they are disjoint
-    from each other and the board. So pairs that fit the board have probability proportional to reach[0]·reach[1]; later
-    boards are uniform. `state` [4] uint64 is scratch. Returns False after MAX_TRIES rejected pairs.
+    arrays  `DealArrays`: listed hands and boards
+    drawn   `BoardAliasTable`, which draws the board of the second street
+    state   [4] uint64, scratch for random numbers
+    deals   `Deals` of at least `count` entries
+
+    Both hands are redrawn from the ranges until they are disjoint from each other and the board. So pairs that fit the
+    board have probability proportional to the product of their range weights; later boards are uniform. Returns False
+    if one deal has 1,000,000 rejected pairs, else True.
     """
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
@@ -73,11 +78,13 @@ def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, sta
 
 @allocating_njit
 def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, state, cards):
-    """Draw the cards of each deal of a stratum into `cards` [K >= count, 2·P + 5] int8, in place.
+    """Draw the cards of `count` deals of a stratum into `cards` [K >= count, 2·P + 5] int8, in place.
 
-    flops  [24, F, n] int8: the boards of `drawn` under each of the 24 suit permutations, drawn uniformly
+    drawn  `BoardAliasTable`, which draws the board of n cards of the second street
+    flops  [24, F, n] int8: its boards under each of the 24 suit permutations, of which one is drawn uniformly
+    state  [4] uint64, scratch for random numbers
 
-    Order of the cards: each player's hand, player 0's first, then the board.
+    Order of the cards: each player's two hole cards, player 0's first, then the board.
     """
     deck, dealt, held = np.empty(CARD_COUNT, np.int8), flops.shape[2], cards.shape[1] - BOARD_CARDS
     for k in range(count):
@@ -107,35 +114,42 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
 
 
 def board_alias_table(boards: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> BoardAliasTable:
-    """Return the alias table for drawing boards [F] in proportion to weights [F]."""
+    """Return the alias table that draws one of the board numbers `boards` [F] by their weights [F]."""
     return BoardAliasTable(*alias_table(weights), np.ascontiguousarray(boards, np.int64))
 
 
 class ListedStratumDealer:
-    """Draws deals of one stratum of listed boards (a `mccfr.cards.base.Dealer`)."""
+    """Draws deals of one stratum of listed hands and boards (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, alias_table: BoardAliasTable, seed: int, stratum: int) -> None:
-        """Take the listed boards, and the `alias_table` that draws the stratum's boards by their number there."""
+        """Take the listed hands and boards, and the table that draws the stratum's board of the second street.
+
+        alias_table  its `board` are indices in the list of all boards of `arrays`
+        """
         self._arrays, self._drawn = arrays, alias_table
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write a batch of deals into `deals`."""
+        """Write the stratum's deals of iterations first .. first+count-1 to entries 0 .. count-1 of `deals`.
+
+        Raises `ValueError` if 1,000,000 pairs of hands in a row share a card with each other or the board.
+        """
         arrays, drawn = self._arrays, self._drawn
         if not draw_stratum_deals(arrays, drawn, self._seed, self._stratum, first, count, self._state, deals):
             raise ValueError("almost no two hands of the ranges are possible on a board: no deal was found")
 
 
 class DeckStratumDealer:
-    """Draws deals of one stratum of canonical boards of the full deck (a `mccfr.cards.base.Dealer`)."""
+    """Draws deals of the full deck for one stratum of canonical boards (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(
         self, tables: BucketTables, alias_table: BoardAliasTable, added: npt.NDArray[np.int32], seed: int, stratum: int
     ) -> None:
-        """Take `alias_table` with indices of canonical boards of the second street.
+        """Take the bucket tables, and the table that draws the stratum's board of the second street.
 
-        added  [P·S] int32, by block P·street + player: added to the buckets that `tables` give
+        alias_table  its `board` are indices of canonical boards of the second street
+        added        [P·S] int32, column P·street + player: added to the buckets that `tables` give
         """
         self._added = added
         self._tables, self._drawn = tables, alias_table
@@ -146,7 +160,7 @@ class DeckStratumDealer:
         self._flops = np.ascontiguousarray((boards & ~3)[None] | renamed, np.int8)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write a batch of deals into `deals`."""
+        """Write the stratum's deals of iterations first .. first+count-1 to entries 0 .. count-1 of `deals`."""
         players = len(self._added) // len(self._tables.board_cards)
         cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
         draw_stratum_cards(self._drawn, self._flops, self._seed, self._stratum, first, count, self._state, cards)

@@ -35,7 +35,11 @@ def _mix(z):
 
 @njit
 def seed_stream(state, seed, worker, purpose, counter):
-    """Set `state` [4] uint64 in place to the start of the stream (seed, worker, purpose, counter)."""
+    """Set `state` [4] uint64 in place to the start of the stream (seed, worker, purpose, counter).
+
+    purpose  use of the numbers, such as `ACTIONS` or `DEALS`
+    counter  number within the purpose, such as the iteration of a deal
+    """
     z = _mix(np.uint64(seed) + _GOLDEN)
     z = _mix((z ^ np.uint64(worker)) + _GOLDEN)
     z = _mix((z ^ np.uint64(purpose)) + _GOLDEN)
@@ -47,7 +51,7 @@ def seed_stream(state, seed, worker, purpose, counter):
 
 @njit
 def next_word(state):
-    """Return the next 64 random bits; advances `state` [4] uint64 in place."""
+    """Return the next 64 random bits (uint64); advances `state` [4] uint64 in place."""
     word = state[1] * np.uint64(5)
     word = ((word << np.uint64(7)) | (word >> np.uint64(57))) * np.uint64(9)
     shifted = state[1] << np.uint64(17)
@@ -62,9 +66,9 @@ def next_word(state):
 
 @njit
 def second_word(state):
-    """Return 64 further random bits of the current state, without advancing it.
+    """Return 64 further random bits (uint64) of the current `state` [4] uint64, without advancing it.
 
-    They are the output of xoshiro256++ on the words that `next_word` does not use.
+    They are the output of xoshiro256++, from words 0 and 3 of the state.  `next_word` returns bits of word 1.
     """
     word = state[0] + state[3]
     return ((word << np.uint64(23)) | (word >> np.uint64(41))) + state[0]
@@ -72,13 +76,16 @@ def second_word(state):
 
 @njit
 def uniform(state):
-    """Return a float64 in [0, 1) with 53 random bits; advances `state` in place."""
+    """Return a float64 in [0, 1) with 53 random bits; advances `state` [4] uint64 in place."""
     return np.float64(next_word(state) >> np.uint64(11)) * _UNIT
 
 
 @part_njit
 def below(state, n):
-    """Return an integer in [0, n) for n far below 2^53 (bias below n·2^-53); advances `state` in place."""
+    """Return a random int64 in [0, n); advances `state` [4] uint64 in place.
+
+    n must be far below 2^53; the bias is below n·2^-53.
+    """
     return np.int64(uniform(state) * n)
 
 
@@ -103,7 +110,11 @@ def random_at(typing_context, word, step):
 
 
 def new_stream(seed: int, worker: int, purpose: int = ACTIONS, counter: int = 0) -> npt.NDArray[np.uint64]:
-    """Return the state [4] uint64 at the start of a stream."""
+    """Return the state [4] uint64 at the start of the stream (seed, worker, purpose, counter).
+
+    purpose  use of the numbers, such as `ACTIONS` or `DEALS`
+    counter  number within the purpose, such as the iteration of a deal
+    """
     state = np.zeros(4, np.uint64)
     seed_stream(state, np.uint64(seed), np.uint64(worker), np.uint64(purpose), np.uint64(counter))
     return state

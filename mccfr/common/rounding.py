@@ -33,14 +33,14 @@ def _alike(kind: Any, number: float) -> Any:
 
 
 def emit_bits(builder: Any, low: Any, high: Any, lane: Any) -> Any:
-    """Emit 29 random bits for each lane; all values are 32-bit integers or vectors of them.
+    """Emit LLVM code for 29 random bits for each lane, an action or hand of a table row.
 
-    low, high  halves of the row's random word
+    low, high  lower and upper half of the row's random word of 64 bits
     lane       number of the lane
 
-    The result is the upper bits of high + low·c, with a constant c for each lane.  It is uniform.  Two lanes are
-    independent if their constants differ by an odd number times at most 8, as in a row of eight.  Lanes farther apart
-    are independent except for the last few bits.
+    All values are 32-bit integers or vectors of them.  The result is the upper bits of high + low·c, with a constant c
+    for each lane.  It is uniform.  Two lanes are independent if their constants differ by an odd number times at most
+    8, as in a row of eight.  Lanes farther apart are independent except for the last few bits.
 
     Source: Dietzfelbinger 1996, "Universal hashing and k-wise independent random variables via integer arithmetic
     without primes".
@@ -50,10 +50,10 @@ def emit_bits(builder: Any, low: Any, high: Any, lane: Any) -> Any:
 
 
 def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
-    """Emit float64 numbers, or a vector of them, rounded to float32 with 29 random bits for each.
+    """Emit LLVM code that rounds a float64 number, or a vector of them, to float32 by random bits.
 
-    The bits are added below float32's last digit, and the digits there are then cut off.  Numbers that float32 can
-    hold, such as 0, infinity and nan, do not change.
+    `bits` holds 29 random bits for each number.  They are added below float32's last digit, and the digits there are
+    then cut off.  Numbers that float32 can hold, such as 0, infinity and nan, do not change.
     """
     lanes = number.type.count if isinstance(number.type, ir.VectorType) else 0
     integer: Any = ir.VectorType(ir.IntType(64), lanes) if lanes else ir.IntType(64)
@@ -65,10 +65,13 @@ def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
 
 
 def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
-    """Emit total + addend of float32 numbers, or vectors, rounded stochastically with 29 random bits each.
+    """Emit LLVM code for total + addend of float32 numbers or vectors, rounded stochastically.
 
-    Both must be at least 0.  The sum is rounded to nearest, and its rounding error r (from -1/2 to 1/2 ulp) decides on
-    a step of one ulp.  r is exact if total >= addend (Dekker 1971, "A floating-point technique for extending the
+    total, addend  at least 0
+    bits           29 random bits for each number, as 32-bit integers
+
+    The sum is rounded to nearest.  Its rounding error r (from -1/2 to 1/2 ulp, unit in the last place) decides on a
+    step of one ulp.  r is exact if total >= addend (Dekker 1971, "A floating-point technique for extending the
     available precision").  With a random u in [1, 2), the step is the integer part of r + u, less 1.
 
     Probabilities may be wrong for an addend larger than the total, and if the sum rounds up to a power of two.  Sums
@@ -88,14 +91,18 @@ def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
 
 
 def halves(builder: Any, word: Any) -> tuple[Any, Any]:
-    """Emit the lower and the upper 32 bits of a 64-bit word."""
+    """Emit LLVM code for the lower and the upper 32 bits of a 64-bit word; return both values."""
     narrow = ir.IntType(32)
     return builder.trunc(word, narrow), builder.trunc(builder.lshr(word, word.type(32)), narrow)
 
 
 @intrinsic
 def lane_bits(typing_context, word, lane):
-    """Return 29 random bits (int64) for lane number `lane` (int64) from a row's random `word` (uint64)."""
+    """Return 29 random bits (int64) for lane number `lane`, an action or hand of a table row.
+
+    word  uint64 random word of the row
+    lane  int64
+    """
 
     def codegen(context, builder, signature, arguments):
         bits = emit_bits(builder, *halves(builder, arguments[0]), builder.trunc(arguments[1], ir.IntType(32)))
@@ -106,9 +113,10 @@ def lane_bits(typing_context, word, lane):
 
 @intrinsic
 def added(typing_context, array, total, addend, bits):
-    """Return total + addend in the dtype of `array`.
+    """Return total + addend in the dtype of `array`; a float32 sum is rounded stochastically.
 
-    float64 is added as usual, float32 (both at least 0) by `emit_added` with `bits` of `lane_bits`.
+    total, addend  of the dtype of `array`; at least 0 if float32
+    bits           int64 with 29 random bits from `lane_bits`; unused for float64
     """
 
     def codegen(context, builder, signature, arguments):
@@ -122,7 +130,10 @@ def added(typing_context, array, total, addend, bits):
 
 @intrinsic
 def rounded(typing_context, array, number, bits):
-    """Return a float64 `number` in the dtype of `array`; float32 is rounded with `bits` of `lane_bits`."""
+    """Return a float64 `number` in the dtype of `array`; to float32 it is rounded stochastically.
+
+    bits  int64 with 29 random bits from `lane_bits`; unused for float64
+    """
 
     def codegen(context, builder, signature, arguments):
         wide = array.dtype == types.float64

@@ -41,10 +41,10 @@ _TRAINING_WORKER, _SCORING_WORKER = 1 << 34, 1 << 35
 
 
 class TrainedResponses(NamedTuple):
-    """Figures of P players in chips, by player.
+    """Values and gains of P players in chips.
 
-    values  of the strategy, if all play it
-    gains   of the player's trained response over its strategy
+    values  [P] value of the strategy for each player, if all play it
+    gains   [P] gain of each player's trained response over its strategy
     deals   number of deals scored
     """
 
@@ -55,7 +55,15 @@ class TrainedResponses(NamedTuple):
 
 @nogil_njit
 def _score(tree, tables, deals, limits, rng, work, values):
-    """Write the traverser's sampled value of each deal to `values` [K]; `limits` [3] int64 is scratch."""
+    """Write the traverser's sampled value of each deal, in chips, to `values` [K] float64.
+
+    tree    [D] packed nodes
+    tables  `TableArrays`; not changed, because updates have weight 0
+    deals   `Deals` of at least K entries
+    limits  [3] int64, scratch
+    rng     [4] uint64 random state, advanced in place
+    work    `PackedWorklist` with one traverser
+    """
     for deal in range(values.shape[0]):
         limits[0], limits[1], limits[2] = deal, deal + 1, 1
         external_sampling_packed(tree, tables, deals, limits, 0.0, rng, work)
@@ -63,14 +71,14 @@ def _score(tree, tables, deals, limits, rng, work, values):
 
 
 def _traversing(work: PackedWorklist, player: int) -> PackedWorklist:
-    """Set the only traverser of a worklist and return it."""
+    """Make `player` the only traverser of a worklist (scratch memory of a traversal), and return it."""
     assert work.seats is not None
     work.seats.turns[:] = player, player + 1
     return work
 
 
 class _Responses(SampledEvaluation):
-    """Value and gain of each player, as fields of a sample."""
+    """Evaluation whose samples are each player's value and the gain of its trained response."""
 
     step, option = "sample", "deals"
 
@@ -83,7 +91,7 @@ class _Responses(SampledEvaluation):
         cells: list[int] = []
 
         def doubled(count: int, dtype: str) -> npt.NDArray[np.generic]:
-            """Return cells for the strategy, followed by as many for the responses."""
+            """Allocate 2·count zeroed cells: `count` for the strategy, then as many for the responses."""
             cells.append(count)
             return np.zeros(2 * count, dtype)
 
@@ -100,13 +108,13 @@ class _Responses(SampledEvaluation):
         self._trained = self._stopped = False
 
     def _own(self, player: int) -> TableArrays:
-        """Return the tables in which a player's rows are those of its response."""
+        """Return tables with a player's regrets from its response, and the others' from the strategy."""
         base = self._tables.regret_base.copy()
         base[player :: self._game.tree.players] += self._cells
         return self._tables._replace(regret_base=base)
 
     def draw(self, count: int) -> int:
-        """Train the responses, once, in parallel threads."""
+        """Train the players' responses in parallel threads on the first call; return `count`."""
         if not self._trained:
             self._trained = True
             with ThreadPoolExecutor(max(1, self._workers)) as pool:
@@ -125,7 +133,7 @@ class _Responses(SampledEvaluation):
         return new_packed_worklist(self._game.tree, self._tables.regret.dtype)
 
     def _train(self, player: int) -> None:
-        """Train a player's response, from regrets of 0."""
+        """Train a player's response by external sampling from regrets of 0, for the given number of nodes."""
         tree, players, nodes = self._game.tree, self._game.tree.players, self._done
         dealer = self._game.cards.dealer(self._seed, _TRAINING_WORKER + player)
         deals, rng = new_deals(_BATCH_DEALS, tree.streets, players), new_stream(self._seed, player, EVALUATION)
@@ -142,7 +150,7 @@ class _Responses(SampledEvaluation):
             start, nodes[player] = start + int(done), touched + int(new)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return [2·P] the mean value of each player over a sample's deals, then the mean gain of each."""
+        """Return [2·P] chips: each player's mean value over a sample's 256 deals, then each one's mean gain."""
         tree, players = self._game.tree, self._game.tree.players
         deals, limits = new_deals(SAMPLE_DEALS, tree.streets, players), np.zeros(3, np.int64)
         dealer = self._game.cards.dealer(self._seed, _SCORING_WORKER)
@@ -165,13 +173,16 @@ def trained_response(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> TrainedResponses:
-    """Train a response of each player and score it.
+    """Train a response of each player to the strategies of the others, and score it.
 
-    nodes   of training each response
-    deals   to score, rounded up to samples of `SAMPLE_DEALS`
+    side    game and strategy that are measured
+    nodes   number of nodes that the training of each response touches
+    deals   number of deals to score, rounded up to samples of `SAMPLE_DEALS`
     effort  its workers are threads that train responses, then processes that score them
 
-    Raises `ValueError` for fewer than two samples, and as `run_samples`.
+    Raises `ValueError` for fewer than two samples or too many for the memory, and if `effort.keep` belongs to another
+    evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and `RuntimeError`
+    if a worker dies.
     """
     evaluation = _Responses(side, nodes, seed, effort.workers)
     results = run_samples(evaluation, -(-deals // SAMPLE_DEALS), effort)

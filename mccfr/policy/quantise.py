@@ -16,7 +16,12 @@ _SUM_TOLERANCE = 1e-6
 
 @njit
 def _quantise_rows(probability, starts, total, out):
-    """Write the shares of all rows to `out` [buckets, slots]; return the largest |sum of a row - 1|."""
+    """Write integer shares of `total` for all rows to `out`; return the largest |sum of a row - 1|.
+
+    probability  [buckets, slots] float64; row r is in slots starts[r] .. starts[r+1]-1
+    starts       [rows+1] int64
+    out          [buckets, slots] uint16, in place
+    """
     worst = 0.0
     for bucket in range(probability.shape[0]):
         for row in range(starts.shape[0] - 1):
@@ -43,14 +48,14 @@ def _quantise_rows(probability, starts, total, out):
 
 
 def quantise(probability: npt.NDArray[np.float64], starts: npt.NDArray[np.int64], dtype: str) -> npt.NDArray[np.uint]:
-    """Return the integer shares [buckets, slots] of `probability`; every row sums to the dtype's total.
+    """Return the integer shares [buckets, slots] of `probability`; every row sums to 255 or 65,535.
 
-    probability  [buckets, slots] float64; row r lies at starts[r] .. starts[r+1]-1 and sums to 1
+    probability  [buckets, slots] float64; row r, one infoset per bucket, is slots starts[r] .. starts[r+1]-1, sum 1
     starts       [rows+1] int64
     dtype        "uint8" or "uint16": shares of 255 or of 65,535
 
-    Raises `ValueError` for another dtype, for negative or infinite probabilities, and if the sum of a row differs from
-    1 by more than 1e-6.
+    Raises `ValueError` for another dtype and for a negative, infinite or NaN probability. Raises it too if the sum of a
+    row differs from 1 by more than 1e-6.
     """
     if dtype not in TOTALS:
         raise ValueError(f"quantise = {dtype!r} is not one of {', '.join(TOTALS)}")

@@ -1,7 +1,8 @@
-"""Discounts whole tables at the end of a period, as `dcfr` requires (Brown & Sandholm 2019).
+"""Discounts whole tables of regrets and strategy sums, as DCFR requires (Brown & Sandholm 2019).
 
-Worker 0 does this while the other workers train on; workers update shared tables without locks in any case.  The number
-of period ends that are done is saved, so a stopped run continues bit for bit.
+A period is a fixed number of nodes touched; at its end all cells are multiplied by the factors of DCFR.  Worker 0 does
+this while the other workers train on; workers update shared tables without locks in any case.  The number of period
+ends that are done is saved, so a stopped run continues bit for bit.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,11 @@ from mccfr.tables.linear_discounting import Schedule
 
 @nogil_njit
 def discount_regret_table(table, positive, negative):
-    """Multiply cells above 0 by `positive` and all others by `negative`, in place."""
+    """Multiply regrets above 0 by `positive` and all others by `negative`, in place.
+
+    table               two axes, float32 or float64
+    positive, negative  factors, float64
+    """
     up, down = as_element(table, positive), as_element(table, negative)
     for i in range(table.shape[0]):
         row = table[i]
@@ -31,7 +36,8 @@ def discount_regret_table(table, positive, negative):
 def discount_sum_table(table, factor, word):
     """Multiply strategy sums by `factor` (float64), in place.
 
-    word  uint64 random bits for the stochastic rounding of float32 sums
+    table  two axes, float32 or float64
+    word   uint64 random bits for the stochastic rounding of float32 sums
     """
     for i in range(table.shape[0]):
         row, row_word = table[i], random_at(word, np.uint64(i))
@@ -40,10 +46,10 @@ def discount_sum_table(table, factor, word):
 
 
 class DcfrDiscount:
-    """Discounts the tables of a run.
+    """Multiplies a run's regrets and strategy sums by their DCFR factors at the ends of periods.
 
     regrets, sums  tables of two axes, float32 or float64, changed in place
-    schedule       a schedule with `sweeps`
+    schedule       gives period ends and factors; only a schedule of kind "dcfr" has period ends
     stream         (seed, worker), the seed of the random bits for rounding float32 sums
     """
 
@@ -58,7 +64,7 @@ class DcfrDiscount:
         self._stream = np.uint64(stream[0]), np.uint64(stream[1])
 
     def also(self, regrets: Iterable[npt.NDArray[Any]], schedule: Schedule) -> None:
-        """Discount further regret tables by the factors of their own schedule, at the same period ends."""
+        """Let `run` discount further regret tables at the same period ends, by factors of `schedule`."""
         self._regrets.append((list(regrets), schedule))
 
     def warm_up(self) -> None:
@@ -69,9 +75,12 @@ class DcfrDiscount:
             discount_sum_table(np.zeros((1, 1), table.dtype), 1.0, np.uint64(0))
 
     def run(self, nodes_before: int, nodes: int) -> int:
-        """Discount the tables for the period ends after `nodes_before` that `nodes` nodes have passed.
+        """Discount the tables for all period ends that the run has passed since the last call, in place.
 
-        Returns the number of period ends done.
+        nodes_before  number of period ends at which the tables were discounted so far (not of nodes)
+        nodes         number of nodes that the run has touched so far
+
+        Returns the number of period ends at which the tables are discounted now.
         """
         ends = self._schedule.ends(nodes)
         if ends <= nodes_before:

@@ -30,7 +30,7 @@ NORMAL_HEDGE = 1
 """`Step.rule` of NormalHedge."""
 
 OPTIMISTIC, PREDICTIVE = 1, 2
-"""Codes of the prediction: R_old + 2r, R_new + r."""
+"""Values of `Step.predicts`: the next strategy is from R_old + 2r, or R_new + r (r: last regrets)."""
 
 _NARROW = 4  # bytes of a float32
 _LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative; they leave relative errors of 1e-8 and 1e-14
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     predicts  int64    None: no prediction. With OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old +
                        2r or R_new + r
     positive  float64  factor of positive regrets after this iteration's are added
-    negative  float64  factor of negative regrets then
+    negative  float64  factor of negative regrets after this iteration's are added
     keep      float64  factor of the strategy sums before this iteration's strategy is added
     weight    float64  weight of this iteration's strategy
     """
@@ -63,9 +63,11 @@ class Step(NamedTuple):
 class Tables(NamedTuple):
     """Tables of one block (player and street) for kernels, all [slots, columns], of one dtype, in C order.
 
+    A slot is one action of a decision; columns are hands or buckets.
+
     regret        cumulative regrets R
-    basis         regrets that give the next strategy: `regret` itself, or the table "predicted_regret" if `predicts` is
-                  set
+    basis         regrets that give the next strategy: `regret` itself, or with a prediction (`Step.predicts`) the table
+                  "predicted_regret"
     strategy_sum  sums of strategies weighted by the player's own reach
     """
 
@@ -75,7 +77,13 @@ class Tables(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A row block: table[slot : slot+actions, column : column+count]."""
+    """The part of a table for one decision: table[slot : slot+actions, column : column+count].
+
+    slot     first slot; the decision's actions have one slot each
+    actions  number of actions
+    column   first column: a hand or bucket
+    count    number of columns
+    """
 
     slot: int
     actions: int
@@ -85,7 +93,13 @@ class Rows(NamedTuple):
 
 @njit
 def current_strategy(step, tables, rows, sigma, offset):
-    """Write the current strategy of a row block into sigma[offset : offset+actions, :count], in place."""
+    """Write the current strategy of a decision into sigma[offset : offset+actions, :count], in place.
+
+    step    Step: `rule` of the strategy
+    tables  Tables; `basis` [slots, columns] gives the strategy
+    rows    Rows: slots and columns of the decision
+    sigma   [., >= count]; row offset+a receives action a
+    """
     if step.rule is None:
         regret_matching(tables.basis, rows, sigma, offset)
     elif step.rule == NORMAL_HEDGE:
@@ -96,9 +110,13 @@ def current_strategy(step, tables, rows, sigma, offset):
 
 @part_njit
 def regret_matching(basis, rows, sigma, offset):
-    """Write regret matching of a row block into sigma[offset : offset+actions], in place.
+    """Write regret matching of a decision into sigma[offset : offset+actions, :count], in place.
 
-    Rows without a positive regret become uniform.  The last action's cells hold the totals meanwhile.
+    basis  [slots, columns] regrets
+    rows   Rows: slots and columns of the decision
+    sigma  [., >= count]; row offset+a receives action a, and the last one holds the totals meanwhile
+
+    Columns without a positive regret become uniform.
     """
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
     zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
@@ -128,6 +146,11 @@ def _hedge_scale(basis, rows, column, largest):
     x = (R₊ / largest)², and in the paper's letters s = largest²/(2c).  The mean lies between exp(s)/actions and exp(s),
     so the root lies between 1 and 1 + log(actions).  From the upper end Newton's steps approach the root from above.
     Each step squares the relative error, so the last step may be as large as the root of the tolerance.
+
+    basis    [slots, columns] regrets R
+    rows     Rows: slots of the decision
+    column   column of `basis`
+    largest  largest regret in it, above 0
     """
     s, target = 1.0 + log(rows.actions), rows.actions * exp(1.0)
     last_step = _LAST_STEP_NARROW if basis.itemsize == _NARROW else _LAST_STEP_WIDE
@@ -149,10 +172,13 @@ def _hedge_scale(basis, rows, column, largest):
 
 @part_njit
 def _normal_hedge(basis, rows, sigma, offset):
-    """Write NormalHedge's strategy into sigma[offset : offset+actions], in place.
+    """Write NormalHedge's strategy of a decision into sigma[offset : offset+actions, :count], in place.
 
     It is in proportion to R₊·exp(R₊²/(2c)), or uniform if no regret is positive.  c is chosen such that the mean of
     exp(R₊²/(2c)) over the actions is e.
+
+    basis  [slots, columns] regrets R
+    rows   Rows: slots and columns of the decision
     """
     for k in range(rows.count):
         column, largest, positive = rows.column + k, 0.0, 0
@@ -179,9 +205,9 @@ def _normal_hedge(basis, rows, sigma, offset):
 
 @part_njit
 def gain(value, total, limit):
-    """Return value - total, or 0 if the difference is within `limit` of `total` and so only rounding.
+    """Return value - total, or 0 if the difference is at most limit · |total| and so only rounding.
 
-    limit  relative; `mccfr.common.float_tolerance.gain_share` in the dtype of the values
+    limit  `mccfr.common.float_tolerance.gain_share` in the dtype of the values: 1e-6 for float32, 1e-12 for float64
     """
     regret = value - total
     return regret if abs(regret) > limit * abs(total) else total - total
@@ -193,6 +219,12 @@ def update_regrets(step, tables, rows, values, first, total):
 
     R_old + r is multiplied by `positive` or `negative` according to its sign, which gives R_new (Brown & Sandholm 2019,
     equations of DCFR).  With `predicts` the separate table `basis` is written as well.
+
+    step    Step with these factors and `predicts`
+    tables  Tables, changed in place
+    rows    Rows: slots and columns of the decision
+    values  [., >= count] value of each action (row first+a) by column
+    total   [>= count] value of the current strategy by column
     """
     column, stop = rows.column, rows.column + rows.count
     positive, negative = as_element(tables.regret, step.positive), as_element(tables.regret, step.negative)
@@ -217,7 +249,11 @@ def update_regrets(step, tables, rows, values, first, total):
 def update_average(step, tables, rows, sigma, offset, reach):
     """Update strategy sums in place: keep · strategy_sum + weight · reach[k] · sigma[offset+a, k].
 
-    reach  [count] reach of the player to whom the rows belong
+    step    Step with `keep` and `weight`
+    tables  Tables, of which `strategy_sum` is changed
+    rows    Rows: slots and columns of the decision
+    sigma   [., >= count] strategy; row offset+a is action a
+    reach   [>= count] reach of the player to whom the rows belong
     """
     column, stop = rows.column, rows.column + rows.count
     keep, weight = as_element(tables.strategy_sum, step.keep), as_element(tables.strategy_sum, step.weight)

@@ -1,8 +1,11 @@
 """Regret matching and updates of table rows, action by action, for all sampled kernels.
 
-`mccfr.solvers.sampling.packed_rows` does the same to a row of up to eight actions at once, with the same bits.  So sums
-here are added in the order of eight vector lanes.  Rows may have any number of actions; tables, strategies and values
-may be float32 or float64.
+A row is the cells of one infoset's actions, consecutive in a flat table.  Rows may have any number of actions; tables,
+strategies and values may be float32 or float64.
+
+`mccfr.solvers.sampling.packed_rows` does the same to a row of up to eight actions at once, in a vector of eight
+numbers.  Its results are equal to the last bit.  So sums here are added in the order of such a vector's sum: first
+every eighth number, then the eight results by halves.
 """
 
 import numpy as np
@@ -28,7 +31,7 @@ def as_element(typing_context, array, number):
 
 @part_njit
 def _lane(values, first, end):
-    """Return the sum of values[first], values[first+8], ... before `end`."""
+    """Return the sum of values[first], values[first+8], values[first+16] and so on, before index `end`."""
     total = as_element(values, 0.0)
     for i in range(first, end, _LANES):
         total += values[i]
@@ -37,9 +40,9 @@ def _lane(values, first, end):
 
 @njit
 def total_of(values, offset, count):
-    """Return the sum of values[offset : offset+count], in the order of eight vector lanes.
+    """Return the sum of values[offset : offset+count], added in the order of a sum of vectors of eight.
 
-    The eight lane sums are folded in half three times.
+    Sum i of eight takes every eighth value from offset+i on.  Then sum i+4 is added to sum i, i+2 to i, and i+1 to i.
     """
     first, end = np.int64(offset), np.int64(offset) + np.int64(count)
     return (
@@ -55,9 +58,13 @@ def total_of(values, offset, count):
 def regret_matching(regret, start, actions, sigma, offset):
     """Write the current strategy of a row into sigma[offset : offset+actions], in place.
 
-    It is in proportion to positive regrets, or uniform if none is positive.  `regret` is the flat table, `start` the
-    row's first cell in it; `sigma` has the same dtype.  Source: Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation
-    8.
+    It is in proportion to positive regrets, or uniform if none is positive.  Source: Hart & Mas-Colell 2000; Zinkevich
+    et al. 2007, equation 8.
+
+    regret   flat table of regrets, float32 or float64
+    start    index of the row's first cell in `regret`
+    actions  number of actions
+    sigma    flat array of the same dtype
     """
     one = as_element(sigma, 1.0)
     for a in range(actions):
@@ -90,9 +97,11 @@ def _four(weights, offset, actions, a):
 
 @part_njit
 def _prefix(weights, offset, actions, a):
-    """Return the sum of the positive weights up to action a < 8.
+    """Return the sum of the positive weights of a row's actions 0 to a, for a below 8.
 
-    The sums of each half of eight lanes are added first.
+    The row is weights[offset : offset+actions]; `a` may lie beyond its end.
+
+    Weights of actions 0 to 3 and 4 to 7 are summed up apart, and the two sums are added.
     """
     lane_sum = _four(weights, offset, actions, a)
     return lane_sum + _four(weights, offset, actions, np.int64(3)) if a >= 4 else lane_sum
@@ -100,7 +109,7 @@ def _prefix(weights, offset, actions, a):
 
 @part_njit
 def last_positive(weights, offset, actions):
-    """Return the last action of positive weight, or -1 if there is none."""
+    """Return the last action with a positive weight in weights[offset : offset+actions], or -1."""
     for a in range(actions - 1, -1, -1):
         if weights[offset + a] > 0:
             return a
@@ -133,13 +142,14 @@ def _choose_of_many(weights, offset, actions, u):
 
 @njit
 def choose(weights, offset, actions, u, even=False):
-    """Return an action drawn in proportion to the positive parts of weights[offset : offset+actions].
+    """Return an action, 0 to actions-1, drawn in proportion to positive parts of weights from `offset` on.
 
-    u     random number in [0, 1)
-    even  whether to draw every action with the same probability
+    weights  flat array of regrets, or of probabilities of any sum
+    u        random number in [0, 1)
+    even     True: draw every action with the same probability, whatever the weights are
 
-    Weights are regrets, or probabilities of any sum.  If none is positive, all actions are equally likely.  An action
-    of probability 0 is never drawn, also after rounding.
+    If no weight is positive, all actions are equally likely.  Else, without `even`, an action of weight 0 or below is
+    never drawn, also after rounding.
     """
     offset, actions, u = np.int64(offset), np.int64(actions), np.float64(u)
     if even or last_positive(weights, offset, actions) < 0:
@@ -157,7 +167,9 @@ def choose(weights, offset, actions, u, even=False):
 def add(sums, start, actions, sigma, offset, weight, word):
     """Add weight · sigma[offset : offset+actions] to sums[start : start+actions], in place.
 
-    word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.common.rounding`); unused for float64
+    sums   flat table of strategy sums, float32 or float64
+    sigma  flat array of strategies
+    word   uint64 random bits for the stochastic rounding of float32 sums (`mccfr.common.rounding`); unused for float64
     """
     factor = as_element(sums, weight)
     for a in range(actions):
@@ -167,10 +179,15 @@ def add(sums, start, actions, sigma, offset, weight, word):
 
 @part_njit
 def add_strategy(tree, tables, hand, node, strategy, weight, word):
-    """Add the current strategy at a decision to its strategy sums, in place, if its block keeps any.
+    """Add weight times the current strategy at a decision to its strategy sums, in place.
 
-    strategy  (sigma [E], index of the first action's probability)
-    weight    weight of the addition
+    Blocks (tables of one street and player) without strategy sums do not change.
+
+    tables    tables with `strategy_sum`, a flat array
+    hand      its `sums` [B] int64: index in it, by block, of the first cell of the deal's bucket; below 0: no sums
+    node      tree node of the decision
+    strategy  (flat array of strategies, index of the first action's probability)
+    weight    factor of the strategy
     word      uint64 random bits for the stochastic rounding of float32 sums
     """
     sigma, offset = strategy
@@ -181,7 +198,11 @@ def add_strategy(tree, tables, hand, node, strategy, weight, word):
 
 @njit
 def update(regret, start, actions, value, first, total, weight):
-    """Add weight · (value[first : first+actions] - total) to regret[start : start+actions], in place."""
+    """Add weight · (value[first : first+actions] - total) to regret[start : start+actions], in place.
+
+    regret  flat table of regrets
+    value   flat array of the actions' values; total is the value of the row's strategy
+    """
     factor = as_element(regret, weight)
     for a in range(actions):
         regret[start + a] += (value[first + a] - total) * factor
@@ -189,9 +210,11 @@ def update(regret, start, actions, value, first, total, weight):
 
 @njit
 def update_explored(regret, start, actions, value, first, total, weight, floor):
-    """Update regrets as `update`, in place, except of pruned actions, whose value is nan.
+    """Add weight · (value[first+a] - total) to regret[start+a] of each action a not pruned, in place.
 
-    Updated regrets are kept at `floor` or above.
+    value  flat array of the actions' values; nan: the action is pruned, and its regret does not change
+    total  value of the row's strategy
+    floor  least regret; smaller results become `floor`
     """
     factor, least = as_element(regret, weight), as_element(regret, floor)
     for a in range(actions):
@@ -201,9 +224,9 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 
 @njit
 def update_sampled(regret, start, actions, action, value, node_value, weight):
-    """Add weight · (v - node_value) to the regret of each action of a row, in place.
+    """Add weight · (v - node_value) to regret[start+a] of each action a of a row, in place.
 
-    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling).
+    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling, Lanctot et al. 2009).
     """
     factor = as_element(regret, weight)
     for a in range(actions):

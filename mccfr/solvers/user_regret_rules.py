@@ -1,7 +1,7 @@
 """Compiles users' regret rules: functions from the regrets of an infoset to its next strategy.
 
-Kernels call a rule by its address, which `Step.rule` holds in place of a code.  So kernels stay in the cache and are
-not compiled anew for each rule.  An address has 47 bits, so float64 holds it exactly.
+Kernels call a rule by the address of its machine code, which `Step.rule` holds.  So kernels stay in the cache and are
+not compiled anew for each rule.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def _cells() -> Any:
 
 
 class RegretRule:
-    """A rule that turns regrets into a strategy in place of regret matching; `regret_rule` creates it.
+    """A user's rule that replaces regret matching; `regret_rule` creates it.
 
     name      module and name of the function
     function  function of (regrets [A] float64, strategy [A] float64) that fills `strategy` and does not change
@@ -70,9 +70,10 @@ class RegretRule:
             raise UserCodeError(f"the regret rule {self.name} does not compile: {why}") from error
 
     def _check(self) -> None:
-        """Run the uncompiled function on a few infosets.
+        """Run the uncompiled function on the regrets of a few infosets.
 
-        Raises `UserCodeError` if it breaks a condition of `regret_rule`.
+        Raises `UserCodeError` if it raises, changes the regrets, fills in numbers that are not probabilities, or
+        depends on the scale of the regrets.
         """
         for sample in _SAMPLES:
             once, scaled = self._strategy(sample), self._strategy(tuple(_SCALE * regret for regret in sample))
@@ -88,7 +89,7 @@ class RegretRule:
     def _strategy(self, regrets: tuple[float, ...]) -> list[float]:
         """Return the probabilities that the function computes from the regrets of an infoset.
 
-        Raises `UserCodeError` if it fails, changes the regrets, or returns numbers that are not probabilities.
+        Raises `UserCodeError` if it raises, changes the regrets, or fills in numbers that are not probabilities.
         """
         regrets_read, strategy = np.array(regrets), np.full(len(regrets), np.nan)
         try:
@@ -115,14 +116,14 @@ def regret_rule(function: Function) -> RegretRule:
     needs it, so it must use only what numba supports.
 
     Raises `UserCodeError` if the function raises, changes the regrets, fills in numbers that are not probabilities, or
-    depends on the scale.
+    depends on the scale.  Raises `TypeError` if `function` is not callable.
     """
     return RegretRule(function)
 
 
 @intrinsic
 def _cells_on_stack(typing_context, count):
-    """Allocate `count` float64 cells on the stack of the calling function."""
+    """Return a pointer to `count` new float64 cells on the stack of the calling kernel."""
 
     def codegen(context, builder, signature, args):
         return builder.alloca(ir.DoubleType(), args[0])
@@ -132,7 +133,10 @@ def _cells_on_stack(typing_context, count):
 
 @intrinsic
 def _call(typing_context, address, regrets, strategy, actions):
-    """Call the compiled rule at an address."""
+    """Call the compiled rule at an address.
+
+    regrets, strategy  pointers to `actions` float64 cells; those of `strategy` are filled in
+    """
     signature = types.void(types.int64, _cells(), _cells(), types.int64)
 
     def codegen(context, builder, signature, args):
@@ -145,9 +149,15 @@ def _call(typing_context, address, regrets, strategy, actions):
 
 @part_njit
 def own_rule(address, basis, rows, sigma, offset):
-    """Write the strategy of a row block into `sigma` by the user's rule at `address`.
+    """Write a row block's strategy into sigma[offset : offset+actions, :count] by a user's rule, in place.
 
-    The rule receives one column at a time, in float64.  The arguments are those of `minimisers.regret_matching`.
+    A row block is the part of a table for the same actions of several infosets, one in each column.  The rule receives
+    one column at a time, in float64.
+
+    address  int64 address of the compiled rule
+    basis    [slots, columns] regrets that give the strategy; a slot is one action of a row
+    rows     Rows: first slot, number of actions, first column, number of columns
+    sigma    [slots, columns] receives the strategies, from slot `offset` and column 0 on
     """
     regrets, strategy = _cells_on_stack(rows.actions), _cells_on_stack(rows.actions)
     for k in range(rows.count):

@@ -6,19 +6,19 @@ compute float64 probabilities, equal to the last bit to the dense strategy (`mcc
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import by_reference, inline_njit, nogil_njit, part_njit
+from abstraction.kernels.jit import by_reference, inline_njit, nogil_njit
 from abstraction.kernels.parallel import run_ranges
 from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.tables.strategy import BlockRows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
-"""Form of a table's cells."""
+"""Forms of cells: probabilities, integer shares of 255 or 65,535, float32 or float64 strategy sums."""
 _AHEAD = 16  # buckets ahead of the current one whose cells are prefetched
 _TOGETHER = 8  # buckets divided together: one vector, and one cache line of output
 _SLOTS = 256  # slots written at a time, about: one cache line of each, and one memory page
@@ -35,13 +35,15 @@ _FORMS = {
 
 @by_reference
 class RowTables(NamedTuple):
-    """Rows of all blocks, for kernels. B blocks; the arrays are read-only.
+    """Strategy tables of B blocks (street and player) in the form that kernels read.
 
-    cells   B × [bytes] uint8           cells of each table
-    weight  B × [buckets · rows] float32  for integer shares: 0 where the row is uniform
-    starts  B × [rows+1] int64          first slot of each row, and the end of the last
-    form    [B] int64                   PROBABILITIES, ... SUMS_64
-    step    [B, 2] int64                cells from one bucket to the next, and from one slot to the next; one is 1
+    A row is one decision of a block, a slot one action of a row.  `cells` and `weight` are read-only.
+
+    cells   B × [bytes] uint8             cells of each table, as bytes
+    weight  B × [buckets · rows] float32  for integer shares: 0 where the row is uniform; else empty
+    starts  B × [rows+1] int64            first slot of each row, and the end of the last
+    form    [B] int64                     form of the cells: PROBABILITIES, ... SUMS_64
+    step    [B, 2] int64                  cells from one bucket to the next, and from one slot to the next; one is 1
     """
 
     cells: tuple[npt.NDArray[np.uint8], ...]
@@ -54,10 +56,17 @@ class RowTables(NamedTuple):
 # --- kernels ---
 
 
-@part_njit
-def _copy_cells(cells, starts, step, rows, buckets, out):
-    """Copy the probabilities of rows to out [slots, >= buckets] float64."""
-    origin, count = starts[rows[0]], starts[rows[1]] - starts[rows[0]]
+@nogil_njit
+def _copy_cells(cells, starts, step, first, stop, buckets, out):
+    """Copy the probabilities of rows first to stop-1 to out [slots of the rows, >= n] for n buckets.
+
+    cells    flat float64 probabilities
+    starts   [rows+1] int64 first slot of each row, and the end of the last
+    step     (cells from one bucket to the next, from one slot to the next)
+    buckets  [n] int32 numbers of the buckets
+    out      float64
+    """
+    origin, count = starts[first], starts[stop] - starts[first]
     if step[0] == 1:
         for at in range(count):
             own, base = out[at], (origin + at) * step[1]
@@ -74,23 +83,31 @@ def _copy_cells(cells, starts, step, rows, buckets, out):
                 out[at, k] = cells[base + at]
 
 
-@part_njit
-def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
-    """Write the probabilities of rows of integer shares of `total` to out [slots, >= buckets] float64.
+@nogil_njit
+def _divide_shares(cells, starts, step, weight, first, stop, buckets, out):
+    """Write the probabilities of rows first to stop-1 to out [slots of the rows, >= n] for n buckets.
 
-    A few buckets at a time, so that cache lines of `out` are written whole.
+    A few buckets are done at a time, so that cache lines of `out` are written whole.
+
+    cells    flat integer shares: uint8 in units of 1/255, uint16 of 1/65,535
+    starts   [rows+1] int64 first slot of each row, and the end of the last
+    step     (cells from one bucket to the next, from one slot to the next)
+    weight   [buckets · rows] float32; a row with 0 is uniform
+    buckets  [n] int32 numbers of the buckets
+    out      float64
     """
-    origin, count, row_count = starts[rows[0]], starts[rows[1]] - starts[rows[0]], starts.shape[0] - 1
+    origin, count, row_count = starts[first], starts[stop] - starts[first], starts.shape[0] - 1
+    total = 255.0 if cells.itemsize == 1 else 65535.0
     whole = buckets.shape[0] - buckets.shape[0] % _TOGETHER
-    for first in range(0, whole, _TOGETHER):
-        for k in range(first + _AHEAD, min(first + _AHEAD + _TOGETHER, buckets.shape[0])):
+    for begin in range(0, whole, _TOGETHER):
+        for k in range(begin + _AHEAD, min(begin + _AHEAD + _TOGETHER, buckets.shape[0])):
             coming = buckets[k] * step[0] + origin * step[1]
             prefetch_to_read(cells, coming)
             prefetch_to_read(cells, coming + (count - 1) * step[1])
         for at in range(count):
-            own, base = out[at, first : first + _TOGETHER], (origin + at) * step[1]
+            own, base = out[at, begin : begin + _TOGETHER], (origin + at) * step[1]
             for i in range(_TOGETHER):
-                own[i] = cells[base + buckets[first + i] * step[0]] / total
+                own[i] = cells[base + buckets[begin + i] * step[0]] / total
     for at in range(count):
         own, base = out[at], (origin + at) * step[1]
         for k in range(whole, buckets.shape[0]):
@@ -98,29 +115,35 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
     for k in range(buckets.shape[0]):
         base = buckets[k] * row_count
         if k + _AHEAD < buckets.shape[0]:
-            prefetch_to_read(weight, buckets[k + _AHEAD] * row_count + rows[0])
-        for row in range(rows[0], rows[1]):
+            prefetch_to_read(weight, buckets[k + _AHEAD] * row_count + first)
+        for row in range(first, stop):
             if weight[base + row] == 0:
                 for slot in range(starts[row], starts[row + 1]):
                     out[slot - origin, k] = 1.0 / (starts[row + 1] - starts[row])
 
 
-@part_njit
-def _normalise_sums(cells, starts, step, rows, buckets, out):
-    """Write the normalised strategy sums of rows to out [slots, >= buckets] float64.
+@nogil_njit
+def _normalise_sums(cells, starts, step, first, stop, buckets, out):
+    """Write the normalised strategy sums of rows first to stop-1 to out [slots of the rows, >= n].
 
-    A few buckets at a time, so that cache lines of `out` are written whole.
+    Rows of total 0 become uniform.  A few buckets are done at a time, so that cache lines of `out` are written whole.
+
+    cells    flat strategy sums, float32 or float64
+    starts   [rows+1] int64 first slot of each row, and the end of the last
+    step     (cells from one bucket to the next, from one slot to the next)
+    buckets  [n] int32 numbers of the buckets
+    out      float64
     """
-    origin = starts[rows[0]]
-    for first in range(0, buckets.shape[0], _TOGETHER):
-        stop = min(first + _TOGETHER, buckets.shape[0])
-        for k in range(first + _AHEAD, min(stop + _AHEAD, buckets.shape[0])):
+    origin = starts[first]
+    for from_bucket in range(0, buckets.shape[0], _TOGETHER):
+        to_bucket = min(from_bucket + _TOGETHER, buckets.shape[0])
+        for k in range(from_bucket + _AHEAD, min(to_bucket + _AHEAD, buckets.shape[0])):
             coming = buckets[k] * step[0]
             prefetch_to_read(cells, coming + origin * step[1])
-            prefetch_to_read(cells, coming + (starts[rows[1]] - 1) * step[1])
-        for row in range(rows[0], rows[1]):
+            prefetch_to_read(cells, coming + (starts[stop] - 1) * step[1])
+        for row in range(first, stop):
             begin, end = starts[row], starts[row + 1]
-            for k in range(first, stop):
+            for k in range(from_bucket, to_bucket):
                 base, total = buckets[k] * step[0], 0.0
                 for slot in range(begin, end):
                     total += cells[base + slot * step[1]]
@@ -131,42 +154,60 @@ def _normalise_sums(cells, starts, step, rows, buckets, out):
 
 @inline_njit
 def gather_rows(tables, block, rows, buckets, out):
-    """Write the strategy of some rows of a block to `out`, in place.
+    """Write the probabilities of some rows (decisions) of a block to `out`, in place.
 
     tables   RowTables
-    rows     (first, stop) in the block
-    buckets  [n] int32
-    out      [slots of the rows, >= n] float64
+    block    index of the block
+    rows     (first, stop): rows first to stop-1
+    buckets  [n] int32 numbers of the buckets
+    out      [slots of the rows, >= n] float64; a slot is one action of a row
     """
     form, cells, starts, step = tables.form[block], tables.cells[block], tables.starts[block], tables.step[block]
-    if rows[0] == rows[1]:
+    weight, first, stop = tables.weight[block], rows[0], rows[1]
+    if first == stop:
         pass
     elif form == PROBABILITIES:
-        _copy_cells(cells.view(np.float64), starts, step, rows, buckets, out)
+        _copy_cells(cells.view(np.float64), starts, step, first, stop, buckets, out)
     elif form == SHARES_8:
-        _divide_shares(cells, tables.weight[block], starts, step, rows, buckets, 255.0, out)
+        _divide_shares(cells, starts, step, weight, first, stop, buckets, out)
     elif form == SHARES_16:
-        _divide_shares(cells.view(np.uint16), tables.weight[block], starts, step, rows, buckets, 65535.0, out)
+        _divide_shares(cells.view(np.uint16), starts, step, weight, first, stop, buckets, out)
     elif form == SUMS_32:
-        _normalise_sums(cells.view(np.float32), starts, step, rows, buckets, out)
+        _normalise_sums(cells.view(np.float32), starts, step, first, stop, buckets, out)
     else:
-        _normalise_sums(cells.view(np.float64), starts, step, rows, buckets, out)
+        _normalise_sums(cells.view(np.float64), starts, step, first, stop, buckets, out)
 
 
 # --- functions ---
 
 
-@nogil_njit
-def gather_block(tables, first, stop, buckets, weight, out):
-    """Apply `gather_rows` to rows first .. stop-1 of the only block of `tables`, and multiply the result.
+class BlockReader:
+    """Reads rows of one block for many buckets at once.
 
-    weight  [n] float64 factor of each bucket; empty: no factors
+    It calls a kernel that is compiled for this form of cells only.
     """
-    gather_rows(tables, 0, (first, stop), buckets, out)
-    if weight.shape[0] > 0:
-        for slot in range(out.shape[0]):
-            for k in range(weight.shape[0]):
-                out[slot, k] *= weight[k]
+
+    def __init__(self, rows: BlockRows, starts: npt.NDArray[np.int64]) -> None:
+        """Prepare to read the rows of a block, without copying them where possible.
+
+        starts  [rows+1] first slot of each row, and the end of the last
+
+        Raises `ValueError` for cells of an unsupported dtype.
+        """
+        tables = row_tables([rows], [starts], 1)
+        cells = tables.cells[0].view(rows.cells.dtype)
+        self._kernel: Callable[..., None] = _normalise_sums if rows.sums else _copy_cells
+        self._block: tuple[Any, ...] = (cells, starts, tables.step[0])
+        if rows.shares:
+            self._kernel = _divide_shares
+            self._block += (tables.weight[0],)
+
+    def read(self, first: int, stop: int, buckets: npt.NDArray[np.int32], out: npt.NDArray[np.float64]) -> None:
+        """Write the probabilities of rows first to stop-1, at least one, to out [slots, n] for buckets [n].
+
+        out  the slots (actions) of these rows, from the first on
+        """
+        self._kernel(*self._block, first, stop, buckets, out)
 
 
 def some_rows(
@@ -176,22 +217,30 @@ def some_rows(
 
     starts   [rows+1] first slot of each row, and the end of the last
     threads  number of threads
+
+    Raises `ValueError` for cells of an unsupported dtype.
     """
-    slots, tables = int(starts[-1]), row_tables([rows], [starts], 1)
-    out, none = np.empty((slots, len(buckets))), np.zeros(0)
+    slots, reader = int(starts[-1]), BlockReader(rows, starts)
+    out = np.empty((slots, len(buckets)))
     step = max(1, min(_SLOTS, slots // (2 * threads)) if threads > 1 else _SLOTS)
     edges = np.unique(np.searchsorted(starts, [*range(0, slots, step), slots])).tolist()
 
     def gather(piece: int, stop: int) -> None:
         first, last = edges[piece], edges[stop]
-        gather_block(tables, first, last, buckets, none, out[starts[first] : starts[last]])
+        reader.read(first, last, buckets, out[starts[first] : starts[last]])
 
     deque(run_ranges(gather, 0, len(edges) - 1, 1, threads), maxlen=0)
     return out
 
 
 def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], threads: int = 1) -> npt.NDArray[np.float64]:
-    """Return [slots, buckets] probabilities of a block, without a copy if stored in that form."""
+    """Return [slots, buckets] float64 probabilities of a block, without a copy if stored in that form.
+
+    starts   [rows+1] first slot of each row, and the end of the last
+    threads  number of threads
+
+    Raises `ValueError` for cells of an unsupported dtype.
+    """
     cells = rows.cells
     if cells.dtype == np.float64 and not rows.sums and cells.T.flags.c_contiguous:
         return cells.T
@@ -212,9 +261,12 @@ def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
 
 
 def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
-    """Return the kernels' form of the rows of all blocks, padded to `count` blocks, mostly without copies.
+    """Return the strategy of all blocks in the kernels' form, mostly without copies of the cells.
 
-    Raises `ValueError` for cells of an unsupported dtype.
+    starts  for each block [rows+1] int64 first slot of each row, and the end of the last
+    count   number of blocks of the result; those without rows are added at the end
+
+    Raises `ValueError` for cells of an unsupported dtype, and for integer shares without weights.
     """
     empty = max(0, count - len(blocks))
     forms, steps, cells, weights = [], [], [], []

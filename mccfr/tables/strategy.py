@@ -1,4 +1,8 @@
-"""Strategies as arrays, in the form shared by evaluation, export and play."""
+"""Strategies as arrays, in the form shared by evaluation, export and play.
+
+A block is the tables of one street and player.  A row is one decision of a block; with a bucket it is an infoset.  A
+slot is one action of a row.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -16,12 +20,12 @@ Ints = npt.NDArray[np.int64]
 
 
 class BlockRows(NamedTuple):
-    """Rows of one block as stored in memory or in a mapped file.
+    """Strategy of one block's rows, as stored in memory or in a mapped file.
 
-    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: integer shares of 255 or 65,535; float32 or
-            float64 with `sums`: strategy sums, uniform if all of a row are 0
-    weight  [buckets, rows]  accumulated weight of each row; a row of shares with weight 0 is uniform. None: the total
-            of sums, 1 for probabilities
+    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: probabilities as integers, in units of
+            1/255 or 1/65,535; float32 or float64 with `sums`: strategy sums, uniform if all of a row are 0
+    weight  [buckets, rows]  accumulated weight of each row; a row of integers with weight 0 is uniform. None: the total
+            of strategy sums, 1 for probabilities
     sums    True if cells are strategy sums
     """
 
@@ -31,13 +35,17 @@ class BlockRows(NamedTuple):
 
     @property
     def shares(self) -> bool:
-        """True if cells are integer shares."""
+        """True if cells are probabilities as unsigned integers."""
         return self.cells.dtype.kind == "u"
 
     def rows(self, row: int, slots: slice, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
-        """Return probabilities [n, A] and weights [n] of one row for buckets [n], without reading other cells.
+        """Return probabilities [n, A] and weights [n] of one row for n buckets, without reading other cells.
 
-        Equal to the last bit to the dense form of the block.
+        They equal those of `probabilities` and `weights` to the last bit.
+
+        row      index of the row
+        slots    the row's slots
+        buckets  [n] numbers of the buckets
         """
         chances = self.cells[buckets, slots].astype(np.float64)
         if self.sums:
@@ -57,7 +65,10 @@ class BlockRows(NamedTuple):
         return chances, weight
 
     def probabilities(self, starts: Ints) -> Floats:
-        """Return [buckets, slots] probabilities; `starts` [rows+1] are the rows' first slots and the end."""
+        """Return [buckets, slots] float64 probabilities of all rows.
+
+        starts  [rows+1] int64 first slot of each row, and the end of the last
+        """
         if self.sums:
             return _normalised(self.cells, starts)[0]
         if self.shares:
@@ -67,22 +78,25 @@ class BlockRows(NamedTuple):
         return self.cells
 
     def weights(self, starts: Ints) -> Floats:
-        """Return [buckets, rows] weights; `starts` as in `probabilities`."""
+        """Return [buckets, rows] float64 weights of all rows.
+
+        starts  [rows+1] int64 first slot of each row, and the end of the last
+        """
         if self.sums:
             return _normalised(self.cells, starts)[1]
         return np.ones((len(self.cells), len(starts) - 1)) if self.weight is None else self.weight.astype(np.float64)
 
 
 class Strategy:
-    """Behaviour strategy of both players. B blocks (2·street + player).
+    """Behaviour strategy of all P players, in B blocks (P·street + player).
 
     blocks       B × BlockRows                  rows as stored
     probability  B × [buckets, slots] float64   a row's probabilities at slot .. slot+actions-1 sum to 1
     weight       B × [buckets, rows] float64    accumulated weight of each row; 0: never reached, the row is uniform
-    on_deals     for networks without tables: maps `mccfr.solvers.deep.sampled_cards.SampledHands` to a strategy whose
-                 row k is that of deal k; access to the tables raises `ValueError`. Otherwise None
-    narrow       16-bit strategy sums, walked in place: for each block (cells [slot, bucket] int16, scales [row, bucket]
-                 uint8); `blocks` are computed from them on access. Otherwise None
+    on_deals     for networks without tables: function from deals (`mccfr.solvers.deep.sampled_cards.SampledHands`) to a
+                 strategy whose bucket k is deal k; access to the tables raises `ValueError`. Otherwise None
+    narrow       for 16-bit strategy sums, which evaluations read directly: (cells [slot, bucket] int16, scales [row,
+                 bucket] uint8) of each block; `blocks` are computed from them on access. Otherwise None
     """
 
     narrow: Sequence[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None = None
@@ -94,7 +108,10 @@ class Strategy:
         blocks: Sequence[BlockRows] | None = None,
         on_deals: "Callable[[Any], Strategy] | None" = None,
     ) -> None:
-        """Take the rows of the blocks; None: build them from the two arrays."""
+        """Store the fields of the class as given.
+
+        blocks  rows of each block as stored; None: they consist of `probability` and `weight`
+        """
         self.probability, self.weight, self.on_deals = probability, weight, on_deals
         if blocks is None:
             blocks = tuple(BlockRows(rows, row_weights) for rows, row_weights in zip(probability, weight, strict=True))
@@ -102,7 +119,7 @@ class Strategy:
 
     @classmethod
     def stored(cls, game: Game, blocks: Sequence[BlockRows]) -> "Strategy":
-        """Return a strategy given by its rows; dense arrays are computed one block at a time, on access."""
+        """Return a strategy of stored blocks; `probability` and `weight` are computed for a block on access."""
         return cls(
             LazyBlocks(len(blocks), lambda block: blocks[block].probabilities(row_starts(game, block))),
             LazyBlocks(len(blocks), lambda block: blocks[block].weights(row_starts(game, block))),
@@ -114,7 +131,7 @@ Value = TypeVar("Value")
 
 
 class LazyBlocks(Sequence[Value]):
-    """Values by block, computed on access; only the last one is cached."""
+    """Sequence of one value for each block, computed on access; only the last value is cached."""
 
     def __init__(self, count: int, make: Callable[[int], Value]) -> None:
         self._count, self._make = count, make
@@ -134,7 +151,7 @@ class LazyBlocks(Sequence[Value]):
 
 
 def row_starts(game: Game, block: int) -> Ints:
-    """Return [rows+1] the first slot of each row of a block, and the end of the last."""
+    """Return [rows+1] int64 the first slot of each row of a block, and the end of the last."""
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     starts = np.zeros(int(game.tree.row_count[block]) + 1, np.int64)
@@ -145,9 +162,14 @@ def row_starts(game: Game, block: int) -> Ints:
 
 @njit
 def normalise(sums, starts, probability, weight):
-    """Write rows of sums [buckets, width] as probabilities, and their totals to `weight`, in place.
+    """Divide each row of strategy sums by its total; write probabilities and totals, in place.
 
-    Rows with total 0 become uniform. `probability` may be `sums` itself.
+    Rows with total 0 become uniform.
+
+    sums         [buckets, slots or more]
+    starts       [rows+1] int64 first slot of each row, and the end of the last
+    probability  [buckets, slots] float64 receives probabilities; it may be `sums` itself
+    weight       [buckets, rows] float64 receives totals
     """
     for bucket in range(sums.shape[0]):
         for row in range(starts.shape[0] - 1):
@@ -161,7 +183,11 @@ def normalise(sums, starts, probability, weight):
 
 
 def _normalised(sums: npt.NDArray[Any], starts: Ints) -> tuple[Floats, Floats]:
-    """Return probabilities [buckets, slots] and weights [buckets, rows] of sums [buckets, slots or more]."""
+    """Return probabilities [buckets, slots] and totals [buckets, rows] of strategy sums.
+
+    sums    [buckets, slots or more]
+    starts  [rows+1] int64 first slot of each row, and the end of the last
+    """
     probability, weight = np.zeros((len(sums), int(starts[-1]))), np.zeros((len(sums), len(starts) - 1))
     if len(starts) > 1:
         normalise(np.ascontiguousarray(sums), starts, probability, weight)
@@ -171,7 +197,10 @@ def _normalised(sums: npt.NDArray[Any], starts: Ints) -> tuple[Floats, Floats]:
 def average_block(game: Game, block: int, tables: TableSet) -> tuple[Floats, Floats]:
     """Return probabilities [buckets, slots] and weights [buckets, rows] of a block's average strategy.
 
-    Arguments and errors are those of `average_strategy`.
+    tables  the run's tables; `strategy_sum` of the block is read
+
+    Raises `ValueError` if a sum is negative or not finite, and `KeyError` if the table of a block with decisions is
+    missing.
     """
     starts = row_starts(game, block)
     if len(starts) == 1:  # no decisions in this block
@@ -190,9 +219,10 @@ def check_sums(sums: npt.NDArray[Any], block: int) -> None:
 
 
 def average_strategy(game: Game, tables: TableSet) -> Strategy:
-    """Return the average strategy of `strategy_sum` tables (padding is ignored).
+    """Return the average strategy of a run's `strategy_sum` tables (padding is ignored).
 
-    Raises `ValueError` if a sum is negative or not finite.
+    Raises `ValueError` if a sum is negative or not finite, and `KeyError` if the table of a block with decisions is
+    missing.
     """
     blocks = [average_block(game, block, tables) for block in range(len(game.tree.row_slots))]
     return Strategy(tuple(probability for probability, _ in blocks), tuple(weight for _, weight in blocks))
@@ -222,7 +252,11 @@ def uniform_strategy(game: Game) -> Strategy:
 
 
 def _alike(game: Game, rows: Sequence[Floats], weight: float) -> Strategy:
-    """Return a strategy with the same rows [slots] for every bucket; its arrays are read-only views."""
+    """Return a strategy with the same probabilities in every bucket; its arrays are read-only views.
+
+    rows    [slots] probabilities of each block
+    weight  weight of every row
+    """
     shapes = list(zip(game.buckets.tolist(), game.tree.row_count.tolist(), strict=True))
     return Strategy(
         tuple(np.broadcast_to(row, (buckets, len(row))) for row, (buckets, _) in zip(rows, shapes, strict=True)),

@@ -181,7 +181,9 @@ class UpiSession:
         if path.is_dir():
             config, target = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
             if not isinstance(config, HoldemSubgame):
-                raise ValueError(f"{path} is of another game: give the run or policy of a spot")
+                raise ValueError(
+                    f"{path} holds no spot (a game from a given board and ranges on): give the run or policy of a spot"
+                )
             tree = SpotTree(target.game, starting_stack(config) - target.game.pot_chips / 2)
             self.free_tree("")
             self._set_tree(tree, None, target.strategy)

@@ -44,7 +44,7 @@ test_hands = refusals(
     (r"row 0, \[5, 1, 2, 3, 5, 7\], holds a card twice", strength, [5, 1, 2, 3, 5, 7]),
     *(
         ("three to five distinct cards", board_strengths, board)
-        for board in ([0, 1], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 3], [0, 1, 1], [0, 1, 2, 3, 52])
+        for board in ([0, 1], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 3], [0, 1, 1], [0, 1, 2, 3, 52], [0, 1, 300])
     ),
     *(("run from 1 to 7462", category, value) for value in (0, 7463, -1)),
     ("has 1 cards", hand_strength, "As", "Qs7h2d"),

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.struct_references import kernel_argument
 from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, TreePosition
 from mccfr.games.line_lookup import NOWHERE, OVER
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.row_tables import expanded_rows, gather_block, row_tables
+from mccfr.tables.row_tables import BlockReader, expanded_rows
 from mccfr.tables.strategy import row_starts
 
 SAME = 1e-9
@@ -35,17 +34,17 @@ class PolicyRows:
         """Prepare the policy's tables; rows are read in place."""
         arrays, strategy = side.game.tree.arrays, side.strategy
         self._block, self._row, self._count = arrays.block.tolist(), arrays.row.tolist(), arrays.count.tolist()
-        self._tables = []
+        self._readers = []
         for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
-            self._tables.append(row_tables([expanded_rows(rows, starts)], [starts], 1))
-        self._references = [kernel_argument(tables) for tables in self._tables]  # made once, not in every call
+            self._readers.append(BlockReader(expanded_rows(rows, starts), starts))
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
         """Return [A, H] weight of each hand times its probability of each action at a node."""
         out = np.empty((self._count[node], len(weight)))
         row = self._row[node]
-        gather_block(self._references[self._block[node]], row, row + 1, deal.buckets(), weight, out)
+        self._readers[self._block[node]].read(row, row + 1, deal.buckets(), out)
+        out *= weight
         return out
 
 

@@ -1,4 +1,4 @@
-"""Kernels of LBR: one hand against all others over run-outs."""
+"""Kernels of local best response (LBR): compare one hand with all others over run-outs."""
 
 from abstraction.hand_evaluator import fill_board_strengths
 from abstraction.kernels.jit import njit
@@ -7,11 +7,14 @@ from mccfr.common.rng import below
 
 @njit
 def meet_all(strength, hand, balance, compatible):
-    """Compare one hand with every other on full boards.
+    """Compare one hand with every other hand on R full boards.
 
-    strength    [R, H] int16 showdown rank on each board, -1 if the board shares a card with the hand
+    strength    [R, H] int16 showdown strength of each hand on each board, higher wins; -1 if they share a card
+    hand        index of the hand
     balance     [H] int32 boards that `hand` wins minus boards it loses, in place
-    compatible  [H] int32 boards compatible with both hands, in place; arbitrary for hands that share a card with `hand`
+    compatible  [H] int32 boards that share no card with either hand, in place
+
+    The results for hands that share a card with `hand` have no meaning.
     """
     balance[:] = 0
     compatible[:] = 0
@@ -28,19 +31,25 @@ def meet_all(strength, hand, balance, compatible):
 
 @njit
 def fill_run_outs(tables, boards, strength):
-    """Write the strengths of all combinations on boards [R, n] int8 to strength [R, 1326] int16, in place."""
+    """Write the strength of every combination (two hole cards) on each board to strength [R, 1326] int16.
+
+    tables  `abstraction.hand_evaluator.EvaluatorTables`
+    boards  [R, 3..5] int8
+
+    The strength is -1 if combination and board share a card.
+    """
     for board in range(boards.shape[0]):
         fill_board_strengths(tables, boards[board], strength[board])
 
 
 @njit
 def draw_boards(state, deck, dealt_cards, boards):
-    """Complete boards with cards drawn without replacement (Fisher & Yates), in place.
+    """Complete R boards with cards drawn without replacement from a deck (Fisher & Yates), in place.
 
-    state   [4] uint64 random state, advanced in place
-    deck    [n] int8 remaining cards, shuffled in place
-    dealt_cards   number of cards that each board already has
-    boards  [R, >= known] int8
+    state        [4] uint64 random state, advanced in place
+    deck         [n] int8 cards that can be drawn, shuffled in place; each board is drawn from all of them
+    dealt_cards  number of cards that each board already has
+    boards       [R, C] int8; columns from `dealt_cards` on are filled
     """
     for board in range(boards.shape[0]):
         for position in range(boards.shape[1] - dealt_cards):

@@ -47,7 +47,7 @@ def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     try:
         hand: Any = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
-        raise TableError(f"no TOML: {error}") from None
+        raise TableError(f"the hand is not valid TOML, the format of .phh files: {error}") from None
     if len(hand) == 1 and isinstance(next(iter(hand.values())), dict):
         hand = next(iter(hand.values()))
     if hand.get("variant") != "NT":

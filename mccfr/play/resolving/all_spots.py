@@ -89,7 +89,7 @@ def resolve_street(
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
         if not (copies := float(public.copies.times[start + board])):
             continue  # isomorphic to another board
-        spot = Spot(game, node, board, merged=merged)
+        spot = Spot(game, node, board, merged=merged, dtype=dtype)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
         alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
         for player in [each for each in players if (ranges[each] > 0).any()]:
@@ -97,7 +97,7 @@ def resolve_street(
             if reach:
                 allowed = allowed + reach_margins(spot, cards.path(street, board).__getitem__, player, strategy)
             initial = before if merged else None  # initial regrets help only with shared buckets
-            solution = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, initial=initial)
+            solution = resolve(spot, player, ranges, allowed, method, effort, alike=alike, initial=initial)
             writer.write(spot, player, solution.tables, alike)
             deal = spot.weights[1 - player]
             reached = float(deal @ spot.dealing.disjoint_weight(ranges[player]))
@@ -128,7 +128,7 @@ def reach_margins(
     for above, node in pairwise(path):
         if int(arrays.player[above]) == player:
             continue
-        earlier = Spot(spot.origin, above, board_of(int(arrays.block[above]) // 2))
+        earlier = Spot(spot.origin, above, board_of(int(arrays.block[above]) // 2), dtype=spot.dtype)
         earlier_range = earlier.ranges(strategy)[player]
         response = earlier.best_response(1 - player, earlier_range, earlier.tables(strategy))
         weight_before = earlier.dealing.disjoint_weight(earlier_range)

@@ -7,6 +7,7 @@ If too many boards follow, as after a flop, a spot may keep the game's buckets o
 a table by bucket, while best responses are still those of real hands.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -58,12 +59,14 @@ class Spot:
     known   the whole game's cards given the board, with buckets of all streets
     game    the subgame with all possible hands; `reach` of its cards are the deal's weights
     merged  True if hands share the whole game's buckets on later streets
+    dtype   of tables and values while the subgame is solved and evaluated
     """
 
-    def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
+    def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False, dtype: str = "float32") -> None:
         """Build the subgame.
 
         board  of the decision's street: its number in games that list boards, else its cards
+        dtype  "float64", or "float32" with errors of about a millionth of the pot
 
         Raises `ValueError` for a node that is no decision, and a board of another street. Also for games that
         take rake, have three or more players, or deal no cards outside of their tree.
@@ -77,7 +80,7 @@ class Spot:
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
-        self.origin, self.nodes, self.merged = game, nodes_below(tree, node), merged
+        self.origin, self.nodes, self.merged, self.dtype = game, nodes_below(tree, node), merged, dtype
         self.known = game.cards.after(self.street, board)
         cards = _cards_from(self.known, self.street, merged=merged)
         self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
@@ -145,17 +148,12 @@ class Spot:
 
         other   [H] weights of the other player's hands at the root
         tables  strategy in the subgame, by block [slots, buckets]; only the other player's part is used
-
-        Merged spots are walked in float32, with errors of about a millionth of the pot.
         """
-
-        dtype = np.float32 if self.merged else np.float64
-        reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
+        reach = self.weights.copy()
         reach[1 - player] = other
-        tree, rows = self.walk_tree, Tables(table.astype(dtype, copy=False) for table in tables)
-        walk = Walk(tree._replace(reach=reach), rows, follow=not self.merged)
+        walk = self.walk(reach, tables, follow=not self.merged)
         walk.values(player)
-        values = walk.root.by_hand.value[0]
+        values, tree = walk.root.by_hand.value[0], self.public
         first, stop = tree.ranges.first[player, :2]
         hands = tree.ranges.hand[first:stop]
         action = np.zeros((int(tree.trees.actions[0]), values.shape[1]))
@@ -163,10 +161,21 @@ class Spot:
         action[:, hands] = walk.root.value[-1, column : column + len(action), : len(hands)]
         return RootValues(values[-1].astype(np.float64), action)
 
+    def walk(self, ranges: Floats, tables: Sequence[npt.NDArray[np.floating]], *, follow: bool = True) -> Walk:
+        """Return a walk of the subgame that computes values of a strategy and of best responses to it.
+
+        ranges  [2, H] weights of both players' hands at the root
+        tables  probabilities by block [slots, buckets]
+        follow  False: only best responses
+        """
+        tree = self._walk_tree._replace(reach=ranges.astype(self.dtype))
+        rows = [table.astype(self.dtype, copy=False) for table in tables]
+        # Unless hands share rows, this is the kernel that trains them, which is compiled already.
+        return Walk(tree, rows, follow=follow, sums=not self.merged)
+
     @cached_property
-    def walk_tree(self) -> PublicTree:
-        """The public tree with the dtype for best responses: float32 if merged, otherwise float64."""
-        return in_dtype(self.public, np.float32) if self.merged else self.public
+    def _walk_tree(self) -> PublicTree:
+        return in_dtype(self.public, self.dtype)
 
 
 def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:

@@ -242,7 +242,6 @@ class Resolver:
             METHODS[0] if spot.merged and method == "maxmargin" else method,
             effort,
             variant=VARIANT,
-            dtype="float32",
             workers=settings.workers,
             initial=before,
         )

@@ -138,7 +138,6 @@ def resolve(
     effort: Effort = Effort(),
     *,
     variant: Variant = PRESETS["dcfr"],
-    dtype: str = "float64",
     workers: int = 1,
     seed: int = 0,
     alike: Sequence[npt.NDArray[np.integer]] | None = None,
@@ -154,7 +153,7 @@ def resolve(
     initial       the strategy in force by block [slots, buckets], for initial regrets. On sampled boards it is
                   returned instead of the solution if the latter's excess is above `MOST_EXCESS` pots
     workers       threads that share the boards of the next street; results do not depend on them
-    seed          of sampled boards; `variant`, `dtype` and `workers` are ignored there
+    seed          of sampled boards; `variant` and `workers` are ignored there
     alike         by block [buckets] a number: infosets with equal numbers get one strategy, their mean weighted by
                   reach. None: each has its own. Values and gap are those of the result
 
@@ -184,7 +183,7 @@ def resolve(
         gadget = Maxmargin(deal, side.alternatives, opponent_weight, mistakes)
     if spot.merged:
         return _SampledBoards(side, gadget, alike, seed, initial).run(effort)
-    cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
+    cfr = VectorCfr(spot.game, variant, spot.dtype, workers, public=spot.public)
     return _FullWidth(side, gadget, alike, cfr, initial).run(effort)
 
 

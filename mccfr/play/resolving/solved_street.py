@@ -23,7 +23,6 @@ from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.resolving_table import EFFORT, STREETS, VARIANT
 from mccfr.play.resolving.solve import Effort, resolve
 from mccfr.play.showdown_values import opponent_weight, per_weight
-from mccfr.solvers.public.best_response import Walk
 
 Floats = npt.NDArray[np.float64]
 Acted = tuple[BettingState, str]
@@ -72,7 +71,7 @@ class SolvedSpot:
         self.spot = Spot(self.game, 0, 0, merged=self.game.tree.streets == _MERGED_STREETS)
         usual = FLOP if self.spot.merged else EFFORT[STREETS[self.game.tree.streets - 1]]
         found = [
-            resolve(self.spot, player, self.ranges, None, "unsafe", effort or usual, variant=VARIANT, dtype="float32")
+            resolve(self.spot, player, self.ranges, None, "unsafe", effort or usual, variant=VARIANT)
             for player in ((0, 1) if self.spot.merged else (0,))
         ]
         blocks = range(len(found[0].tables))
@@ -157,9 +156,7 @@ class SolvedStreet:
 
 def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
     """Return for each node [A, 1326] chips of the player to act times the weight of opposing hands."""
-    dtype = np.float32 if spot.merged else np.float64
-    game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
-    walk = Walk(spot.walk_tree._replace(reach=ranges.astype(dtype)), [table.astype(dtype) for table in tables])
+    game, walk = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges)), spot.walk(ranges, tables)
     values = [walk.hand_values(game, player, nodes).actions for player in range(2)]
     actor = spot.game.tree.arrays.player
     return [values[int(actor[node])][position].astype(np.float64) for position, node in enumerate(nodes)]

@@ -1,4 +1,4 @@
-"""Measures a run's progress on checkpoints: the share of rows that no traversal has reached."""
+"""Measures a run's progress on checkpoints: the share of infosets that no traversal has reached."""
 
 from typing import Any
 
@@ -16,7 +16,11 @@ _BLOCK_CELLS = 1 << 22  # cells of a table copied in row-major order at a time
 
 @nogil_njit
 def _empty_rows(sums, starts):
-    """Return the number of rows of sums [K, width] whose cells are all 0."""
+    """Return the number of infosets whose strategy sums add up to 0.
+
+    sums    [buckets, slots]; row r of a bucket, its infoset, is in slots starts[r] .. starts[r+1]-1
+    starts  [rows+1] int64
+    """
     empty = 0
     for bucket in range(sums.shape[0]):
         for row in range(starts.shape[0] - 1):
@@ -29,14 +33,21 @@ def _empty_rows(sums, starts):
 
 
 def never_reached(sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> int:
-    """Count the rows of a block's strategy sums [K, width] that are all 0, some buckets at a time."""
+    """Count the infosets of a block (one player on one street) whose strategy sums add up to 0.
+
+    sums    [buckets, slots] strategy sums, of which some buckets at a time are copied
+    starts  [rows+1] first slot of each row, then the end of the last
+    """
     step = max(1, _BLOCK_CELLS // sums.shape[1])
     parts = (np.ascontiguousarray(sums[at : at + step]) for at in range(0, len(sums), step))
     return sum(int(_empty_rows(part, starts)) for part in parts)
 
 
 def never_reached_per_street(game: Game, tables: TableSet) -> list[float | None]:
-    """Return the share of each street's rows whose strategy sums are all 0; None without strategy sums."""
+    """Return for each street the share of infosets whose strategy sums add up to 0.
+
+    It is None for streets without strategy sums.
+    """
     counts = np.zeros((2, len(game.tree.row_slots)), np.int64)
     for block in np.flatnonzero(game.tree.row_count).tolist():
         starts = row_starts(game, block)

@@ -63,7 +63,7 @@ def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict
     """
     config, source = read_unchanged(policy, lambda: (game_config(policy), open_source(Reference(policy))))
     if not isinstance(config, HoldemGame | HoldemSubgame):
-        raise ValueError(f"{policy} is of another game: give a policy of holdem or holdem-subgame")
+        raise ValueError(f"{policy} is not of no-limit hold'em: give a policy of holdem or holdem-subgame")
     return spot_behind(source, config, line, board)
 
 

@@ -1,8 +1,13 @@
-"""Averages of networks with dealt cards as tables: a row for each class of hands and decision.
+"""Explicit average of networks as a strategy table, for games with cards dealt from the whole deck.
 
-A class of hands, up to a renaming of suits, is represented by one of its deals.  Classes are handled in parts, and all
-networks of an average are evaluated on a part, so that only the strategy is kept.  If there are too many classes for a
-table, each deal is a class of its own (`deal_classes`).
+The average is that of Single Deep CFR (Steinberger 2019, equation 5).  Each network's strategy is weighted by the
+network's weight and by the player's own reach with that network's strategies.  Deep CFR's average has one network for
+each player (Brown, Lerer, Gross & Sandholm 2019), whose probabilities enter the table without own reach.
+
+A table has a row for each class of hands and each decision.  A class of hands is a hand and board up to a renaming of
+suits; one deal represents it.  Classes are handled in parts, and all networks of an average are evaluated on a part, so
+that only the strategy is kept.  If there are too many classes for a table, each deal is a class of its own
+(`deal_classes`).
 """
 
 from collections.abc import Sequence
@@ -28,15 +33,17 @@ from mccfr.trees.compiled import DECISION, CompiledTree
 Floats = npt.NDArray[np.float64]
 _CLASSES = 2048  # classes of hands in one evaluation
 HERE, BEFORE, NOWHERE = range(3)
-"""Values of `BlockDecisions.where`: the player's last decision was on this street, on the one before, or none."""
+"""Values of `BlockDecisions.where`: the player's previous decision was on this street, on the one before, or none."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes of hands on a street: n classes, C cards.
+    """The n classes of hands on a street.
 
-    cards   [n, C] uint8  of one deal of the class: hand, then board, then NO_CARD
-    before  [n] int64     class of the hand on the street before
+    A class is all hands with boards that differ only by a renaming of suits, or a single deal.
+
+    cards   [n, C] uint8  cards of one deal of each class: hand, then board, then NO_CARD; C: most cards a player sees
+    before  [n] int64     class that the same hand has on the street before; on the first street not used
     """
 
     cards: npt.NDArray[np.uint8]
@@ -44,14 +51,16 @@ class Classes:
 
 
 class BlockDecisions(NamedTuple):
-    """Decisions of a block by row; R rows.
+    """The R decisions (rows) of a block, which is one player on one street.
 
-    node     [R] int64    decision
+    A slot is one action of a row.
+
+    node     [R] int64    tree node of the decision
     actions  [R] int64    number of actions
     start    [R+1] int64  first slot of each row, and the end of the last
-    where    [R] int64    street of the player's decision before: HERE, BEFORE or NOWHERE
-    row      [R] int64    row of that decision
-    action   [R] int64    action taken there
+    where    [R] int64    street of the player's previous decision: HERE, BEFORE or NOWHERE
+    row      [R] int64    row of that previous decision in its block; 0 if NOWHERE
+    action   [R] int64    index of the action taken at it; 0 if NOWHERE
     """
 
     node: npt.NDArray[np.int64]
@@ -63,12 +72,12 @@ class BlockDecisions(NamedTuple):
 
 
 def is_tabulated(game: Game) -> bool:
-    """Return whether hands of dealt cards have few enough classes for a table."""
+    """Return whether a game deals from the whole deck and has few enough classes of hands for a table."""
     return game.cards.boards is None and game.cards.can_list
 
 
 def check_tabulated(game: Game) -> None:
-    """Raise `ValueError` if hands have too many classes for a table."""
+    """Raise `ValueError` unless a game deals from the whole deck and has few enough classes of hands."""
     if not is_tabulated(game):
         raise ValueError(
             f"{game.name} with {game.cards.cards_on(game.tree.streets - 1)} board cards has "
@@ -77,7 +86,10 @@ def check_tabulated(game: Game) -> None:
 
 
 def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
-    """Return the classes of hands by street; raise the `ValueError` of `check_tabulated`."""
+    """Return the classes of hands of each street, up to a renaming of suits.
+
+    Raises `ValueError` if there are too many for a table, and for games that deal board cards on two streets.
+    """
     check_tabulated(game)
     classes: list[Classes] = []
     tables, hands = game.cards.canonical_tables(), game.cards.at_table().hand_cards
@@ -98,15 +110,15 @@ def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
 
 
 def deal_classes(card_view: CardView, hands: SampledHands, player: int) -> list[Classes]:
-    """Return every deal as a class of its own, as a player sees it, by street."""
+    """Return, for each street, K classes: class k holds the cards of deal k that a player sees there."""
     itself = np.arange(len(hands))
     return [Classes(hands.visible_cards(player, board, card_view.cards), itself) for board in card_view.known]
 
 
 def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
-    """Return the decisions of a block by row.
+    """Return the decisions of a block (2·street + player), in order of rows.
 
-    A player who acts on every street has its decision before at most one street back.
+    A player must act on every street, so that its previous decision is on this street or on the one before.
     """
     arrays = tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
@@ -124,7 +136,12 @@ def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
 
 @njit
 def meet_all(hands, lines, out):
-    """Set out [n·R, U] = max(hands [n, U] + lines [R, U], 0) for all pairs, in place."""
+    """Set out[h·R + r] = max(hands[h] + lines[r], 0) for all n·R pairs, in place.
+
+    hands  [n, U] float32     cards' part of the first layer that needs cards and bets, which has U units
+    lines  [R, U] float32     bets' part of it, for each decision
+    out    [n·R, U] float32   that layer's result
+    """
     for hand in range(hands.shape[0]):
         for line in range(lines.shape[0]):
             row = hand * lines.shape[0] + line
@@ -134,12 +151,14 @@ def meet_all(hands, lines, out):
 
 @njit
 def _multiply_by_reach(own, before, reach_before, sigma):
-    """Multiply strategies sigma [n, R, A] by own reach, in place.
+    """Multiply a player's strategies on a street by the player's own reach of each decision, in place.
 
-    before        [n] class on the street before
-    reach_before  [classes, R', A] own reach times strategy on the street before
+    own           BlockDecisions of the street
+    before        [n] int64 class of each hand on the street before
+    reach_before  [classes, R', A] float64 own reach times strategy on the street before, which has R' rows
+    sigma         [n, R, A] float64 strategies of n classes of hands; receives own reach times strategy
 
-    The player's decision before one on the same street has a lower row.
+    On one street the previous decision has a lower row, so its own reach is already in `sigma`.
     """
     for hand in range(sigma.shape[0]):
         for row in range(sigma.shape[1]):
@@ -154,7 +173,13 @@ def _multiply_by_reach(own, before, reach_before, sigma):
 
 @njit
 def _add(own, weight, shares, sums):
-    """Add weight · shares [n, R, A] to sums [n, slots], in place."""
+    """Add weight · shares to sums, in place.
+
+    own     BlockDecisions of a street
+    weight  weight of the network
+    shares  [n, R, A] float64 strategies of n classes of hands, times own reach if that counts
+    sums    [n, slots] float64
+    """
     for hand in range(shares.shape[0]):
         for row in range(shares.shape[1]):
             for k in range(own.actions[row]):
@@ -162,19 +187,21 @@ def _add(own, weight, shares, sums):
 
 
 class Tabulation:
-    """Strategies of networks on classes of hands, as a table with a row for each."""
+    """Computes both players' average strategy as a table with a row for each class of hands."""
 
     def __init__(self, state: SampledCardsState, classes: Sequence[Sequence[Classes]]) -> None:
-        """Prepare `classes` by player and street, from `hand_classes` (for both players) or `deal_classes`."""
+        """Prepare `classes` [player][street], from `hand_classes` (for both players) or `deal_classes`."""
         self._state, self._classes = state, classes
         self._width = state.view.legal.shape[1]
 
     def strategy(self, networks: Sequence[Sequence[tuple[float, Array]]], *, shares: bool = False) -> Strategy:
-        """Return the average of both players' networks, by weight and own reach (equation 5).
+        """Return the average of each player's networks, weighted by their weights and own reach.
 
-        networks  (weight, parameters) of each network, by player
-        shares    whether outputs are probabilities of an average strategy; then there is one network of each player,
-                  and own reach does not count
+        Source: Steinberger 2019, equation 5.
+
+        networks  [player] list of (weight, parameters [P]) of each network
+        shares    True: outputs give the probabilities of Deep CFR's average strategy by a softmax, each player has one
+                  network, and own reach does not count; False: outputs are advantages for regret matching
         """
         tables = [self._table(player, networks[player], shares) for player in range(2)]
         probability, weight = zip(*(pair for street in zip(*tables, strict=True) for pair in street), strict=True)
@@ -183,7 +210,12 @@ class Tabulation:
     def _outputs(
         self, decisions: BlockDecisions, parameters: Array, values: npt.NDArray[np.float32], shares: bool
     ) -> Floats:
-        """Return [n, R, A] a network's strategy for cards [n, card columns] at all decisions of a block."""
+        """Return [n, R, A] float64 a network's strategy for n classes of hands at the R decisions of a block.
+
+        parameters  [P] of the network
+        values      [n, card columns] inputs of the cards
+        shares      True: probabilities by a softmax of the outputs; False: by regret matching
+        """
         parts, lines = self._state.apart, self._state.view.lines[decisions.node]
         joined = np.empty((len(values) * len(decisions.node), parts.width), np.float32)
         meet_all(parts.cards(parameters, values), parts.bets(parameters, lines), joined)
@@ -198,7 +230,12 @@ class Tabulation:
         return sigma.reshape(len(values), len(decisions.node), self._width)
 
     def _table(self, player: int, networks: Sequence[tuple[float, Array]], shares: bool) -> list[tuple[Floats, Floats]]:
-        """Return (probabilities [classes, slots], weights [classes, rows]) of a player's blocks by street."""
+        """Return, for each street, a player's (probabilities [classes, slots], weights [classes, rows]).
+
+        A weight is the sum over networks of weight times own reach; with `shares` it is the network's weight.
+
+        networks  (weight, parameters [P]) of each network
+        """
         blocks = []
         reach_before = [np.zeros((1, 1, self._width)) for _ in networks]
         for street, classes in enumerate(self._classes[player]):

@@ -1,16 +1,16 @@
-"""Fits a network to a memory: minibatches with Adam (Kingma & Ba 2015), a solved last layer.
+"""Fits a network to a memory of samples: Adam (Kingma & Ba 2015), optionally a solved last layer.
 
 The loss is the weighted mean of squared errors over the legal actions.  Weights are relative to the memory's mean, so
-that the bound on the gradient's norm has the same meaning in every iteration.  Adam starts anew with each fit, so its
-state does not outlive an iteration.
+that the bound on the gradient's norm has the same meaning in every iteration.  Each fit starts Adam with moments of 0,
+so Adam's state does not outlive an iteration.
 
 Solving for the last layer (`solve_output`) removes the noise of minibatches there.  Regrets of single traversals are
 many times as large as their means, so this noise limits a fit (docs/measured/deep.md has figures).  The output is
-linear in the last layer, so the loss over a whole memory is a quadratic form in its weights.  Its minimum solves one
-linear equation for each unit, separately for each action.  The pass over the memory goes forward only, a third of the
-cost of training steps on the same samples.  A small multiple of the squared weights (ridge regression) keeps weights
-small where the memory has little information.  The penalty is on the weights and not on their change: changes add up
-from fit to fit.
+linear in the last layer, so the loss over a whole memory is a quadratic form in its weights.  Its minimum solves a
+system of linear equations for each action, with one equation for each unit and one for the bias.  The pass over the
+memory goes forward only, a third of the cost of training steps on the same samples.  A small multiple of the squared
+weights (ridge regression) keeps weights small where the memory has little information.  The penalty is on the weights
+and not on their change: changes add up from fit to fit.
 """
 
 from collections.abc import Iterable
@@ -38,27 +38,30 @@ large weights with many units.  docs/measured/deep.md has figures.
 
 @dataclass(frozen=True)
 class Inputs:
-    """Network inputs of a player's infosets: I infosets, A actions.
+    """Network inputs of a player's I infosets, with F columns and at most A actions.
 
-    features  [I, F] float32; None: one-hot vectors, given as numbers of infosets
-    legal     [I, A] float32  1 for the actions of an infoset
+    features  [I, F] float32; None: one-hot vectors, represented by the infosets' numbers
+    legal     [I, A] float32  1 for the actions of an infoset, else 0
     """
 
     features: npt.NDArray[np.float32] | None
     legal: npt.NDArray[np.float32]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Array | npt.NDArray[np.int64]:
-        """Return the inputs of some infosets."""
+        """Return the inputs [n, F] of infosets `rows` [n]; without features the numbers [n] themselves."""
         return rows if self.features is None else self.features[rows]
 
 
 @njit
 def adam(parameters, gradient, first, second, step, rate, longest):
-    """Do one step of Adam with the gradient cut to norm `longest`.
+    """Do one step of Adam (Kingma & Ba 2015, algorithm 1) with the gradient scaled down to norm `longest`.
 
-    step  counted from 1
-
-    The arrays `parameters`, `first` and `second` [P] change in place.
+    parameters     [P] float32 parameters of the network, changed in place
+    gradient       [P] float32
+    first, second  [P] float32 running means of gradient and squared gradient, changed in place
+    step           number of the step, counted from 1
+    rate           learning rate
+    longest        largest norm of the gradient; a shorter gradient is not scaled
     """
     squares = 0.0
     for k in range(gradient.shape[0]):
@@ -75,12 +78,12 @@ def adam(parameters, gradient, first, second, step, rate, longest):
 
 
 class Batch(NamedTuple):
-    """Samples of a minibatch: n rows, A actions.
+    """A minibatch of n samples, or of n infosets with their samples merged; F input columns, A actions.
 
-    given   [n, F], or [n] rows of a one-hot matrix
-    weight  [n] float64
-    total   [n, A] float64, weight times the target
-    legal   [n, A] float32, 1 for legal actions
+    given   [n, F] network inputs; or [n] int64, for each the column of its one-hot input that is 1
+    weight  [n] float64    weight in the loss
+    total   [n, A] float64 weight times the target (regrets or probabilities)
+    legal   [n, A] float32 1 for legal actions, else 0
     """
 
     given: Array | npt.NDArray[np.int64]
@@ -90,25 +93,26 @@ class Batch(NamedTuple):
 
 
 class Batches(Protocol):
-    """A source of minibatches."""
+    """Source of the minibatches to which `fit` fits a network."""
 
     weight: float
-    """Mean weight of all samples of a minibatch."""
+    """Total weight of a minibatch's samples, as the mean over minibatches."""
 
     def next(self) -> Batch:
-        """Return the next minibatch; its arrays may be reused."""
+        """Return the next minibatch; the next call may overwrite its arrays."""
 
 
 class MergedBatches:
-    """Minibatches of a memory of listed infosets, with samples of one infoset merged."""
+    """Minibatches from a memory whose samples name infosets; those of one infoset become one row."""
 
     def __init__(
         self, inputs: Inputs, memory: Memory, samples: int, batch: int | None, merged: MergedSamples, start: int
     ) -> None:
         """Prepare minibatches of `batch` samples (None: all) from the first `samples` samples of a memory.
 
-        merged  scratch
-        start   determines the order of the samples
+        inputs  network inputs of the player's infosets
+        merged  scratch for the player's infosets, which minibatches share
+        start   any number; determines the order of the samples
         """
         self.weight = float(memory.weight[:samples].sum(dtype=np.float64)) / samples * (batch or samples)
         self._inputs, self._memory, self._batch, self._merged = inputs, memory, batch, merged
@@ -116,7 +120,7 @@ class MergedBatches:
         self._found = 0 if batch is not None else merge(memory, samples, merged)[0]
 
     def next(self) -> Batch:
-        """Return the next minibatch; its arrays are reused."""
+        """Return the next minibatch; the next call may overwrite its arrays."""
         merged = self._merged
         if self._batch is not None:
             self._found = merge_some(self._memory, self._walk.take(self._batch), merged)
@@ -127,9 +131,11 @@ class MergedBatches:
 def fit(
     network: Network, parameters: Array, batches: Batches, config: DeepCfrConfig, steps: int, *, shares: bool = False
 ) -> None:
-    """Fit parameters [P] float32 in `steps` minibatches, in place.
+    """Fit a network's parameters [P] float32 by a step of Adam for each of `steps` minibatches, in place.
 
-    shares  whether outputs become probabilities by a softmax over the legal actions
+    config  gives `learning_rate` and its `decay`
+    shares  True: targets are probabilities, which a softmax of the outputs over the legal actions predicts; False:
+            targets are regrets, which the outputs predict
     """
     gradient, first, second = np.zeros((3, network.size), np.float32)
     scale = 2.0 / batches.weight
@@ -144,12 +150,15 @@ def fit(
 
 
 def loss_slope(output: Array, weight: Array, total: Array, legal: Array, *, shares: bool) -> Array:
-    """Return [n, A] the gradient of the loss at the network's output.
-
-    weight  [n, 1]
-    total   [n, A] weight times the mean target
+    """Return [n, A] the gradient of the loss with respect to the network's output.
 
     The loss is the sum over n rows of weight/2 · squared error; illegal actions have no part in it.
+
+    output  [n, A] of the network
+    weight  [n, 1] weight of each row
+    total   [n, A] weight times the mean target
+    legal   [n, A] 1 for legal actions, else 0
+    shares  whether the error is that of the softmax of the output, not of the output itself
     """
     if not shares:
         return (weight * output - total) * legal
@@ -159,7 +168,7 @@ def loss_slope(output: Array, weight: Array, total: Array, legal: Array, *, shar
 
 
 def softmax(output: Array, legal: Array) -> Array:
-    """Return [n, A] probabilities of the legal actions."""
+    """Return [n, A] the softmax of output [n, A] over the legal actions (legal [n, A] is 1); others get 0."""
     highest = np.where(legal > 0, output, -np.inf).max(axis=1, keepdims=True)
     powers = np.exp(np.minimum(output - highest, 0)) * legal
     return powers / powers.sum(axis=1, keepdims=True)
@@ -168,9 +177,10 @@ def softmax(output: Array, legal: Array) -> Array:
 def solve_output(network: Network, parameters: Array, batches: Iterable[Batch], ridge: float) -> None:
     """Set the last layer, in place, to the least weighted squared error over all samples of `batches`.
 
-    ridge  one of RIDGES
+    parameters  [P] float32 of the network; those of the last layer are changed
+    ridge       penalty of each squared weight and bias, as a share of a unit's weighted mean square (`RIDGES`)
 
-    The legal actions of a row must be the first ones.  Batches without weight change nothing.
+    The legal actions of a row must be the first ones.  An action without samples of positive weight keeps its weights.
     """
     source, weight, bias = network.output_layer(parameters)
     units, actions = weight.shape

@@ -1,8 +1,8 @@
-"""Lists every infoset of a game, for strategies that are kept as a table.
+"""Lists every infoset of a game, so that Deep CFR can keep strategies at all of them as a table.
 
-Strategies are computed once an iteration.  Infosets of player 0 come first, street by street; within a block those of a
-bucket are adjacent.  Each infoset has as many cells as the game's widest decision has actions; cells beyond its own
-actions stay 0.
+A block is one player on one street (2·street + player); a row is one decision of a block.  An infoset is a bucket and a
+row.  Infosets of player 0 come first, street by street; within a block those of a bucket are adjacent.  Each infoset
+has as many cells as the game's widest decision has actions; cells beyond its own actions stay 0.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ NO_CELL = -1
 
 
 class Numbering(NamedTuple):
-    """First infosets, rows and buckets of each block in the list of all infosets, for kernels; B blocks.
+    """Numbers of the infosets of B blocks: that of a bucket and row is base + bucket · rows + row.
 
-    base     [B] int64  first infoset of a block
-    rows     [B] int64  rows of the block: infosets of a bucket
+    base     [B] int64  number of the block's first infoset
+    rows     [B] int64  rows of the block: infosets of one bucket
     buckets  [B] int64  buckets of the block
-    first    [3] int64  first infoset of each player, and the total number
+    first    [3] int64  number of each player's first infoset, then the number of all infosets
     """
 
     base: npt.NDArray[np.int64]
@@ -43,10 +43,10 @@ class Numbering(NamedTuple):
 class Infosets:
     """The list of I infosets of both players, with at most A actions.
 
-    numbering  Numbering      places in the list
+    numbering  Numbering      numbers of the infosets of each block
     actions    [I] int64      number of actions
-    parent     [I] int64      cell infoset·A + action of the player's own last action; NO_CELL if it has not acted
-    order      2 × [n] int64  a player's infosets, those with fewer own actions first
+    parent     [I] int64      cell (infoset·A + action) of the player's last action before; NO_CELL if it has not acted
+    order      2 × [n] int64  numbers of each player's infosets, those with fewer own actions before them first
     width      int            A
     """
 
@@ -60,7 +60,7 @@ class Infosets:
         return len(self.actions)
 
     def of(self, player: int) -> slice:
-        """Return the part of the list for a player."""
+        """Return the slice of the list that holds a player's infosets."""
         return slice(int(self.numbering.first[player]), int(self.numbering.first[player + 1]))
 
     def count(self, player: int) -> int:
@@ -69,16 +69,19 @@ class Infosets:
 
     @property
     def legal(self) -> npt.NDArray[np.bool_]:
-        """Return [I, A] whether each action exists."""
+        """Return [I, A] True where the infoset has that action."""
         return np.arange(self.width) < self.actions[:, None]
 
     def uniform(self) -> npt.NDArray[np.float64]:
-        """Return [I, A] float64 uniform strategies."""
+        """Return [I, A] the uniform strategy; cells beyond an infoset's actions are 0."""
         return self.legal / self.actions[:, None]
 
 
 def numbering(game: Game) -> Numbering:
-    """Return the `Numbering` of a game's infosets; raise `ValueError` if they cannot be listed."""
+    """Return the `Numbering` of a game's infosets.
+
+    Raises `ValueError` for boards dealt from the whole deck, and for more than `MOST_INFOSETS` infosets.
+    """
     if game.cards.dealt and game.cards.boards is None:
         raise ValueError(f"{game.name} deals its boards from the whole deck: its infosets cannot be listed")
     if game.infosets.sum() > MOST_INFOSETS:
@@ -96,10 +99,10 @@ def numbering(game: Game) -> Numbering:
 
 
 def list_infosets(game: Game) -> Infosets:
-    """Return the infosets of a game.
+    """Return the list of a game's infosets.
 
-    Raises `ValueError` if there are too many, if cards are not listed, and for imperfect recall, with which an infoset
-    has no unique own reach.
+    Raises `ValueError` for boards dealt from the whole deck, and for more than `MOST_INFOSETS` infosets.  Also raises
+    it for imperfect recall of buckets or actions, with which an infoset has no unique own reach.
     """
     places, arrays = numbering(game), game.tree.arrays
     width = int(arrays.count[game.tree.decisions].max())
@@ -139,9 +142,12 @@ def list_infosets(game: Game) -> Infosets:
 
 @njit
 def own_reach(order, parent, sigma, reach):
-    """Fill reach [I] at a player's infosets `order` with the player's own reach, in place.
+    """Fill `reach` at a player's infosets with the player's own reach, in place.
 
-    parent, sigma  [I] and [I, A] as in `Infosets`
+    order   [n] int64  numbers of the player's infosets, those with fewer own actions before them first
+    parent  [I] int64  cell (infoset·A + action) of the player's last action before each; below 0 if it has not acted
+    sigma   [I, A] float64  strategies
+    reach   [I] float64  own reach; cells of the other player are not changed
     """
     width = sigma.shape[1]
     for infoset in order:
@@ -155,7 +161,14 @@ def own_reach(order, parent, sigma, reach):
 
 @njit
 def _add_reached(base, rows, starts, sigma, reach, weight, sums):
-    """Add weight · reach · sigma of one block to its sums [buckets, slots], in place."""
+    """Add weight · reach · sigma of one block's infosets to the block's strategy sums, in place.
+
+    base    number of the block's first infoset; rows is the number of its rows
+    starts  [rows+1] int64 first slot of each row, and the end of the last; a slot is one action of a row
+    sigma   [I, A] float64 strategies
+    reach   [I] float64 own reach
+    sums    [buckets, slots] float64
+    """
     for bucket in range(sums.shape[0]):
         for row in range(rows):
             infoset = base + bucket * rows + row
@@ -165,7 +178,7 @@ def _add_reached(base, rows, starts, sigma, reach, weight, sums):
 
 
 class Averaging:
-    """Adds strategies to sums [buckets, slots] by block, each row weighted by the player's own reach."""
+    """Adds strategies to strategy sums, weighted by the player's own reach of each infoset."""
 
     def __init__(self, game: Game, infosets: Infosets) -> None:
         self._infosets = infosets
@@ -177,8 +190,8 @@ class Averaging:
     ) -> None:
         """Add weight · reach · sigma of a player's infosets to the sums of the player's blocks, in place.
 
-        sigma  [I, A]
-        sums   by block; None for blocks without decisions
+        sigma  [I, A] strategies at all infosets
+        sums   strategy sums [buckets, slots] of each block of both players; None for blocks without decisions
         """
         infosets, places = self._infosets, self._infosets.numbering
         own_reach(infosets.order[player], infosets.parent, sigma, self._reach)
@@ -189,7 +202,7 @@ class Averaging:
                 _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
 
     def strategy(self, shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> Strategy:
-        """Return the strategy with probabilities [I, A] and weights [I] by infoset."""
+        """Return the strategy with the probabilities `shares` [I, A] and the weights [I] of all infosets."""
         probability, weight = [], []
         for block, starts in enumerate(self._starts):
             legal = np.arange(shares.shape[1]) < np.diff(starts)[:, None]
@@ -199,7 +212,7 @@ class Averaging:
         return Strategy(tuple(probability), tuple(weight))
 
     def _rows(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [buckets, rows] of a block from values [I] by infoset."""
+        """Return the part [buckets, rows] of values [I] that belongs to a block's infosets, as a view."""
         places = self._infosets.numbering
         base, rows, buckets = int(places.base[block]), int(places.rows[block]), int(places.buckets[block])
         return values[base : base + buckets * rows].reshape(buckets, rows)

@@ -1,11 +1,13 @@
 """External sampling of many deals in lockstep, for games with too many infosets to evaluate all.
 
-A network is efficient only on many rows at once.  So traversals go down together, one level of the tree after the
-other; the strategies of a player on a level are one matrix product.  Then values come up level by level.  Each of the
-traverser's decisions gives a sample of regrets, each of the opponent's a sample of its strategy.
+External sampling (Lanctot et al. 2009) is the traversal of Deep CFR (Brown, Lerer, Gross & Sandholm 2019, algorithm
+1).  A network is efficient only on many rows at once.  So traversals go down together, level by level; a level is all
+nodes that they reach after the same number of actions.  A player's strategies on a level are one matrix product.  Then
+values come up level by level.  Each of the traverser's decisions gives a sample of regrets, each of the opponent's a
+sample of its strategy.
 
-A draw is a function of the deal's random word and of the node.  So the number of deals together changes only the
-rounding of matrix products.
+A draw is a function of the deal's random word and of the node.  So the number of deals that go down together changes
+only the rounding of matrix products.
 """
 
 from collections.abc import Sequence
@@ -26,11 +28,11 @@ _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
 class Level(NamedTuple):
-    """n nodes that traversals have reached.
+    """The n tree nodes that traversals of K deals reach after the same number of actions.
 
-    deal   [n] int32  deal of each
-    node   [n] int32  node of each
-    first  [n] int32  index of its first child in the level below
+    deal   [n] int32  index of the deal, 0 to K-1
+    node   [n] int32  node of the tree
+    first  [n] int32  index, in the level below, of its first child there; the opponent's decision has only one
     """
 
     deal: npt.NDArray[np.int32]
@@ -39,11 +41,13 @@ class Level(NamedTuple):
 
 
 class LockstepSamples(NamedTuple):
-    """Samples of traversals in the order visited: n samples, A actions.
+    """The n samples from one player's decisions in traversals of K deals, for at most A actions.
 
-    deal   [n] int32       index of the deal among those together
-    node   [n] int32       decision
-    value  [n, A] float64  regrets in chips, or probabilities
+    They come level by level, from the root.
+
+    deal   [n] int32       index of the deal, 0 to K-1
+    node   [n] int32       tree node of the decision
+    value  [n, A] float64  traverser: regrets in chips; opponent: probabilities of its strategy
     """
 
     deal: npt.NDArray[np.int32]
@@ -53,8 +57,9 @@ class LockstepSamples(NamedTuple):
 
 @nogil_njit
 def fill_words(seed, traverser, first, state, words):
-    """Fill words [K] uint64 with the random words of traversals first to first+K-1.
+    """Fill words [K] uint64 with the random words of a traverser's traversals number first to first+K-1.
 
+    seed   seed of the run
     state  [4] uint64 scratch
     """
     for k in range(words.shape[0]):
@@ -64,11 +69,15 @@ def fill_words(seed, traverser, first, state, words):
 
 @nogil_njit
 def meet(hands, lines, block, level, rows, out):
-    """Compute the first layer that needs cards and bets: out [m, U] = max(hands + lines, 0).
+    """Compute the first layer that needs cards and bets at m nodes: out = max(hands + lines, 0).
 
-    hands  [B, K, U] by block and deal
-    lines  [N, U] by node
-    rows   [m] indices of nodes in the level
+    The layer has U units.
+
+    hands  [B, K, U] float32  cards' part of the layer, by block (2·street + player) and deal
+    lines  [N, U] float32     bets' part of the layer, by node of the tree
+    block  [N] int8           block of each node
+    rows   [m] int64          indices of the m nodes in `level`
+    out    [m, U] float32     result
     """
     for i in range(rows.shape[0]):
         node = level.node[rows[i]]
@@ -79,10 +88,15 @@ def meet(hands, lines, block, level, rows, out):
 
 @nogil_njit
 def expand(tree, level, sigma, words, traverser, below):
-    """Fill `below` with the nodes that follow a level, and the level's `first`; return their number.
+    """Write the nodes that follow a level to `below`; return their number.
 
-    sigma  [n, A] strategies at decisions of the level
-    words  [K] uint64 random words of the deals
+    All children of the traverser's decisions follow, and one drawn child of the opponent's.
+
+    level      Level of n nodes; its `first` is filled in
+    sigma      [n, A] float64 strategies at the level's decisions
+    words      [K] uint64 random word of each deal
+    traverser  player 0 or 1
+    below      Level with space for n·A nodes; its `deal` and `node` are filled in
     """
     tail = 0
     for i in range(level.node.shape[0]):
@@ -104,11 +118,13 @@ def expand(tree, level, sigma, words, traverser, below):
 
 @nogil_njit
 def settle(tree, level, sigma, result, traverser, under, value, gain):
-    """Fill value [n] of a level's nodes in chips of the traverser, and gain [n, A] at its decisions.
+    """Fill the traverser's values of a level's n nodes, and the regrets at the traverser's decisions.
 
-    under  values of the level below
-
-    Both arrays are changed in place.
+    sigma   [n, A] float64  strategies at the level's decisions
+    result  [K] float64     showdown result of each deal for player 0: 1, 0 or -1
+    under   float64         values of the nodes in the level below, in chips
+    value   [n] float64     receives each node's value to the traverser in chips
+    gain    [n, A] float64  receives regrets in chips: value of the action minus that of the node
     """
     sign = 1.0 - 2.0 * traverser
     for i in range(level.node.shape[0]):
@@ -127,9 +143,9 @@ def settle(tree, level, sigma, result, traverser, under, value, gain):
 
 
 class Strategies:
-    """Strategies of both players at nodes that traversals reach.
+    """Computes strategies at the nodes that traversals reach, from one network of each player.
 
-    Networks start with parameters of 0, whose outputs of 0 give uniform play.
+    Before a player's first fit all parameters are 0; then all outputs are 0, which gives uniform play.
     """
 
     def __init__(
@@ -143,7 +159,10 @@ class Strategies:
         self._lines = [apart[player].bets(parameters[player], card_view.lines) for player in range(2)]
 
     def hands(self, hands: SampledHands) -> npt.NDArray[np.float32]:
-        """Return [2·S, K, U] by block: the cards' part of the first layer that needs cards and bets."""
+        """Return [2·S, K, U] float32: the cards' part of the first layer that needs cards and bets.
+
+        It is given by block (2·street + player of S streets) and by deal; the layer has U units.
+        """
         board_counts, width = self._view.known, self._view.cards
         columns = []
         for street in range(len(board_counts)):
@@ -153,9 +172,9 @@ class Strategies:
         return np.stack(columns)
 
     def fill(self, hands: npt.NDArray[np.float32], level: Level, sigma: npt.NDArray[np.float64]) -> None:
-        """Fill sigma [n, A] with both players' strategies at the decisions of one level of the tree, in place.
+        """Fill sigma [n, A] with both players' strategies at the decisions of a level of n nodes, in place.
 
-        hands  [B, K, U] the cards' part of the first layer that needs cards and bets, by block and deal
+        hands  [B, K, U] float32, result of the method `hands` for the level's K deals
         """
         acting = np.where(self._tree.kind[level.node] == DECISION, self._tree.player[level.node], -1)
         for player in range(2):
@@ -173,9 +192,13 @@ class Strategies:
 def traverse(
     tree: TreeArrays, strategies: Strategies, hands: SampledHands, words: npt.NDArray[np.uint64], traverser: int
 ) -> tuple[LockstepSamples, LockstepSamples, int]:
-    """Run traversals; return the traverser's samples, the opponent's strategies, and nodes touched.
+    """Run one traversal of each of K deals, all in lockstep.
 
-    words  [K] uint64 random word of each deal
+    hands      the K deals
+    words      [K] uint64 random word of each deal
+    traverser  player 0 or 1, all of whose actions are visited
+
+    Returns (samples of the traverser's regrets, samples of the opponent's strategies, nodes touched).
     """
     count, width, nodes = len(hands), int(tree.count.max()), 0
     parts, levels, sigmas = strategies.hands(hands), [], []

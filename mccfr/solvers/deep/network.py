@@ -1,4 +1,4 @@
-"""Small networks as a list of layers over one flat array of parameters, with gradients.
+"""Small neural networks: a list of layers over one flat array of parameters, with gradients.
 
 Matrix products are numpy's.  A network of 10,000 to 100,000 parameters needs no deep-learning library.  Networks
 compute in the dtype of their parameters: float32 in training, float64 in tests of gradients.
@@ -23,9 +23,10 @@ _SET_THREADS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64
 
 @cache
 def use_one_thread() -> bool:
-    """Make this process compute matrix products in one thread; return False for an unknown library.
+    """Make this process compute numpy's matrix products in one thread; return whether that succeeded.
 
-    The number of threads changes their last bits.
+    It fails if numpy's wheel has no OpenBLAS, or one without a known function.  The number of threads would
+    change the products' last bits.
     """
     root = Path(np.__file__).parent
     for path in sorted([*root.parent.glob("numpy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]):
@@ -38,18 +39,21 @@ def use_one_thread() -> bool:
 
 
 class Columns(NamedTuple):
-    """A layer with the columns first to stop-1 of the input."""
+    """A layer that selects the columns first to stop-1 of the network's input."""
 
     first: int
     stop: int
 
 
 class Dense(NamedTuple):
-    """A full layer, source · W + b, with W [inputs, outputs] at `at` in the parameters and b after it.
+    """A fully connected layer: source · W + b.
 
-    source     index of the layer before; -1: the network's input, which may be row numbers of a one-hot matrix
-    rectified  whether the result is max(·, 0)
-    skip       whether the source is added before that
+    source     index of the layer whose result it takes; -1: the network's input, which may be columns of one-hot inputs
+    inputs     columns of the source
+    outputs    units: columns of the result
+    at         index of W [inputs, outputs] in the flat parameters; b [outputs] follows it
+    rectified  True: the result is max(·, 0)
+    skip       True: the source is added to the product before b and the rectification
     biased     False: there is no b, and the result is not rectified
     """
 
@@ -63,13 +67,13 @@ class Dense(NamedTuple):
 
 
 class Join(NamedTuple):
-    """A layer that puts the results of several layers side by side."""
+    """A layer that concatenates the columns of several layers' results; `sources` are the layers' indices."""
 
     sources: tuple[int, ...]
 
 
 class Normalise(NamedTuple):
-    """A layer that scales each row to mean 0 and variance 1."""
+    """A layer that shifts and scales each row of layer `source` to mean 0 and variance 1."""
 
     source: int
 
@@ -78,32 +82,40 @@ Layer = Columns | Dense | Join | Normalise
 
 
 class LayerBuilder:
-    """Builds a network; both methods add a layer and return its index."""
+    """Collects the layers of a network; `add` and `dense` each add one and return its index."""
 
     def __init__(self) -> None:
         self.layers: list[Layer] = []
         self.size = 0
 
     def add(self, layer: Columns | Join | Normalise) -> int:
-        """Add a layer without parameters."""
+        """Add a layer without parameters; return its index."""
         self.layers.append(layer)
         return len(self.layers) - 1
 
     def dense(
         self, source: int, inputs: int, outputs: int, *, rectified: bool = True, skip: bool = False, biased: bool = True
     ) -> int:
-        """Add a full layer; see `Dense`."""
+        """Add a fully connected layer, max(source · W + b, 0) by default; return its index.
+
+        source     index of the layer whose result it takes; -1: the network's input
+        inputs     columns of the source
+        outputs    units: columns of the result
+        rectified  False: no max(·, 0)
+        skip       True: the source is added to the product before b
+        biased     False: there is no b, and the result is not rectified
+        """
         self.layers.append(Dense(source, inputs, outputs, self.size, rectified, skip, biased))
         self.size += inputs * outputs + outputs * biased
         return len(self.layers) - 1
 
 
 class Network:
-    """A network of P parameters.
+    """A neural network; its P parameters are not kept here but given to methods as a flat array.
 
-    layers  the last is the output
+    layers  in order of computation; the last is the output
     size    P
-    join    index of the layer that joins all that depends on cards with all that depends on bets; None: there is none
+    join    index of the layer that joins the parts that depend on cards only and on bets only; None: there is none
     """
 
     def __init__(self, layers: Sequence[Layer], size: int, join: int | None = None) -> None:
@@ -114,7 +126,7 @@ class Network:
             self._learns.append(joins or isinstance(layer, Dense | Normalise))
 
     def initial(self, state: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Return [P] initial parameters, uniform within ±1/√inputs; `state` is advanced."""
+        """Return [P] initial weights and biases, uniform within ±1/√inputs; advance the random `state` [4]."""
         parameters = np.zeros(self.size)
         _fill_uniform(state, parameters)
         for layer in self.layers:
@@ -123,9 +135,10 @@ class Network:
         return parameters.astype(np.float32)
 
     def forward(self, parameters: Array, inputs: Array | npt.NDArray[np.int64]) -> list[Array]:
-        """Return the result of every layer for an input [n, F]; the last is the output.
+        """Return the result [n, units] of every layer; the last one is the output [n, A].
 
-        The input may be [n] row numbers of a one-hot matrix.
+        parameters  [P]
+        inputs      [n, F]; or [n] int64, for each row the column of a one-hot input that is 1
         """
         results: list[Array] = []
         for layer in self.layers:
@@ -133,9 +146,9 @@ class Network:
         return results
 
     def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
-        """Return (index of its source layer, weights [U, A], bias [A]) of the last layer.
+        """Return (index of the layer that it takes, weights [U, A], bias [A]) of the last layer.
 
-        Weights and bias are views of the parameters.
+        Weights and bias are views of `parameters` [P].
         """
         layer = self.layers[-1]
         assert isinstance(layer, Dense) and layer.source >= 0 and not layer.rectified
@@ -149,11 +162,13 @@ class Network:
         slope: Array,
         gradient: Array,
     ) -> None:
-        """Fill `gradient` [P] from the gradient `slope` [n, A] of a loss at the output, in place.
+        """Fill `gradient` with the gradient of a loss with respect to the parameters, in place.
 
-        layers  results of `forward` on the same input; its rows must be distinct if they are numbers
-
-        The cells of `slope` are overwritten.
+        parameters  [P]
+        inputs      [n, F], or [n] int64 columns of one-hot inputs, which must be distinct
+        layers      results of `forward` on the same parameters and inputs
+        slope       [n, A] gradient of the loss with respect to the output; it may be overwritten
+        gradient    [P]
         """
         slopes: list[Array | None] = [None] * len(layers)
         slopes[-1] = slope
@@ -194,7 +209,7 @@ def _result(
     inputs: Array | npt.NDArray[np.int64],
     results: Sequence[Array] | Mapping[int, Array],
 ) -> Array:
-    """Return a layer's result from the inputs [n, F] and the results of the layers before it."""
+    """Return a layer's result [n, units] from the network's inputs [n, F] and earlier layers' results."""
     if isinstance(layer, Dense):
         source = inputs if layer.source < 0 else results[layer.source]
         weight, bias = _weights(layer, parameters)
@@ -222,7 +237,7 @@ class SplitNetwork:
     """
 
     def __init__(self, network: Network, card_columns: int) -> None:
-        """Prepare a network with a join, whose first `card_columns` inputs are cards."""
+        """Prepare a network that has a `join`; the first `card_columns` columns of its inputs are cards."""
         assert network.join is not None
         join, first = network.layers[network.join : network.join + 2]
         assert isinstance(join, Join) and isinstance(first, Dense)
@@ -231,16 +246,22 @@ class SplitNetwork:
 
     @property
     def width(self) -> int:
-        """Return U, the outputs of the first layer that needs both."""
+        """Return U, the number of units of the first layer that needs cards and bets."""
         return self._first.outputs
 
     def cards(self, parameters: Array, values: Array) -> Array:
-        """Return [n, U] the cards' part of the first layer that needs both, from cards [n, card columns]."""
+        """Return [n, U] the cards' part of the first layer that needs cards and bets.
+
+        values  [n, card columns] inputs of the cards
+        """
         card_result = np.ascontiguousarray(self._part(self._cards, parameters, values))
         return card_result @ _weights(self._first, parameters)[0][: card_result.shape[1]]
 
     def bets(self, parameters: Array, values: Array) -> Array:
-        """Return [n, U] the bets' part of that layer, bias included, from bets [n, bet columns]."""
+        """Return [n, U] the bets' part of the first layer that needs cards and bets, bias included.
+
+        values  [n, bet columns] inputs of the bets
+        """
         wide = np.zeros((len(values), self._columns + values.shape[1]), values.dtype)
         wide[:, self._columns :] = values
         bet_result, (weight, bias) = self._part(self._bets, parameters, wide), _weights(self._first, parameters)
@@ -248,14 +269,17 @@ class SplitNetwork:
         return bet_result @ weight[-bet_result.shape[1] :] + bias
 
     def rest(self, parameters: Array, joined: Array) -> Array:
-        """Return [n, A] the output, from the rectified sum [n, U] of both parts."""
+        """Return the network's output [n, A], from joined [n, U] = max(cards' part + bets' part, 0)."""
         results: dict[int, Array] = {self._place: joined}
         for number in range(self._place + 1, len(self._layers)):
             results[number] = _result(self._layers[number], parameters, joined, results)
         return results[len(self._layers) - 1]
 
     def _part(self, number: int, parameters: Array, values: Array) -> Array:
-        """Return the result of a layer that depends only on cards or only on bets."""
+        """Return the result [n, units] of layer `number`, which depends only on cards or only on bets.
+
+        values  [n, columns] network inputs; columns that the layer does not use may be missing at the end
+        """
         layer = self._layers[number]
         sources = layer.sources if isinstance(layer, Join) else () if isinstance(layer, Columns) else (layer.source,)
         results = {source: self._part(source, parameters, values) for source in sources}
@@ -263,7 +287,7 @@ class SplitNetwork:
 
 
 def _deviation(centred: Array) -> Array:
-    """Return [n, 1] standard deviations of rows with mean 0."""
+    """Return [n, 1] standard deviations of rows [n, units] with mean 0; 1e-6 is added to each variance."""
     return np.sqrt((centred * centred).mean(axis=1, keepdims=True) + centred.dtype.type(_LEAST_VARIANCE))
 
 
@@ -277,14 +301,14 @@ def _span(layer: Dense) -> slice:
 
 
 def _weights(layer: Dense, flat: Array) -> tuple[Array, Array]:
-    """Return W [inputs, outputs] and b [outputs] of a layer, as views of a flat array [P]."""
+    """Return a layer's W [inputs, outputs] and b [outputs, or 0 without bias], as views of flat [P]."""
     middle = layer.at + layer.inputs * layer.outputs
     return flat[layer.at : middle].reshape(layer.inputs, layer.outputs), flat[middle : _span(layer).stop]
 
 
 @njit
 def _finish(result, bias, rectified):
-    """Add a bias [outputs] to every row of result [n, outputs], and rectify it if `rectified`, in place."""
+    """Add bias [outputs] to result [n, outputs], then set negatives to 0 if `rectified`, in place."""
     for row in range(result.shape[0]):
         for k in range(result.shape[1]):
             number = result[row, k] + bias[k]
@@ -293,7 +317,13 @@ def _finish(result, bias, rectified):
 
 @njit
 def _cut(slope, result, rectified, steps):
-    """Set slope [n, outputs] to 0 where a rectified layer gave 0, and steps [outputs] to its sums."""
+    """Carry a gradient back through a layer's rectification, and sum it up for the bias, in place.
+
+    slope      [n, outputs] gradient with respect to the layer's result; becomes 0 where a rectified result is 0
+    result     [n, outputs] the layer's result
+    rectified  whether the layer is rectified
+    steps      [outputs] receives the gradient with respect to the bias: the sums of `slope` over rows
+    """
     for k in range(steps.shape[0]):
         steps[k] = 0
     for row in range(slope.shape[0]):
@@ -305,7 +335,7 @@ def _cut(slope, result, rectified, steps):
 
 @njit
 def _fill_uniform(state, numbers):
-    """Fill an array with random numbers in [-1, 1), in place."""
+    """Fill numbers [P] float64 with uniform random numbers in [-1, 1); advance state [4] uint64."""
     for k in range(numbers.shape[0]):
         numbers[k] = 2.0 * uniform(state) - 1.0
 
@@ -313,10 +343,13 @@ def _fill_uniform(state, numbers):
 def stacked_network(
     inputs: int, actions: int, layers: int, units: int, cards: int = 0, *, reads_all: bool = False
 ) -> Network:
-    """Return a stack of `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
+    """Return a network of fully connected hidden layers, as in the Leduc runs of Steinberger 2019.
 
-    cards      leading columns that are cards, so that they can be evaluated apart from bets (`SplitNetwork`); 0: none
-    reads_all  whether the output sees every hidden layer, and not only the last
+    inputs     number of input columns
+    actions    number of outputs
+    layers     number of hidden layers, with `units` units each
+    cards      number of leading columns that are cards, which `SplitNetwork` evaluates apart from bets; 0: no split
+    reads_all  True: the output sees every hidden layer; False: only the last
     """
     builder, source, width = LayerBuilder(), -1, inputs
     if cards:
@@ -334,10 +367,13 @@ def branches(
 ) -> Network:
     """Return the network of Brown et al. 2019, section 5.1: card branch, bet branch, trunk with skips.
 
-    groups     columns of each group of cards: counts of ranks, suits and cards, so that a product is the sum of their
-               embeddings
-    bets       columns after them
-    reads_all  whether the output sees every layer of the trunk; the last is normalised
+    groups      number of columns of each group of cards; they count ranks, suits and cards, so that a product with W is
+                the sum of their embeddings
+    bets        number of columns of bets, which follow those of cards
+    actions     number of outputs
+    units       units of each embedding and layer, but for the card branch's first two layers
+    card_units  units of the card branch's first two layers
+    reads_all   True: the output sees every layer of the trunk; False: only the last, which is normalised in both cases
     """
     builder, at, embedded = LayerBuilder(), 0, []
     for columns in groups:
@@ -358,7 +394,7 @@ def branches(
 
 
 def _output(builder: LayerBuilder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
-    """Add an output after the last of some layers of `units`, or after all of them joined."""
+    """Add the output layer: it takes the last of layers `hidden`, or with `reads_all` all of them joined."""
     if reads_all and len(hidden) > 1:
         builder.dense(builder.add(Join(tuple(hidden))), units * len(hidden), actions, rectified=False)
     else:

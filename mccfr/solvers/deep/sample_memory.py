@@ -1,7 +1,8 @@
-"""Memories of samples: reservoirs of fixed size (Vitter 1985, algorithm R).
+"""Memories of regret or strategy samples: reservoirs of fixed size (Vitter 1985, algorithm R).
 
-Every offered sample is in the memory with the same probability; its weight does not matter.  The place of a new sample
-is a function of its number and the run's seed.  So a memory filled in several sessions equals one filled at once.
+Every offered sample is in the memory with the same probability; its weight does not matter.  The index at which a new
+sample is stored is a function of its number and the run's seed.  So a memory filled in several sessions equals one
+filled at once.
 
 Minibatches follow a walk over the memory with large steps (`SampleOrder`).  No sample is repeated before all others
 were read.  Each minibatch is spread evenly over the memory, whose order is that of the iterations.  So the errors of
@@ -34,9 +35,9 @@ _GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are spread
 
 
 class Memory(NamedTuple):
-    """Samples of one player: at most M, A actions.
+    """A memory of at most M samples of one player's regrets or strategies, for at most A actions.
 
-    infoset  [M] int32     number in the player's own list
+    infoset  [M] int32     number of the infoset in the player's own list
     weight   [M] float     weight in the loss
     value    [M, A] float  regrets in chips, or probabilities
     """
@@ -49,10 +50,13 @@ class Memory(NamedTuple):
 class MergedSamples(NamedTuple):
     """Samples merged by infoset: I infosets of the player, A actions.
 
-    row     [I] int64       infosets in the order found, as many as `merge` or `merge_some` returns
-    weight  [I] float64     sum of the weights, by place in `row`
-    total   [I, A] float64  sum of weight times value
-    place   [I] int64       scratch: index of an infoset in `row`; -1 between calls
+    Of `row`, `weight` and `total` only the first n entries are used.  n is the number of infosets found, which `merge`
+    (as first result) and `merge_some` return.
+
+    row     [I] int64       numbers of the infosets, in the order found
+    weight  [I] float64     sum of the weights of infoset row[k], at index k
+    total   [I, A] float64  sum of weight times value of infoset row[k], at index k
+    place   [I] int64       scratch: the index k of each infoset; -1 between calls
     """
 
     row: npt.NDArray[np.int64]
@@ -65,29 +69,29 @@ class SampleOrder:
     """The order in which minibatches take the samples of a memory."""
 
     def __init__(self, samples: int, start: int) -> None:
-        """Prepare a walk over `samples` samples; `start` (any number) determines the first one."""
+        """Prepare the order of `samples` samples, with number `start` modulo `samples` first."""
         self._held, self._at, self._stride = samples, start % samples, max(1, int(samples * _GOLDEN))
         while gcd(self._stride, samples) != 1:
             self._stride += 1
 
     def take(self, count: int) -> npt.NDArray[np.int64]:
-        """Return [count] the numbers of the next samples."""
+        """Return [count] int64 the numbers of the next samples; after the last sample the order starts again."""
         numbers = (self._at + self._stride * np.arange(count)) % self._held
         self._at = (self._at + self._stride * count) % self._held
         return numbers
 
 
 def new_merged(infosets: int, width: int) -> MergedSamples:
-    """Return memory for the merged samples of a player's infosets."""
+    """Return empty arrays for merged samples of `infosets` infosets, with at most `width` actions."""
     row, place = np.zeros(infosets, np.int64), np.full(infosets, -1)
     return MergedSamples(row, np.zeros(infosets), np.zeros((infosets, width)), place)
 
 
 @njit
 def reservoir_index(word, number):
-    """Return the place of item number `number` (from 0) in a full reservoir.
+    """Return the random index, 0 to `number`, at which a full reservoir stores item `number` (from 0).
 
-    Beyond its end the item is dropped.
+    The caller drops the item if the index is not below the reservoir's size.
 
     word  uint64 random number of the reservoir
     """
@@ -97,7 +101,12 @@ def reservoir_index(word, number):
 
 @njit
 def _fill_places(word, offered, room, places):
-    """Fill places [n] int64 with the reservoir places of the items after the first `offered`, in place."""
+    """Fill places [n] int64 with the indices at which a reservoir stores n new items, in place.
+
+    word     uint64 random number of the reservoir
+    offered  number of items offered before
+    room     size of the reservoir; items with an index of `room` or above are dropped
+    """
     for k in range(places.shape[0]):
         number = offered + k
         places[k] = number if number < room else reservoir_index(word, number)
@@ -106,9 +115,10 @@ def _fill_places(word, offered, room, places):
 def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:
     """Offer samples to a memory, in place; return the total number offered so far.
 
-    memory   columns of the memory, [M, ...] each
-    samples  the same columns of the samples, [n, ...]
+    memory   the memory's arrays, [M, ...] each, such as infoset, weight and value
+    samples  the same arrays [n, ...] of the new samples
     offered  number of samples offered before
+    seed     seed of the run
     number   number of the memory's random stream
     """
     room, places = len(memory[0]), np.zeros(len(samples[0]), np.int64)
@@ -121,7 +131,10 @@ def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed
 
 @inline_njit
 def _add_sample(memory, sample, merged, infosets):
-    """Add a sample to the merged ones, in place; return the number of infosets found."""
+    """Add sample number `sample` to `merged`, in place; return the number of infosets found so far.
+
+    infosets  number found before
+    """
     infoset = np.int64(memory.infoset[sample])
     at = merged.place[infoset]
     if at < 0:
@@ -139,9 +152,9 @@ def _add_sample(memory, sample, merged, infosets):
 
 @njit
 def merge(memory, samples, merged):
-    """Merge the first `samples` samples of a memory into `merged`, in place.
+    """Sum up the first `samples` samples of a memory by infoset, into `merged`, in place.
 
-    Returns (infosets found, sum of the weights, sum of weight times squared values).
+    Returns (number of infosets found, sum of the weights, sum of weight times the squares of a sample's values).
     """
     infosets, weights, squares = 0, 0.0, 0.0
     for sample in range(samples):
@@ -157,7 +170,7 @@ def merge(memory, samples, merged):
 
 @njit
 def merge_some(memory, numbers, merged):
-    """Merge the samples `numbers` [K] int64 into `merged`, in place; return the number of infosets."""
+    """Sum up samples `numbers` [K] int64 by infoset, into `merged`; return the number of infosets."""
     infosets, width, count = 0, memory.value.shape[1], len(numbers)
     for k in range(count + AHEAD):
         if k < count:
@@ -174,9 +187,14 @@ def merge_some(memory, numbers, merged):
 def squared_error(
     memory: Memory, samples: int, output: npt.NDArray[np.float64], merged: MergedSamples
 ) -> tuple[float, float]:
-    """Return (weighted mean squared error over a memory, share of the mean square that is explained).
+    """Return (weighted mean squared error of `output` over a memory, share of the mean square explained).
 
-    output  [I, A] of a network or table
+    The error of a sample is summed over actions, in squared units of its values (chips or probability).  Both results
+    are 0 for a memory without weight.
+
+    samples  number of samples in the memory
+    output   [I, A] float64 prediction of a network or table at the player's infosets
+    merged   scratch
     """
     infosets, weights, squares = merge(memory, samples, merged)
     if not weights:
@@ -188,7 +206,11 @@ def squared_error(
 
 
 def means(memory: Memory, samples: int, merged: MergedSamples) -> npt.NDArray[np.float64]:
-    """Return [I, A] the exact weighted mean of each infoset's samples; 0 without samples."""
+    """Return [I, A] float64 the weighted mean of each infoset's samples; 0 at infosets without samples.
+
+    samples  number of samples in the memory
+    merged   scratch
+    """
     infosets, _, _ = merge(memory, samples, merged)
     table = np.zeros_like(merged.total)
     table[merged.row[:infosets]] = merged.total[:infosets] / merged.weight[:infosets, None]

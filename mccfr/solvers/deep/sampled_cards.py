@@ -38,12 +38,14 @@ NO_CARD = 255
 
 @dataclass(frozen=True)
 class CardView:
-    """Description of the network inputs: N nodes, A actions, S streets, G groups of cards.
+    """Constants for network inputs: N nodes, A actions, S streets, G groups of cards.
 
-    known  [S]             board cards on each street
-    ends   [G] int64       end of each group in a player's cards (hand first, then board)
-    lines  [N, B] float32  columns of bets of each decision
-    legal  [N, A] float32  1 for the actions of each decision
+    A group is the hand or the board cards that a street deals.
+
+    known  [S]             number of visible board cards on each street
+    ends   [G] int64       number of cards up to the end of each group in a player's cards (hand first, then board)
+    lines  [N, B] float32  network inputs of the betting before each decision; 0 at other nodes
+    legal  [N, A] float32  1 for the actions of each decision, else 0
     """
 
     known: tuple[int, ...]
@@ -64,10 +66,10 @@ class CardView:
 
 @dataclass(frozen=True)
 class SampledHands:
-    """K deals by their cards.
+    """K deals of a game for two players, given by their cards (4·rank + suit).
 
     cards   [K, 9] int8  player 0's hand, player 1's hand, the board in order of dealing
-    result  [K] float64  showdown result for player 0: 1, 0 or -1
+    result  [K] float64  showdown result for player 0: 1 wins, 0 ties, -1 loses
     """
 
     cards: npt.NDArray[np.int8]
@@ -77,19 +79,19 @@ class SampledHands:
         return len(self.result)
 
     def visible_cards(self, player: int, board_cards: int, width: int) -> npt.NDArray[np.uint8]:
-        """Return [K, width] a player's hand with `board_cards` board cards, then NO_CARD."""
+        """Return [K, width] a player's hand, the first `board_cards` board cards, then NO_CARD."""
         visible = np.full((len(self), width), NO_CARD, np.uint8)
         visible[:, :_HAND] = self.cards[:, _HAND * player : _HAND * (player + 1)]
         visible[:, _HAND : _HAND + board_cards] = self.cards[:, 2 * _HAND : 2 * _HAND + board_cards]
         return visible
 
     def part(self, first: int, stop: int) -> "SampledHands":
-        """Return the deals first to stop-1."""
+        """Return the deals number `first` to `stop`-1, as views."""
         return SampledHands(self.cards[first:stop], self.result[first:stop])
 
 
 def view(game: Game) -> CardView:
-    """Return the description of network inputs; raise `ValueError` for a game with chance in its tree."""
+    """Return the `CardView` of a game; raise `ValueError` for a game with chance nodes in its tree."""
     tree = game.tree
     if (tree.arrays.kind == CHANCE).any():
         raise ValueError(f"{game.name} has chance in its tree: deep-cfr takes it where infosets can be listed only")
@@ -102,9 +104,10 @@ def view(game: Game) -> CardView:
 
 
 def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> SampledHands:
-    """Return the deals numbered first to first+count-1.
+    """Return the deals number `first` to `first`+`count`-1; seed, purpose and number determine each.
 
-    With purpose DEALS these are the training deals of the seed.
+    board_cards  number of board cards at the showdown, which decides the result
+    purpose      separates random streams; those of DEALS are the run's training deals
     """
     cards, result, state = np.zeros((count, DEAL_CARDS), np.int8), np.zeros(count), np.zeros(4, np.uint64)
     draw_cards(np.uint64(seed), np.uint64(0), purpose, first, count, state, cards)
@@ -114,7 +117,12 @@ def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int
 
 @nogil_njit
 def count_cards(cards, ends, out):
-    """Write the card columns of cards [n, C] uint8 to out [n, >= G·69] float32, in place."""
+    """Write the network inputs of cards: for each group, how often each rank, suit and card occurs.
+
+    cards  [n, C] uint8 a player's hand, then the board; NO_CARD is not counted
+    ends   [G] int64 number of cards up to the end of each group
+    out    [n, >= G·69] float32; each group gets 13 columns for ranks, 4 for suits and 52 for cards
+    """
     for row in range(cards.shape[0]):
         at = 0
         for group in range(ends.shape[0]):
@@ -131,16 +139,16 @@ def count_cards(cards, ends, out):
 
 
 def card_values(card_view: CardView, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """Return [n, card columns] float32 of cards [n, C]."""
+    """Return [n, card columns] float32 the network inputs of cards [n, C]: hand, board, then NO_CARD."""
     out = np.zeros((len(cards), card_view.card_columns), np.float32)
     count_cards(cards, card_view.ends, out)
     return out
 
 
 class SampledCardsMemory(NamedTuple):
-    """Samples of one player: at most M, A actions, C cards.
+    """A memory of at most M samples of one player's regrets or strategies; A actions, C cards.
 
-    node    [M] int32     decision
+    node    [M] int32     tree node of the decision
     cards   [M, C] uint8  the player's hand, then the board; NO_CARD if not dealt yet
     weight  [M] float     weight in the loss
     value   [M, A] float  regrets in chips, or probabilities
@@ -154,12 +162,14 @@ class SampledCardsMemory(NamedTuple):
 
 @njit
 def _read(memory, numbers, ends, lines, inputs, weight, total):
-    """Fill inputs, weights, and weights times values of the samples `numbers`, in place.
+    """Fill network inputs, weights, and weights times values of n samples of a memory, in place.
 
-    lines   [N, B] columns of bets
-    inputs   [n, F]
-    weight  [n]
-    total   [n, A]
+    numbers  [n] int64        indices of the samples in the memory
+    ends     [G] int64        number of cards up to the end of each group of cards
+    lines    [N, B] float32   network inputs of the betting, by node of the tree
+    inputs   [n, F] float32   receives card columns, then the B betting columns
+    weight   [n] float64      receives weights
+    total    [n, A] float64   receives weights times values
     """
     cards, width, columns = memory.cards.shape[1], memory.value.shape[1], inputs.shape[1] - lines.shape[1]
     for ahead in range(numbers.shape[0] + AHEAD):
@@ -182,14 +192,16 @@ def _read(memory, numbers, ends, lines, inputs, weight, total):
 
 
 class SampledCardsBatches:
-    """Minibatches of a memory: a `mccfr.solvers.deep.fitting.Batches`."""
+    """Minibatches from a memory whose samples name a decision and cards; computes network inputs."""
 
     def __init__(
         self, seen: CardView, memory: SampledCardsMemory, held: int, batch: int, start: int, unit: float = 1.0
     ) -> None:
-        """Prepare minibatches of `batch` from the first `held` samples; targets are values divided by `unit`.
+        """Prepare minibatches of `batch` samples from the first `held` samples of a memory.
 
-        start  determines the order of the samples
+        seen   constants for the network inputs
+        start  any number; determines the order of the samples
+        unit   targets are the memory's values divided by this
         """
         self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * batch
         self._view, self._memory, self._batch, self._unit = seen, memory, batch, unit
@@ -198,7 +210,7 @@ class SampledCardsBatches:
         self._weight, self._total = np.zeros(batch), np.zeros((batch, memory.value.shape[1]))
 
     def next(self) -> Batch:
-        """Return the next minibatch; its arrays are reused."""
+        """Return the next minibatch; the next call overwrites its arrays."""
         numbers, memory = self._walk.take(self._batch), self._memory
         _read(memory, numbers, self._view.ends, self._view.lines, self._given, self._weight, self._total)
         self._total /= self._unit

@@ -1,6 +1,7 @@
-"""Typed access to the tables of a run: memories, networks, and averages over listed infosets.
+"""Typed access to a Deep CFR run's tables: sample memories, networks, averages of listed infosets.
 
-Single Deep CFR averages the strategies themselves; Deep CFR fits a network or table to samples of them.
+Single Deep CFR averages the strategies themselves (Steinberger 2019).  Deep CFR fits a network or table to samples of
+them (Brown, Lerer, Gross & Sandholm 2019).
 """
 
 from abc import ABC, abstractmethod
@@ -37,11 +38,11 @@ Tables = Mapping[str, npt.NDArray[Any]]
 
 
 class MemoryKind(NamedTuple):
-    """A kind of memory.
+    """Names and numbers of a kind of sample memory: that of regrets or that of strategies.
 
-    value    name of its table of values
-    counter  cell of `counters` with the number of samples offered
-    stream   number of its random stream
+    value    name of its table of values: "regret" or "probability"
+    counter  index in the table `counters` of the number of samples offered
+    stream   number of player 0's random stream for it; the player is added
     """
 
     value: str
@@ -57,11 +58,13 @@ MEMORIES = {
 
 @njit
 def match_regrets(advantage, actions, first, sigma):
-    """Fill sigma [I, A] by regret matching on advantages [n, A] at infosets from `first` on, in place.
+    """Fill sigma by regret matching on advantages at infosets `first` to `first`+n-1, in place.
 
-    actions  [I] number of actions
+    If no advantage is positive, the largest gets probability 1 (Brown, Lerer, Gross & Sandholm 2019).  Equals share it.
 
-    If no advantage is positive, the largest gets probability 1, shared among equals.
+    advantage  [n, A] float64 advantages of each infoset's actions
+    actions    [I] int64 number of actions
+    sigma      [I, A] float64; cells beyond an infoset's actions are not changed
     """
     for row in range(advantage.shape[0]):
         infoset, total, highest = first + row, 0.0, -np.inf
@@ -80,9 +83,9 @@ def match_regrets(advantage, actions, first, sigma):
 
 
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
-    """Return a player's network and its inputs.
+    """Return a player's network and its inputs at the player's infosets.
 
-    Raises `ValueError` for branches in a game without named cards.
+    Raises `ValueError` for `network = "branches"` in a game without named cards.
     """
     encoded = features(game, infosets, player)
     inputs = Inputs(encoded.values, infosets.legal[infosets.of(player)].astype(np.float32))
@@ -99,12 +102,15 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
 
 
 def keeps_sums(config: DeepCfrConfig) -> bool:
-    """Return whether the explicit average is updated during the run, for which every strategy must count."""
+    """Return whether a run with listed infosets keeps strategy sums, for the average "sd".
+
+    It does so if it keeps all networks, or fits tables; then every strategy is added.
+    """
     return "sd" in config.averages and (config.keep_networks == "all" or config.fit == "table")
 
 
 def network_capacity(config: DeepCfrConfig) -> int:
-    """Return the number of a player's networks that the tables can hold, uniform play included."""
+    """Return the number of a player's networks that the tables can hold; player 1's first is uniform."""
     if config.keep_networks != "all":
         return int(config.keep_networks)
     assert config.horizon is not None
@@ -112,11 +118,12 @@ def network_capacity(config: DeepCfrConfig) -> int:
 
 
 def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of the tables over listed infosets.
+    """Return names, shapes and dtypes of a run's tables in a game with listed infosets.
 
-    dtype  dtype of the contents of memories
+    dtype  dtype of the weights and values in memories
 
-    Raises `ValueError` for games whose infosets cannot be listed.
+    Raises `ValueError` for games whose infosets cannot be listed, and for imperfect recall.  If networks are fitted, it
+    also raises it for `network = "branches"` in a game without named cards.
     """
     places, infosets = numbering(game), list_infosets(game)
     specs = []
@@ -132,9 +139,9 @@ def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> t
 
 
 def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[ArraySpec]:
-    """Return the specs of a player's networks, counters and figures.
+    """Return names, shapes and dtypes of a player's tables of networks, counters, and errors of the fit.
 
-    size  number of parameters; None: no networks
+    size  number of parameters of a network; None: there are no networks
     """
     at, specs = f"networks/player{player}", []
     if size is not None:
@@ -153,7 +160,14 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
 
 
 def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, cards: int = 0) -> list[ArraySpec]:
-    """Return the specs of a player's memories; with `cards` a sample names a node and that many cards."""
+    """Return names, shapes and dtypes of the tables of a player's memories.
+
+    There is a memory of regrets and, for the average "network", one of strategies.
+
+    actions  largest number of actions
+    dtype    dtype of weights and values
+    cards    0: a sample names an infoset; else a tree node and this many cards
+    """
     kinds = ("memory", "strategy_memory") if "network" in config.averages else ("memory",)
     specs, size = [], config.memory
     for kind in kinds:
@@ -167,12 +181,17 @@ def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, c
 
 
 class FitState(ABC):
-    """Access to the tables of a run that players' networks are fitted to."""
+    """Access to a run's tables: sample memories and the networks fitted to them.
+
+    Derived classes have samples that name infosets (`TrainingState`), or nodes and cards.
+
+    tables  {name: array} of the run, changed in place
+    """
 
     columns: ClassVar[tuple[str, ...]]
     """Names of a memory's tables, except that of the values."""
     memory_of: ClassVar[Callable[..., Any]]
-    """Class of a memory with these columns."""
+    """NamedTuple of a memory: arrays named by `columns`, then the values."""
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
         use_one_thread()
@@ -184,18 +203,28 @@ class FitState(ABC):
 
     @abstractmethod
     def batches(self, player: int, start: int, kind: str = "memory") -> Batches:
-        """Return minibatches of a player's memory in the order given by `start`."""
+        """Return minibatches of a player's memory.
+
+        start  any number; determines the order of the samples
+        kind   "memory" (regrets) or "strategy_memory"
+        """
 
     @abstractmethod
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
-        """Yield a player's memory once; `start` is the order of minibatches, if it is read by these."""
+        """Yield all or some samples of a player's memory of regrets, to solve the last layer exactly.
+
+        start  any number; determines the order of the samples, if they come in minibatches
+        """
 
     @abstractmethod
     def check_samples(self, player: int, name: str, memory: Any) -> None:
-        """Raise `ValueError` if a player's samples do not suit the game; `name` names the memory."""
+        """Raise `ValueError` if samples of a player do not suit the game.
+
+        name  prefix of the memory's tables, for the message
+        """
 
     def check(self) -> None:
-        """Raise `ValueError` for counters and samples that no run can write."""
+        """Raise `ValueError` for counters below 0, and for samples that do not suit the game."""
         for player in range(2):
             if (self.tables[f"counters/player{player}"] < 0).any():
                 raise ValueError(f"counters/player{player} has a count below 0, which no run writes")
@@ -206,14 +235,21 @@ class FitState(ABC):
                         self.check_samples(player, f"{kind}/player{player}", type(memory)(*(c[:count] for c in memory)))
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
-        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
+        """Return a player's memory, an instance of `memory_of`, and the number of samples it holds.
+
+        kind  "memory" (regrets) or "strategy_memory"
+        """
         columns_of_kind = MEMORIES[kind]
         columns = [self.tables[f"{kind}/player{player}/{name}"] for name in (*self.columns, columns_of_kind.value)]
         count = min(int(self.tables[f"counters/player{player}"][columns_of_kind.counter]), len(columns[-1]))
         return type(self).memory_of(*columns), count
 
     def fit_advantages(self, player: int, t: int) -> None:
-        """Fit a player's network in the tables to its memory in iteration t, in place."""
+        """Fit a player's network to the player's memory of regrets in iteration t, in place.
+
+        Iteration 1 starts from random parameters, later ones from those of the iteration before.  With
+        `last_layer = "solved"` the last layer is then solved exactly.
+        """
         config, parameters, network = self.config, self.tables[f"network/player{player}"], self.network_of(player)
         if t == 1:
             parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
@@ -223,9 +259,9 @@ class FitState(ABC):
             solve_output(network, parameters, self.memory_batches(player, passed), RIDGES[config.readout])
 
     def fit_average(self, player: int, iterations: int) -> npt.NDArray[np.float32]:
-        """Return [P] parameters of a player's average strategy, fitted from scratch to the strategy memory.
+        """Return [P] parameters of a network for a player's average strategy, after `iterations` iterations.
 
-        They are 0 if the memory is empty.
+        The network is fitted from random parameters to the strategy memory.  If that is empty, the result is 0.
         """
         network, config, stream = self.network_of(player), self.config, player + STRATEGY_STREAM
         if not self.memory(player, "strategy_memory")[1]:
@@ -240,9 +276,10 @@ class FitState(ABC):
 class TrainingState(FitState):
     """Access to the tables of a run with listed infosets: I infosets of both players, n of one, A actions.
 
-    averaging  Averaging  adds strategies to sums
-    merged     scratch, by player
-    networks   network and inputs by player; none if tables are fitted
+    infosets   the list of infosets
+    averaging  adds strategies to strategy sums
+    merged     [player] scratch for merged samples
+    networks   [player] (network, its inputs); empty if tables are fitted
     """
 
     columns = ("infoset", "weight")
@@ -258,7 +295,10 @@ class TrainingState(FitState):
         self.check()
 
     def check_samples(self, player: int, name: str, memory: Memory) -> None:
-        """Raise `ValueError` for infosets that the game does not have."""
+        """Raise `ValueError` for samples of infosets that the game does not have.
+
+        name  prefix of the memory's tables, for the message
+        """
         if not 0 <= int(memory.infoset.min()) <= int(memory.infoset.max()) < self.infosets.count(player):
             raise ValueError(f"{name}/infoset names infosets that {self.game.name} does not have")
 
@@ -267,12 +307,19 @@ class TrainingState(FitState):
         return self.networks[player][0]
 
     def batches(self, player: int, start: int, kind: str = "memory") -> MergedBatches:
-        """Return minibatches of a player's memory in the order given by `start`."""
+        """Return minibatches of a player's memory, with samples of one infoset merged.
+
+        start  any number; determines the order of the samples
+        kind   "memory" (regrets) or "strategy_memory"
+        """
         batch = None if self.config.batch == "all" else int(self.config.batch)
         return MergedBatches(self.networks[player][1], *self.memory(player, kind), batch, self.merged[player], start)
 
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
-        """Yield a player's whole memory with samples of one infoset merged; arrays are those of `merged`."""
+        """Yield all samples of a player's memory of regrets, with those of one infoset merged.
+
+        start  not used: the samples come in the order of the memory
+        """
         inputs, (memory, count), merged = self.networks[player][1], self.memory(player), self.merged[player]
         infosets = merge(memory, count, merged)[0]
         for at in range(0, infosets, _ROWS):
@@ -281,13 +328,19 @@ class TrainingState(FitState):
             yield Batch(inputs.take(rows), merged.weight[part], merged.total[part], inputs.legal[rows])
 
     def advantages(self, player: int) -> npt.NDArray[np.float64]:
-        """Return [n, A] a player's current advantages at the player's infosets."""
+        """Return [n, A] a player's current advantages at the player's infosets.
+
+        They are the network's outputs or, with `fit = "table"`, the weighted means of each infoset's samples.
+        """
         if self.config.fit == "table":
             return means(*self.memory(player), self.merged[player])
         return self.outputs(player, self.tables[f"network/player{player}"])
 
     def outputs(self, player: int, parameters: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """Return [n, A] outputs of a player's network at the player's infosets; 0 for missing actions."""
+        """Return [n, A] outputs of a player's network with `parameters` [P] at the player's infosets.
+
+        Actions that an infoset does not have get 0.
+        """
         network, inputs = self.networks[player]
         rows = np.arange(self.infosets.count(player))
         parts = [rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)]
@@ -295,11 +348,14 @@ class TrainingState(FitState):
         return (output * inputs.legal).astype(np.float64)
 
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
-        """Fill sigma [I, A] at a player's infosets with the strategy of advantages [n, A], in place."""
+        """Fill sigma [I, A] at a player's infosets by regret matching on advantages [n, A], in place."""
         match_regrets(advantages, self.infosets.actions, self.infosets.of(player).start, sigma)
 
     def average(self, name: str, iterations: int) -> Strategy:
-        """Return the average "sd" (Single Deep CFR) or "network" (Deep CFR) after some iterations."""
+        """Return an average strategy after `iterations` iterations.
+
+        name  "sd" (Single Deep CFR) or "network" (Deep CFR)
+        """
         if name == "network":
             return self.average_of_samples(iterations)
         if not keeps_sums(self.config):
@@ -308,7 +364,7 @@ class TrainingState(FitState):
         return average_strategy(self.game, TableSet(sums))
 
     def average_of_networks(self) -> Strategy:
-        """Return the explicit average over the kept networks, by weight and own reach of each infoset.
+        """Return the average strategy of the kept networks, weighted by network weight and own reach.
 
         Source: Steinberger 2019, equations 5 and 6.
         """
@@ -325,9 +381,10 @@ class TrainingState(FitState):
         return average_strategy(self.game, TableSet(named))
 
     def average_of_samples(self, iterations: int) -> Strategy:
-        """Return Deep CFR's average, fitted here to the strategy memories.
+        """Return Deep CFR's average after `iterations` iterations, fitted here to the strategy memories.
 
-        With `fit = "network"` a network is fitted from scratch, else exact means are taken.
+        With `fit = "network"` a network is fitted from random parameters.  Else the weighted mean of an infoset's
+        samples is taken, and infosets without samples are uniform.  A player without any samples is uniform too.
         """
         infosets = self.infosets
         shares, weights = infosets.uniform(), np.zeros(len(infosets))

@@ -21,10 +21,10 @@ TRAVERSER, START, STOP, SEED, NUMBER = range(5)
 
 
 class Samples(NamedTuple):
-    """Memory for C samples of A actions.
+    """Buffer for C samples of one player's regrets or strategies, with at most A actions.
 
-    infoset  [C] int64       number in the list of both players
-    value    [C, A] float64  regrets in chips, or probabilities; cells beyond the actions are not written
+    infoset  [C] int64       number of the infoset in the list of both players
+    value    [C, A] float64  regrets in chips, or probabilities; cells beyond the infoset's actions are not written
     """
 
     infoset: npt.NDArray[np.int64]
@@ -32,11 +32,11 @@ class Samples(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch of a traversal of N nodes.
+    """Scratch of traversals in a tree of N nodes.
 
     order  [N] int64    nodes in the order visited
-    child  [N] int64    sampled child of a node
-    value  [N] float64  chips for the traverser
+    child  [N] int64    sampled child of each visited chance node and decision of the opponent
+    value  [N] float64  value of each visited node to the traverser, in chips
     state  [4] uint64   state of the random generator
     """
 
@@ -47,19 +47,19 @@ class Work(NamedTuple):
 
 
 def new_samples(count: int, width: int) -> Samples:
-    """Return memory for `count` samples."""
+    """Return an empty buffer for `count` samples with at most `width` actions."""
     return Samples(np.zeros(count, np.int64), np.zeros((count, width)))
 
 
 def new_work(nodes: int) -> Work:
-    """Return scratch for a tree of `nodes` nodes."""
+    """Return scratch of traversals in a tree of `nodes` nodes."""
     order, child = np.zeros((2, nodes), np.int64)
     return Work(order, child, np.zeros(nodes), np.zeros(4, np.uint64))
 
 
 @part_njit
 def choose(probability, first, count, u):
-    """Return the action drawn by u in [0, 1) from `count` probabilities from `first` on.
+    """Return the action, 0 to count-1, that u in [0, 1) draws from probability[first : first+count].
 
     An action of probability 0 is never drawn.
     """
@@ -76,10 +76,11 @@ def choose(probability, first, count, u):
 
 @nogil_njit
 def external(tree, numbering, sigma, deals, span, samples, plays, work):
-    """Run traversals until the deals of `span` are done or memory for samples is short.
+    """Traverse deals while the buffers have room; return the numbers of deals, samples, plays and nodes.
 
-    Fills `samples` with the traverser's regrets and `plays` with the opponent's strategies, from the beginning; sigma
-    is [I·A].  Returns (traversals done, samples, plays, nodes touched).
+    sigma    [I·A] float64  strategies at all infosets, which `numbering` numbers
+    span     [5] int64      traverser, first deal, end of the deals, seed, number of the first traversal
+    samples  Samples        receives the traverser's regrets; `plays` receives the opponent's strategies
     """
     order, child, value, state = work.order, work.child, work.value, work.state
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]
@@ -89,8 +90,7 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
     while deal < span[STOP] and max(regret_samples, opponent_samples) <= room:
         number = span[NUMBER] + deal - span[START]
         seed_stream(state, np.uint64(span[SEED]), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(number))
-        order[0] = 0
-        tail, position = 1, 0
+        order[0], tail, position = 0, 1, 0
         while position < tail:
             node = order[position]
             position += 1

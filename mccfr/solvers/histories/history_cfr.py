@@ -1,6 +1,7 @@
 """Full-width CFR over explicit histories in any variant, with or without partial pruning.
 
-The traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates
+The tree holds every history, so a row of a player's tables is one infoset; a slot is one action of a row.  The
+traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates
 player 0 traverses and updates first, then player 1 against the updated player 0, and so on.  With simultaneous updates
 one traversal serves all.
 
@@ -45,16 +46,17 @@ _DTYPES = ("float32", "float64")
 
 
 class HistorySide(NamedTuple):
-    """One player's part of the game for kernels: R rows, S slots.
+    """One player's tables and scratch for kernels: R rows (infosets), S slots (actions of all rows).
 
     starts      [R+1] int64     first slot of each row, and the end of the last
-    above       [R] int64       slot of the own action before each row, or NO_SLOT
-    last        [N] int32       slot of the own action before each node of the tree, or NO_SLOT
-    tables      Tables [S, 1]   regrets, basis and strategy sums
-    sigma       [S, 1]          current strategy, in the tables' dtype: a view of the walk's
-    increment   [S, 1] float64  counterfactual values of this traversal, 0 between traversals: a view of the walk's
+    above       [R] int64       slot of the player's last action before each row, or NO_SLOT
+    last        [N] int32       slot of the player's last action before each node of the tree, or NO_SLOT
+    tables      Tables [S, 1]   regrets, the regrets that give the next strategy, and strategy sums
+    sigma       [S, 1]          current strategy, in the tables' dtype: a view of `HistoryWalk.sigma`
+    increment   [S, 1] float64  counterfactual values of actions in this traversal, 0 between traversals: a view of
+                                `HistoryWalk.increment`
     slot_reach  [S] float64     scratch: own reach after each action
-    row_reach   [R] float64     scratch: own reach of each row, then the row's value
+    row_reach   [R] float64     scratch: own reach of each row, later the row's counterfactual value
     """
 
     starts: npt.NDArray[np.int64]
@@ -68,17 +70,18 @@ class HistorySide(NamedTuple):
 
 
 class HistoryWalk(NamedTuple):
-    """Arrays of a traversal: N nodes, D of them inner nodes; C cells, the slots player by player.
+    """Arrays of a traversal: N nodes, D of them inner nodes; C cells: the slots of all P players.
 
-    cell       [N] int64       first cell of a decision
+    cell       [N] int64       first cell of the decision's row, at decisions
     sigma      [C, 1]          current strategies, in the tables' dtype
-    increment  [C, 1] float64  counterfactual values of this traversal; 0 between traversals
+    increment  [C, 1] float64  counterfactual values of actions in this traversal; 0 between traversals
     order      [D] int64       inner nodes in the order visited
     stack      [D] int64       inner nodes to visit
-    reach      [P, N] float64  reach of all of P players but one, times that of chance; with regret-based pruning
-                               that of one of two players, times that of chance
-    value      [N] float64     value to player 0 of two; of more, to the player of the pass.  At terminals the payoff
-    payoffs    [P, N] float64  payoffs of three and more players; [2, 0] of two
+    reach      [P, N] float64  reach of all players but player p, times that of chance; with regret-based pruning the
+                               reach of player p alone, times that of chance
+    value      [N] float64     value in chips: of two players to player 0, of more to the player whose backward pass it
+                               is.  At terminals it is the payoff
+    payoffs    [P, N] float64  payoffs in chips of three and more players; [2, 0] for two
     players    (0, .., P-1)    its length is the number of players, known to the compiler
     """
 
@@ -94,9 +97,15 @@ class HistoryWalk(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Parameters of a batch of K iterations, as in `Step`, with flags 0 or 1.
+    """Parameters of a batch of K iterations.
 
-    The rows of factors [K, 4] are `positive`, `negative`, `keep` and `weight` of each iteration's `Step`.
+    rule         None: regret matching; else the code of NormalHedge or the address of a user's rule
+    predicts     None: no prediction; else its code, OPTIMISTIC or PREDICTIVE
+    alternating  1: players traverse and update in turn; 0: all at once
+    prune        1: skip histories that no traverser's opponent reaches; 0: visit all
+    zero_reach   1: best responses where own reach is 0; 0: no such responses
+    factors      [K, 4] float64, for each iteration: factors of positive and of negative regrets, factor of the strategy
+                 sums, weight of the strategy
     """
 
     rule: int | None
@@ -109,7 +118,11 @@ class Plan(NamedTuple):
 
 @njit
 def _strategies(step, side):
-    """Write the current strategy of every row to `side.sigma`."""
+    """Write the current strategy of every row of a player to `side.sigma`.
+
+    step  Step: parameters of the iteration
+    side  HistorySide of the player
+    """
     for row in range(side.above.shape[0]):
         first = side.starts[row]
         current_strategy(step, side.tables, Rows(first, side.starts[row + 1] - first, 0, 1), side.sigma, first)
@@ -117,7 +130,14 @@ def _strategies(step, side):
 
 @part_njit
 def _averages(step, side):
-    """Add the current strategy to the sums of every row, weighted by own reach."""
+    """Multiply a player's strategy sums by `step.keep`, then add the current strategy, in place.
+
+    step  Step: parameters of the iteration
+    side  HistorySide of the player
+
+    The strategy is weighted by `step.weight` and own reach.  Own reach is also written to `side.slot_reach` and
+    `side.row_reach`.
+    """
     for row in range(side.above.shape[0]):
         first, above = side.starts[row], side.above[row]
         rows = Rows(first, side.starts[row + 1] - first, 0, 1)
@@ -130,7 +150,13 @@ def _averages(step, side):
 
 @part_njit
 def _regrets(step, side):
-    """Update the regrets of every row from the increments of a traversal, and clear these."""
+    """Update a player's regrets from the values in `side.increment`, and set these to 0.
+
+    Discounts are those of `step`.  The value of each row is written to `side.row_reach`.
+
+    step  Step: parameters of the iteration
+    side  HistorySide of the player
+    """
     for row in range(side.above.shape[0]):
         first, stop = side.starts[row], side.starts[row + 1]
         value = 0.0
@@ -145,7 +171,10 @@ def _regrets(step, side):
 
 @part_njit
 def _reached(walk, node, traverser):
-    """Return whether the others of a traverser reach a node."""
+    """Return whether some traverser's opponents and chance reach a node with a probability above 0.
+
+    traverser  a player, or BOTH for all
+    """
     found = False
     for one in range(len(walk.players)):
         found = found or (traverser in (one, BOTH) and walk.reach[one, node] > 0.0)
@@ -154,7 +183,13 @@ def _reached(walk, node, traverser):
 
 @part_njit
 def _forward(tree, walk, traverser, prune):
-    """Compute the reach of every visited node; return (inner nodes visited, all nodes visited)."""
+    """Compute `walk.reach` of every visited node and list the inner ones in `walk.order`.
+
+    traverser  a player, or BOTH for all
+    prune      1: skip nodes that no traverser's opponents reach; 0: visit all
+
+    Returns (inner nodes visited, all nodes visited).
+    """
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     reach[:, 0] = 1.0
     height, visited, touched = 0, 0, 1
@@ -193,7 +228,11 @@ def node_value(tree, walk, node):
 
 @part_njit
 def _backward(tree, walk, traverser, visited):
-    """Compute the values of inner nodes, last visited first, and the increments of traversers' actions."""
+    """Compute values of visited inner nodes; add traversers' counterfactual values to `walk.increment`.
+
+    traverser  a player, or BOTH for all
+    visited    number of inner nodes visited, in `walk.order`; the last one is handled first
+    """
     mirrored = len(walk.players) == 2
     for position in range(visited - 1, -1, -1):
         node = walk.order[position]
@@ -210,12 +249,12 @@ def _backward(tree, walk, traverser, visited):
 
 @part_njit
 def _respond(tree, walk, side, player, visited):
-    """Write the counterfactual values of a player's actions, with best responses where it does not reach.
+    """Write the counterfactual values of a player's actions, with best responses where own reach is 0.
 
-    visited  number of inner nodes that a traversal has just visited; it gives the opponent's reach
+    The game has two players.  The values go to `side.increment`, which must be 0 before.  Best responses go to the rows
+    of `side.sigma` with own reach 0 (`side.row_reach`).  They take the first of equal actions.
 
-    The values go to `side.increment`, which must be 0 before.  Best responses go to the rows of `side.sigma` with own
-    reach 0 (`side.row_reach`).  They take the first of equal actions.
+    visited  number of inner nodes that a traversal has just visited, in `walk.order`; `walk.reach` must be computed
     """
     increment, sigma, sign = side.increment, side.sigma, 1.0 - 2.0 * player
     for position in range(visited):
@@ -239,7 +278,7 @@ def _respond(tree, walk, side, player, visited):
 
 @part_njit
 def _set_payoffs(tree, walk, player):
-    """Write a player's payoffs to the terminals' values."""
+    """Copy a player's payoffs to `walk.value` at terminals, in a game of three or more players."""
     for node in range(walk.value.shape[0]):
         if tree.kind[node] == TERMINAL:
             walk.value[node] = walk.payoffs[player, node]
@@ -247,7 +286,11 @@ def _set_payoffs(tree, walk, player):
 
 @part_njit
 def _traverse(tree, sides, walk, plan, step, traverser):
-    """Run one traversal and the traversers' updates; return the number of nodes touched."""
+    """Run one traversal and the traversers' updates; return the number of nodes touched.
+
+    sides      a `HistorySide` of each player
+    traverser  a player, or BOTH for all
+    """
     visited, touched = _forward(tree, walk, traverser, plan.prune)
     players = len(walk.players)
     if not plan.zero_reach and players == 2:
@@ -266,7 +309,7 @@ def _traverse(tree, sides, walk, plan, step, traverser):
 
 @njit
 def _run(tree, sides, walk, plan):
-    """Run the iterations of `plan`, with tables changed in place; return the number of nodes touched."""
+    """Run the iterations of a `Plan`; change tables of `sides` in place; return the nodes touched."""
     touched = 0
     for k in range(plan.factors.shape[0]):
         factors = plan.factors[k]
@@ -282,7 +325,9 @@ def _run(tree, sides, walk, plan):
 
 
 def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tuple[ArraySpec, ...]:
-    """Return the specs of `HistoryCfr`'s tables, [slots, 1] for each player who ever acts.
+    """Return names, shapes and dtypes of `HistoryCfr`'s tables, [slots, 1] for each player who ever acts.
+
+    They are regrets and strategy sums; an optimistic variant also has predicted regrets.
 
     Raises `ValueError` for a dtype other than float32 and float64.
     """
@@ -301,7 +346,7 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Return fresh tables in this process's own memory, by name."""
+    """Return {name: new array} in this process's own memory, with each spec's initial value."""
     return {spec.name: np.full(spec.shape, spec.fill, spec.dtype) for spec in specs}
 
 
@@ -317,7 +362,10 @@ def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[
 
 
 def new_walk(game: Game, dtype: str) -> HistoryWalk:
-    """Return the arrays for a game's traversals, with the payoffs filled in."""
+    """Return the `HistoryWalk` of a game, with the payoffs filled in.
+
+    dtype  dtype of the tables
+    """
     arrays, players = game.tree.arrays, game.tree.players
     inner, cells = int((arrays.kind != TERMINAL).sum()), int(game.tree.row_slots.sum())
     payoffs = np.zeros((2, 0)) if game.tree.payoffs is None else np.ascontiguousarray(game.tree.payoffs.T)
@@ -335,7 +383,7 @@ def new_walk(game: Game, dtype: str) -> HistoryWalk:
 
 
 def first_cells(game: Game) -> npt.NDArray[np.int64]:
-    """Return [P] the first cell of each player's slots in a `HistoryWalk`."""
+    """Return [P] the index of each player's first slot among the cells of a `HistoryWalk`."""
     slots = game.tree.row_slots[: game.tree.players]
     return np.cumsum(slots) - slots
 
@@ -343,7 +391,8 @@ def first_cells(game: Game) -> npt.NDArray[np.int64]:
 class HistoryCfr:
     """CFR on a game whose tree holds every history; continues from given tables and counters bit for bit.
 
-    tables         by name, as in `history_tables`; changed in place
+    tables         {name: array [slots, 1]} of regrets and strategy sums, and of predicted regrets if the variant is
+                   optimistic; changed in place
     iteration      iterations done so far
     nodes_touched  decision, chance and terminal nodes visited so far, the root included
     """
@@ -360,10 +409,15 @@ class HistoryCfr:
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare a game; `tables` None means fresh ones.
+        """Prepare a game.
+
+        dtype            "float32" or "float64", of the tables
+        partial_pruning  skip histories that no traverser's opponent reaches
+        zero_reach       play best responses where own reach is 0; for two players
+        tables           tables to continue from; None: new ones
 
         Raises `ValueError` for an unknown dtype and for tables that do not fit.  Also raises it for a game without
-        perfect recall, or with cards beside its tree (`mccfr.games.history_tree` puts them into it).
+        perfect recall, or that deals cards outside its tree (`mccfr.games.history_tree` puts them into it).
         """
         specs = history_tables(game, variant, dtype)
         self.game, self.variant, self.prune, self.zero_reach = game, variant, partial_pruning, zero_reach
@@ -408,7 +462,7 @@ class HistoryCfr:
         return Plan(steps[0].rule, steps[0].predicts, *flags, factors.reshape(-1, 4))
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy in float64; its weights are the sums of own reach."""
+        """Return the average strategy in float64; weights are sums of iteration weight times own reach."""
         return strategy_of(self.game, [side.tables.strategy_sum for side in self._sides])
 
     def current_strategy(self) -> Strategy:
@@ -420,7 +474,9 @@ class HistoryCfr:
 
 
 def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
-    """Return the strategy in proportion to cells [slots, 1] of each player; rows of zeros become uniform.
+    """Return the strategy in proportion to the cells of each row; rows of zeros become uniform.
+
+    sums  cells [slots, 1] of each player
 
     Raises `ValueError` if a cell is negative or not finite.
     """

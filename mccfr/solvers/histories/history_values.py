@@ -20,12 +20,15 @@ from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 @njit
 def _best_total(starts, above, booked, noted):
-    """Return the responder's payoff with the best action in each row.
+    """Return the responder's expected payoff in chips with the best action in each row.
+
+    A row is an infoset of the responder, a slot is one action of a row: R rows, S slots.
 
     starts  [R+1] int64    first slot of each row, and the end of the last
-    above   [R] int64      slot of the responder's action before each row, or NO_SLOT
-    booked  [1+S] float64  the responder's payoffs by last action (0: none, else slot + 1); it is changed
-    noted   [S]            receives 1 for the best action of each row, the first of equals, else 0
+    above   [R] int64      slot of the responder's last action before each row, or NO_SLOT
+    booked  [1+S] float64  sums of probability times payoff, by the responder's last action before the terminals: index
+                           0 for none, else slot + 1; values of rows are added to it
+    noted   [S] float64    receives 1 for the best action of each row, the first of equals, else 0
     """
     for row in range(starts.shape[0] - 2, -1, -1):
         best, chosen = -np.inf, starts[row]
@@ -39,10 +42,12 @@ def _best_total(starts, above, booked, noted):
 
 
 def _followed(game: Game, strategy: Strategy, responder: int | None) -> SequenceForm:
-    """Return the sequence form with the probabilities of fixed strategies; the responder's is not fixed.
+    """Return the game's sequence form, whose `chance` includes the probabilities of `strategy`.
 
-    Raises `ValueError` for a game with cards beside its tree, a strategy of another game, and a responder without
-    perfect recall.
+    responder  player whose probabilities count as 1; None: no player
+
+    Raises `ValueError` for a game that deals cards outside its tree, a strategy of another game, and a responder
+    without perfect recall.
     """
     check_histories(game)
     players = game.tree.players
@@ -60,14 +65,14 @@ def _followed(game: Game, strategy: Strategy, responder: int | None) -> Sequence
 
 
 def _payoffs(game: Game, form: SequenceForm, player: int) -> npt.NDArray[np.float64]:
-    """Return [N] a player's payoffs at terminals, times the probability to get there; 0 at other nodes."""
+    """Return [N] a player's payoff in chips at terminals times `form.chance`; 0 at other nodes."""
     return np.where(game.tree.arrays.kind == TERMINAL, form.chance * game.tree.payoffs_of(player), 0.0)
 
 
 def expected_value(game: Game, strategy: Strategy, player: int = 0) -> float:
     """Return a player's expected payoff in chips, without `offset_chips`, if all follow `strategy`.
 
-    Raises `ValueError` for a game with cards beside its tree and for a strategy of another game.
+    Raises `ValueError` for a game that deals cards outside its tree and for a strategy of another game.
     """
     return float(_payoffs(game, _followed(game, strategy, None), player).cumsum()[-1])
 
@@ -75,14 +80,20 @@ def expected_value(game: Game, strategy: Strategy, player: int = 0) -> float:
 def best_response_value(game: Game, strategy: Strategy, player: int) -> float:
     """Return `player`'s expected payoff in chips with a best response to the others' part of `strategy`.
 
-    Raises `ValueError` for a game with cards beside its tree, for a strategy of another game, and if the player lacks
-    perfect recall.
+    Raises `ValueError` for a game that deals cards outside its tree and for a strategy of another game.  Also raises it
+    for a player that the game does not have, and if the player lacks perfect recall.
     """
     return best_response(game, strategy, player)[0]
 
 
 def best_response(game: Game, strategy: Strategy, player: int) -> tuple[float, npt.NDArray[np.float64]]:
-    """Return the value of `best_response_value` and the best response [1, S]; raise the same errors."""
+    """Return (expected payoff in chips, probabilities [1, S] 0 or 1) of `player`'s best response.
+
+    The other players follow `strategy`; S is the number of the player's slots, one for each action of an infoset.
+
+    Raises `ValueError` for a game that deals cards outside its tree and for a strategy of another game.  Also raises it
+    for a player that the game does not have, and if the player lacks perfect recall.
+    """
     if player not in range(game.tree.players):
         raise ValueError(f"player = {player}: it must be one of {', '.join(map(str, range(game.tree.players)))}")
     form = _followed(game, strategy, player)

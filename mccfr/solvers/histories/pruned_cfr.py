@@ -1,6 +1,7 @@
-"""CFR and CFR+ with regret-based pruning as a solver on named tables.
+"""CFR and CFR+ with regret-based pruning (Brown & Sandholm 2015) as a solver on named tables.
 
-The algorithm is in `mccfr.solvers.histories.regret_based_pruning`.
+The algorithm is in `mccfr.solvers.histories.regret_based_pruning`.  A row is one infoset, a slot is one action of a
+row.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,10 +40,13 @@ _BATCH = 1024
 
 
 def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
-    """Return the specs of `PrunedCfr`'s tables for each player who ever acts.
+    """Return names, shapes and dtypes of `PrunedCfr`'s tables, for each player who ever acts.
 
-    They are [slots, 1], and [rows, 1] for `value_sum`.  Raises `ValueError` for a variant that regret-based pruning is
-    not defined for.
+    They hold regrets, strategy sums and the state of pruning (the fields of `Pruned`).  All are [slots, 1] float64,
+    except `value_sum` [rows, 1] float64 and `pruned_since` [slots, 1] uint32.
+
+    Raises `ValueError` unless the variant has regret matching without discounts, or regret matching plus without a
+    discount of positive regrets.  Also raises it for an optimistic variant.
     """
     plus = variant.regret_minimiser == "regret-matching-plus"
     plain = variant.regret_minimiser == "regret-matching" and variant.beta == inf
@@ -64,9 +68,11 @@ def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
 
 @njit
 def _bounds(tree, best, sign):
-    """Fill best [N] with an upper bound of each node's value to a player (sign: 1 player 0, -1 player 1).
+    """Fill best [N] with an upper bound of each node's value to a player, in chips.
 
-    It is the most that both players together could reach.
+    The bound is the value if both players together maximise it.
+
+    sign  1 for player 0, -1 for player 1
     """
     for node in range(tree.kind.shape[0] - 1, -1, -1):
         if tree.kind[node] == TERMINAL:
@@ -80,20 +86,26 @@ def _bounds(tree, best, sign):
 
 
 def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
-    """Return player 1's numbers shifted behind player 0's; NO_SLOT stays."""
+    """Return the slots in `cells` plus `offset`, as int64; NO_SLOT does not change."""
     return np.where(cells == NO_SLOT, NO_SLOT, cells + offset).astype(np.int64)
 
 
 def _groups(
     keys: npt.NDArray[np.int64], members: npt.NDArray[np.int64], count: int
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """Return [count+1] the first place of each key's members in a list ordered by key, and that list."""
+    """Group members [n] by their keys [n], which are 0 to count-1.
+
+    Returns (first [count+1], grouped [n]): the members of key k are grouped[first[k] : first[k+1]].
+    """
     order = np.argsort(keys, kind="stable")
     return np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64), members[order].astype(np.int64)
 
 
 def infosets_of(game: Game) -> PrunedInfosets:
-    """Return both players' infosets end to end; raise the `ValueError` of `sequence_form`."""
+    """Return the infosets of both players in one numbering.
+
+    Raises `ValueError` for a game that deals cards outside its tree, and if a player lacks perfect recall.
+    """
     (one, two), last, chance = sequence_form(game)
     arrays, slots, rows = game.tree.arrays, len(one.row_of), len(one.above)
     above = np.concatenate([one.above, _joined(two.above, slots)])
@@ -127,9 +139,9 @@ def infosets_of(game: Game) -> PrunedInfosets:
 class PrunedCfr:
     """CFR or CFR+ with regret-based pruning; continues from given tables and counters bit for bit.
 
-    tables         by name, as in `pruned_tables`; changed in place at the end of each batch of iterations. `regret`
-                   holds bounds where `pruned_since` is not 0, and CFR+ has negative regrets. `strategy_sum` is out of
-                   date where players are not visited: use `average_strategy`
+    tables         {name: array} of regrets, strategy sums and the state of pruning; changed in place at the end of each
+                   batch of iterations. `regret` holds bounds where `pruned_since` is not 0, and CFR+ has negative
+                   regrets. `strategy_sum` is out of date where players are not visited: use `average_strategy`
     iteration      iterations done so far
     nodes_touched  decision, chance and terminal nodes visited so far, those of best responses included
     """
@@ -144,12 +156,13 @@ class PrunedCfr:
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare a game; `tables` None means fresh ones.
+        """Prepare a game.
 
-        threshold  least number of iterations that pruning must be estimated to skip
+        threshold  least number of iterations that pruning of an action must be estimated to skip
+        tables     tables to continue from; None: new ones
 
         Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, or tables that do not fit.  Also
-        raises it for a game with cards beside its tree, or without perfect recall.
+        raises it for a game that deals cards outside its tree, or without perfect recall.
         """
         if not threshold >= 1:
             raise ValueError(f"prune_threshold = {threshold}: it must be at least 1 iteration")
@@ -174,7 +187,10 @@ class PrunedCfr:
             self._store()
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy; its weights are the sums of own reach.  Tables stay as they are."""
+        """Return the average strategy; its weights are the sums of iteration weight times own reach.
+
+        The tables do not change.
+        """
         bring_all_forward(self._pruning, self._walk)
         average = self._split(self._pruning.state.tables.strategy_sum)
         self._load()  # restores the state, so that this call does not affect later rounding
@@ -187,7 +203,7 @@ class PrunedCfr:
         return self._split(self._walk.sigma)
 
     def _weights(self, first: int, last: int) -> npt.NDArray[np.float64]:
-        """Return the weights t^γ of iterations `first` to `last` in the average strategy."""
+        """Return [n] the weights t^γ that iterations t = `first` to `last` have in the average strategy."""
         return np.arange(first, last + 1, dtype=np.float64) ** self.variant.powers(1)[2]
 
     def _split(self, cells: npt.NDArray[Any]) -> Strategy:
@@ -195,7 +211,7 @@ class PrunedCfr:
         return strategy_of(self.game, [cells[:slots], cells[slots:]])
 
     def _parts(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-        """Yield (part of the kernels' arrays, table) for each table, both as views of one column."""
+        """Yield (a player's part of a kernels' array, the table of the same content), as views of one axis."""
         state = self._pruning.state
         fields = state._asdict() | {kind: getattr(state.tables, kind)[:, 0] for kind in ("regret", "strategy_sum")}
         for kind in (*_SLOT_TABLES, *_ROW_TABLES):
@@ -207,7 +223,10 @@ class PrunedCfr:
                     first += len(table)
 
     def _load(self) -> None:
-        """Copy the tables into the kernels' arrays, and set the counters of traversals to the iteration."""
+        """Copy the tables into the kernels' arrays.
+
+        Also set the total weight and the number of traversals to those after `iteration` iterations.
+        """
         for cells, table in self._parts():
             cells[:] = table
         totals = self._pruning.scratch.totals
@@ -221,7 +240,11 @@ class PrunedCfr:
 
 
 def _new_arrays(infosets: PrunedInfosets, threshold: float, restarts: bool) -> PruningArrays:
-    """Return the state before the first iteration, and scratch."""
+    """Return the kernels' arrays with the state before the first iteration.
+
+    threshold  least number of iterations that pruning of an action must be estimated to skip
+    restarts   True for CFR+: a negative regret restarts from a positive gain
+    """
     rows, cells, nodes = len(infosets.above), len(infosets.row_of), len(infosets.by_node.row)
     regret, strategy_sum = np.zeros((2, cells, 1))
     sums: dict[str, Any] = {kind: np.zeros(cells) for kind in (*_SUMS, "bound_sum")}

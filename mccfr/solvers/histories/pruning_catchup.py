@@ -1,7 +1,12 @@
 """State of regret-based pruning, and the settlement that ends the pruning of an action.
 
-The algorithm is described in `mccfr.solvers.histories.regret_based_pruning`; sections and equations are those of Brown
-& Sandholm 2015.
+To settle an action, a best response after it counts as played in all iterations in which the action was pruned.  The
+algorithm is described in `mccfr.solvers.histories.regret_based_pruning`; sections and equations are those of Brown &
+Sandholm 2015.
+
+A row is one infoset, a cell is one action of a row; both are numbered over both players, player 0 first.  T0 is the
+iteration in which an action was pruned.  π_{-i} is the opponent's reach times that of chance.  U is an upper bound of
+the value that follows an action.
 """
 
 from typing import NamedTuple
@@ -15,13 +20,14 @@ from mccfr.solvers.minimisers import Rows, Tables, current_strategy
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 SUM, REACH = 0, 1
-"""Columns of `PruningScratch.totals`."""
+"""Columns of `PruningScratch.totals`: total weight of iterations, number of the opponent's traversals."""
 
 
 class NodeFacts(NamedTuple):
-    """Constants of N nodes for pruning.
+    """Constants of the tree's N nodes for pruning.
 
-    upper   [N] float64   upper bound of a node's value to the player who acts before it
+    upper   [N] float64   upper bound, in chips, of a node's value to the player whose action leads to it; 0 after
+                          chance and at the root
     row     [N] int64     row of each decision node
     last    [2, N] int64  cell of each player's last action before a node, or NO_SLOT
     chance  [N] float64   product of chance probabilities on the path to a node
@@ -34,16 +40,18 @@ class NodeFacts(NamedTuple):
 
 
 class PrunedInfosets(NamedTuple):
-    """Both players' infosets in one numbering, player 0's first: R rows, C cells (slots), D decisions.
+    """Infosets of both players in one numbering, player 0's first: R rows, C cells, D decision nodes.
+
+    A row is an infoset, a cell is one action of a row.
 
     starts       [R+1] int64  first cell of each row, and the end of the last
-    above        [R] int64    cell of the own action before each row, or NO_SLOT
+    above        [R] int64    cell of the row's owner's last action before the row, or NO_SLOT
     row_of       [C] int64    row of each cell
-    owner        [R] int64    player of each row
-    below_first  [C+1] int64  where in `below` the rows right after each own action begin
-    below        [R] int64    rows that come after an own action, grouped by that action
-    node_first   [R+1] int64  where in `node` each row's histories begin
-    node         [D] int64    decision nodes, grouped by row
+    owner        [R] int64    player who acts at each row
+    below_first  [C+1] int64  index in `below` of the first row after each cell, and the end of the last
+    below        [<= R] int64 rows that have a cell as `above`, grouped by that cell
+    node_first   [R+1] int64  index in `node` of each row's first node, and the end of the last
+    node         [D] int64    decision nodes (histories), grouped by row
     ends         [C] uint8    1: the action ends the game in every history
     by_node      NodeFacts    constants of each node
     """
@@ -61,16 +69,16 @@ class PrunedInfosets(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """State of pruning between iterations, both players' tables end to end.
+    """State of pruning between iterations, for R rows and C cells of both players; values are in chips.
 
     tables         Tables [C, 1]  regrets (bounds for pruned actions) and strategy sums; the basis is the regrets
     reach_sum      [C] float64    own reach times strategy, summed over the opponent's traversals without weights
-    payoff_sum     [C] float64    sum of counterfactual values that follow an action without another own action
-    assumed        [C] float64    values assumed of a pruned action since T0
+    payoff_sum     [C] float64    sum of counterfactual payoffs that follow an action without another own action
+    assumed        [C] float64    sum of the values π_{-i}·U assumed of a pruned action since T0
     pruned_regret  [C] float64    regret of a pruned action at T0
     pruned_since   [C] uint32     T0; 0: not pruned
-    value_sum      [R] float64    sum of counterfactual values v(I)
-    bound_sum      [C] float64    sum of π_{-i}·U of every action
+    value_sum      [R] float64    sum over iterations of the row's counterfactual value v(I)
+    bound_sum      [C] float64    sum over iterations of π_{-i}·U of every action
     """
 
     tables: Tables
@@ -84,10 +92,10 @@ class Pruned(NamedTuple):
 
 
 class MetRowMarks(NamedTuple):
-    """Marks of the R rows that were met.
+    """Marks of the R rows: when each was last visited.
 
-    visited  [R] int64  traversal in which a row was last met
-    settled  [R] int64  settlement in which it was last met
+    visited  [R] int64  number of the traversal in which a row was last brought up to date
+    settled  [R] int64  number of the settlement that last visited a row after its action
     serial   [2] int64  number of the current traversal, and of the current settlement
     """
 
@@ -97,17 +105,17 @@ class MetRowMarks(NamedTuple):
 
 
 class PruningScratch(NamedTuple):
-    """Scratch of `run_pruned`, which keeps no state between calls.
+    """Scratch of `run_pruned`; the tables and the iteration determine all that must last between calls.
 
-    marks    MetRowMarks     rows that were met
-    rows     [R] int64       rows of this traversal
-    after    [R] int64       rows after the action to settle, from the top down
+    marks    MetRowMarks     when each row was last visited
+    rows     [R] int64       rows visited in this traversal
+    after    [R] int64       rows after the action to settle, from the root downwards
     path     [R] int64       rows from one up to the first that is up to date
-    waiting  [C] int64       pruned actions to settle
+    waiting  [C] int64       cells of pruned actions to settle
     stack    [N] int64       nodes to visit in a best response's traversal
-    gain     [C] float64     values of actions over the settled interval
-    payoff   [C] float64     new payoff sums
-    scale    [C] float64     sums of the absolute values of their terms
+    gain     [C] float64     sums of counterfactual values of actions over the interval to settle; 0 between settlements
+    payoff   [C] float64     new values of `Pruned.payoff_sum`; 0 between settlements
+    scale    [C] float64     sums of the absolute values of the terms in `payoff`; 0 between settlements
     totals   [2, 2] float64  by player: total weight of iterations, number of the opponent's traversals
     """
 
@@ -124,10 +132,13 @@ class PruningScratch(NamedTuple):
 
 
 class PruningArrays(NamedTuple):
-    """All data of pruning besides a tree and a walk.
+    """All arrays and parameters of pruning that kernels take, besides a tree and a `HistoryWalk`.
 
-    threshold  least number of iterations to skip
-    restarts   1 for CFR+
+    infosets   constants of the game
+    state      state between iterations
+    scratch    scratch of kernels
+    threshold  least number of iterations that pruning of an action must be estimated to skip
+    restarts   1 for CFR+: a negative regret restarts from a positive gain; else 0
     """
 
     infosets: PrunedInfosets
@@ -139,9 +150,12 @@ class PruningArrays(NamedTuple):
 
 @part_njit
 def meet(step, pruning, sigma, row):
-    """Bring strategy and sums of a row and the rows above it up to this traversal, in place.
+    """Bring strategy, strategy sums and reach sums of a row and the rows above it up to date, in place.
 
     If no regret is positive, the strategy is uniform over the actions that are not pruned.
+
+    pruning  PruningArrays
+    sigma    [C, 1] float64 current strategies of both players; the rows' cells are written
     """
     infosets, scratch = pruning.infosets, pruning.scratch
     tables, reach_sum, since = pruning.state.tables, pruning.state.reach_sum, pruning.state.pruned_since
@@ -178,15 +192,15 @@ def meet(step, pruning, sigma, row):
 
 @inline_njit
 def added(restarts, regret, gain):
-    """Return the regret after a gain; CFR+ restarts a negative regret from a positive gain (section 4.2)."""
+    """Return regret + gain; with `restarts` a positive gain replaces a regret of 0 or below (section 4.2)."""
     return gain if restarts and gain > 0.0 and regret <= 0.0 else regret + gain
 
 
 @part_njit
 def _push_histories(tree, pruning, walk, step, cell):
-    """Push the nodes after an action, for all histories of its infoset that the opponent has ever reached.
+    """Push the node after an action onto `scratch.stack`, for each history the opponent has ever reached.
 
-    Returns their number; the nodes are in `scratch.stack`.
+    The histories are those of the infoset of action `cell`.  Returns the number of nodes pushed.
     """
     infosets, stack, height = pruning.infosets, pruning.scratch.stack, 0
     row = infosets.row_of[cell]
@@ -204,9 +218,13 @@ def _push_histories(tree, pruning, walk, step, cell):
 
 @part_njit
 def _collect(tree, pruning, walk, step, cell):
-    """Visit all nodes after an action and add payoffs against the opponent's cumulative strategy.
+    """Visit the nodes after action `cell` and add payoffs against the opponent's cumulative strategy.
 
-    Returns the number of own rows below (listed in `scratch.after`) and of nodes visited.
+    Nodes after actions that the opponent has never reached are skipped.  Payoffs are added to `scratch.payoff` and
+    `scratch.scale` of the owner's last action before a terminal.  `bound_sum` of the owner's actions below is computed
+    anew.
+
+    Returns (number of the owner's rows after the action, listed in `scratch.after`; nodes visited).
     """
     height = _push_histories(tree, pruning, walk, step, cell)
     player = pruning.infosets.owner[pruning.infosets.row_of[cell]]
@@ -248,7 +266,10 @@ def _collect(tree, pruning, walk, step, cell):
 
 @inline_njit
 def _take_payoff(pruning, cell):
-    """Add the growth of an action's payoff sum to its gain, and store the new sum."""
+    """Add the growth of an action's payoff sum to `scratch.gain`, and store the new sum in the state.
+
+    A growth that is only rounding is not added.
+    """
     state, scratch = pruning.state, pruning.scratch
     growth = scratch.payoff[cell] - state.payoff_sum[cell]
     if abs(growth) > SETTLED * scratch.scale[cell]:
@@ -259,12 +280,12 @@ def _take_payoff(pruning, cell):
 
 @part_njit
 def settle(tree, pruning, walk, step, cell):
-    """End an action's pruning: take the best response after it as played, and set the regrets to match.
+    """End the pruning of action `cell`: count a best response after it as played; set regrets to match.
 
     With CFR+ an action that has gained restarts from its mean gain for an iteration, as if that had come last.  The
     whole gain would give it the regret of many iterations at once, which no bound allows.
 
-    Returns the numbers of rows after it (in `scratch.after`) and of nodes visited.
+    Returns (number of the owner's rows after the action, listed in `scratch.after`; nodes visited).
     """
     infosets, state, scratch, gain = pruning.infosets, pruning.state, pruning.scratch, pruning.scratch.gain
     regret = state.tables.regret
@@ -295,7 +316,7 @@ def settle(tree, pruning, walk, step, cell):
 
 @part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
-    """Settle the actions after `cell` that were pruned in earlier iterations; return the nodes visited."""
+    """Settle the owner's actions after `cell` pruned before `iteration`; return the nodes visited."""
     infosets, since, waiting = pruning.infosets, pruning.state.pruned_since, pruning.scratch.waiting
     waiting[0], height, touched = cell, 1, 0
     while height > 0:

@@ -41,9 +41,15 @@ from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 @part_njit
 def _forward(tree, pruning, walk, step, traverser):
-    """Visit all nodes that are neither pruned nor out of reach of every traverser's opponent.
+    """Visit all nodes that are not after a pruned action and that some traverser's opponent reaches.
 
-    Returns the numbers of inner nodes, of rows (in `scratch.rows`) and of all nodes visited.
+    Rows visited are brought up to date.  Counterfactual payoffs of terminals are added to `payoff_sum` of the
+    traversers' actions.
+
+    pruning    PruningArrays; walk is a HistoryWalk
+    traverser  player 0 or 1, or BOTH
+
+    Returns the numbers of inner nodes (listed in `walk.order`), of rows (in `scratch.rows`) and of all nodes visited.
     """
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
@@ -93,9 +99,13 @@ def _forward(tree, pruning, walk, step, traverser):
 
 @part_njit
 def _backward(tree, pruning, walk, traverser, visited):
-    """Compute values of inner nodes, last visited first, and increments of traversers' actions.
+    """Compute values of visited inner nodes; add traversers' counterfactual values to `walk.increment`.
 
-    Pruned actions get π·U.
+    A pruned action gets π_{-i}·U: the reach of opponent and chance times an upper bound of the action's value.
+    π_{-i}·U of every action of a traverser is added to `bound_sum`.
+
+    traverser  player 0 or 1, or BOTH
+    visited    number of inner nodes visited, in `walk.order`; the last one is handled first
     """
     upper, since, bound_sum = pruning.infosets.by_node.upper, pruning.state.pruned_since, pruning.state.bound_sum
     for position in range(visited - 1, -1, -1):
@@ -115,9 +125,12 @@ def _backward(tree, pruning, walk, traverser, visited):
 
 @part_njit
 def _update(pruning, walk, traverser, rows):
-    """Update the regrets of a traversal's rows from their increments, and clear these.
+    """Update the regrets of traversers' rows by the values in `walk.increment`, and set these to 0.
 
-    Returns the number of pruned actions whose bound is now above 0 (in `scratch.waiting`).
+    traverser  player 0 or 1, or BOTH
+    rows       number of rows visited, in `scratch.rows`
+
+    Returns the number of pruned actions whose bound is now above 0, listed in `scratch.waiting`.
     """
     owner, starts, waiting = pruning.infosets.owner, pruning.infosets.starts, pruning.scratch.waiting
     sigma, increment, regret = walk.sigma, walk.increment, pruning.state.tables.regret
@@ -147,9 +160,14 @@ def _update(pruning, walk, traverser, rows):
 
 @part_njit
 def _consider(tree, pruning, walk, step, iteration, traverser, rows):
-    """Prune the actions of a traverser's rows in `scratch.rows` for which it pays.
+    """Prune actions whose regrets are estimated to stay negative for at least `threshold` iterations.
 
-    Return the nodes visited.
+    A better action of the row must stay visited.  Actions that end the game need no threshold.
+
+    traverser  player 0 or 1, or BOTH: whose rows are handled
+    rows       number of rows visited, in `scratch.rows`
+
+    Returns the number of nodes visited by settlements of actions below.
 
     Rows are handled in reverse order.  So actions that a player prunes below and above in one iteration have the same
     T0, and settling the upper one serves both.
@@ -178,7 +196,11 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
 
 @part_njit
 def _traverse(tree, pruning, walk, step, iteration, traverser):
-    """Run one traversal with all updates and settlements; return the number of nodes visited."""
+    """Run one traversal with all updates, settlements and new prunings; return the nodes visited.
+
+    iteration  number of the iteration, from 1
+    traverser  player 0 or 1, or BOTH
+    """
     scratch = pruning.scratch
     scratch.marks.serial[0] += 1
     for player in range(2):
@@ -198,9 +220,11 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
 
 @njit
 def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
-    """Run iterations from `first_iteration` on, in place; return the number of nodes touched.
+    """Run K iterations from `first_iteration` on, in place; return the number of nodes touched.
 
-    weights  [K] float64 weight of each iteration in the average strategy
+    pruning      PruningArrays; walk is a HistoryWalk
+    weights      [K] float64 weight of each iteration in the average strategy
+    alternating  1: player 0 traverses and updates, then player 1; 0: one traversal for both
     """
     touched = 0
     for k in range(weights.shape[0]):
@@ -212,7 +236,7 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 
 @njit
 def bring_all_forward(pruning, walk):
-    """Bring the strategy and sums of every row up to date, in place, for an average strategy."""
+    """Bring the strategy, strategy sums and reach sums of every row up to date, in place."""
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.marks.serial[0] += 1
     step = Step(None, None, 1.0, 1.0, 1.0, 0.0)

@@ -1,7 +1,8 @@
 """The sequence form of a game whose tree holds every history (von Stengel 1996).
 
-With perfect recall a player's rows and actions form a tree: each row comes after one action of its owner, or after
-none.  Rows are numbered such that a row's slots come after the slot before it.
+A row is an infoset, its owner the player who acts there; a slot is one action of a row.  With perfect recall a player's
+rows and actions form a tree: each row comes after one action of its owner, or after none.  Rows are numbered such that
+the slots of a row have larger numbers than the slot of the action before it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ _ALL_WELL = -1
 
 
 class Sequences(NamedTuple):
-    """One player's rows and actions: R rows, S slots.
+    """One player's rows (infosets) and slots (actions of all rows): R rows, S slots.
 
     starts  [R+1] int64  first slot of each row, and the end of the last
     above   [R] int64    slot of the owner's action that leads to each row; NO_SLOT if there is none
@@ -33,11 +34,11 @@ class Sequences(NamedTuple):
 
 
 class SequenceForm(NamedTuple):
-    """The P players' rows and actions, and the path to each of N nodes.
+    """The P players' rows and slots, and a summary of the path to each of N nodes.
 
     players  Sequences of each player
     last     [P, N] int32  slot of each player's last action before a node, or NO_SLOT
-    chance   [N] float64   product of the probabilities of chance on the path
+    chance   [N] float64   product of the probabilities of chance on the path, and of given strategies if there are any
     """
 
     players: tuple[Sequences, ...]
@@ -47,14 +48,14 @@ class SequenceForm(NamedTuple):
 
 @njit
 def _follow(tree, sigma, checked, starts, above, last, reach):
-    """Fill each row's slot above and each node's path; return a node where recall fails, or -1.
+    """Fill `above`, `last` and `reach`; return a node where recall fails, or _ALL_WELL.
 
-    sigma    [P, S] float64                  strategies by player and slot
-    checked  [P] bool                        whose recall is checked
-    starts   P × [R_p+1] int64               first slot of each row, and the end of the last
-    above    P × [R_p] int64                 must hold _NOT_SEEN
-    last     [P, N] int32                    must hold NO_SLOT at the root
-    reach    [N] float64                     receives the probability of each node by chance and `sigma`
+    sigma    [P, S] float64     strategies by player and slot
+    checked  [P] bool           players whose recall and numbering of rows are checked
+    starts   P × [R_p+1] int64  first slot of each row, and the end of the last
+    above    P × [R_p] int64    receives the slot of the owner's last action before each row; must hold _NOT_SEEN
+    last     [P, N] int32       receives the slot of each player's last action before a node; NO_SLOT at the root
+    reach    [N] float64        receives the probability of each node by chance and `sigma`
     """
     reach[0] = 1.0
     for node in range(tree.kind.shape[0]):
@@ -79,7 +80,7 @@ def _follow(tree, sigma, checked, starts, above, last, reach):
 
 
 def check_histories(game: Game) -> None:
-    """Raise `ValueError` for a game with cards beside its tree."""
+    """Raise `ValueError` for a game that deals cards outside its tree."""
     if game.cards.dealt:
         raise ValueError(
             f"{game.name} deals cards outside of its tree; only games with every history in the tree fit: expand it"
@@ -92,9 +93,10 @@ def sequence_form(
     """Return the sequence form of a game.
 
     sigma    [P, S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
-    checked  [P] players whose recall is checked, None for all; for the others `players` may be wrong
+    checked  [P] whether to check each player's recall; None: all.  For others `above` in `players` may be wrong
 
-    Raises `ValueError` for a game with cards beside its tree, and if a checked player lacks perfect recall.
+    Raises `ValueError` for a game that deals cards outside its tree, and if a checked player lacks perfect recall.
+    Also raises it if the slots of a checked player's row do not come after the slot of the action before the row.
     """
     check_histories(game)
     players = game.tree.players

@@ -25,7 +25,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def is_small(game: Game) -> bool:
-    """Return whether a game has few enough boards, pairs of hands and nodes for `ArrayWalk`."""
+    """Return whether a game has few enough boards, pairs of hands and nodes for `ArrayWalk`.
+
+    Games with chance nodes in their tree, and those that need memory to list their boards, are not small.  Raises
+    `ValueError` for cards that cannot be listed.
+    """
     if not game.cards.dealt or game.cards.listing_bytes:
         return False
     cards = game.cards.listed()
@@ -36,9 +40,10 @@ def is_small(game: Game) -> bool:
 class WalkValues(NamedTuple):
     """Values of one player's H hands, in chips times the weight of the opponent's hands that they meet.
 
-    total    [2] summed with the player's own weights: of the strategy, and of a best response
+    total    [2] values of the strategy and of a best response, summed over hands with the player's own weights
     hands    [H] with both players' strategies; 0 for hands outside of the range
-    actions  for each requested decision [A, H] after each of its A actions; 0 at the opponent's decisions
+    actions  for each requested decision [A, H] after each of its A actions, with both players' strategies from there
+             on; 0 at the opponent's decisions
     """
 
     total: Floats
@@ -49,8 +54,8 @@ class WalkValues(NamedTuple):
 class ArrayWalk:
     """Computes values of a strategy and of best responses to it in a small game with listed cards.
 
-    H hands; N of them are in the traverser's range and M in the opponent's.  B boards of a street.  Arrays of two
-    values hold that of the strategy, then that of a best response.
+    H hands; N of them are in the traverser's range and M in the opponent's.  B boards of a street.  Arrays [2, ...]
+    hold the value of the strategy, then that of a best response.
 
     joint_weight  sum of the weights of all pairs of hands; values divided by it are chips a deal
     """
@@ -82,7 +87,11 @@ class ArrayWalk:
         return self._root(player, respond_from, {}) @ self._cards.reach[player][self._hands[player]]
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands and actions; `nodes` are decisions of the first street."""
+        """Return the values of a player's hands and actions.
+
+        game   the game of this walk
+        nodes  first-street decisions whose action values are returned
+        """
         hands, first, actions = self._hands[player], dict[int, Floats](), []
         root = self._root(player, 0, first)
         value = np.zeros(self._cards.reach.shape[1])
@@ -96,15 +105,20 @@ class ArrayWalk:
         return WalkValues(root @ self._cards.reach[player][hands], value, actions)
 
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
-        """Return [2, N] values at the root; set first[node] to [2, B, N] for nodes of the first street."""
+        """Return [2, N] values of the player's N hands at the root: of the strategy, and of a best response.
+
+        respond_from  first street of the best response; before it the player follows the strategy
+        first         receives {node: values [2, B, N] on B boards} of the first street's nodes
+        """
         reach = self._live[0][1 - player] * self._cards.reach[1 - player][self._hands[1 - player]]
         return np.asarray(self._node(0, 0, (player, respond_from), reach, first).sum(axis=1))
 
     def _node(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
-        """Return [2, B, N] values of a node by board and hand; store those of the first street in `first`.
+        """Return [2, B, N] values of a node (strategy, best response) for N hands on B boards of the street.
 
         of     the traverser, and the first street of its best response
         reach  [B, M] the opponent's range on each board of the street
+        first  receives {node: values} of the first street's nodes
         """
         arrays, player = self._game.tree.arrays, of[0]
         if arrays.kind[node] == TERMINAL:
@@ -122,7 +136,7 @@ class ArrayWalk:
 
     @staticmethod
     def _by_board(board: npt.NDArray[np.integer], values: Floats, boards: int) -> Floats:
-        """Return [2, boards, N] sums of values [2, B, N] over the boards with the same number in `board` [B]."""
+        """Return [V, boards, N] sums: values [V, B, N] of each board b are added to those of board board[b]."""
         sums = np.zeros((len(values), boards, values.shape[2]))
         for kind, out in enumerate(sums):
             np.add.at(out, board, values[kind])
@@ -145,7 +159,12 @@ class ArrayWalk:
         return values
 
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
-        """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locks are kept."""
+        """Return [B, N] values of the best actions, from the actions' values `below` [A, B, N].
+
+        bucket  [B, N] bucket of each hand on each board
+
+        Hands with locked probabilities play these, and their best free action with the rest.
+        """
         locks = self._game.tree.locks
         if locks is None or node not in locks.shares:
             return np.asarray(below.max(axis=0))
@@ -158,30 +177,40 @@ class ArrayWalk:
         return np.asarray((fixed * below).sum(axis=0) + left * np.where(given.all(axis=0), 0, best))
 
     def _terminal(self, node: int, street: int, player: int, reach: Floats) -> Floats:
-        """Return [B, N] values of a terminal node for the player's hands on all boards of its street."""
+        """Return [B, N] values of a terminal node for the player's hands on all boards of its street.
+
+        reach  [B, M] the opponent's range on each board of the street
+        """
         arrays, last = self._game.tree.arrays, len(self._live) - 1
         fixed, showdown = float(arrays.fixed[node]), float(arrays.showdown[node])
         if showdown == 0:
             chips = self._game.won_chips(fixed, 0.0)[player] * self._weight[street]
-            return np.asarray(chips * (reach @ self._disjoint[1 - player]) * self._live[street][player])
+            return np.asarray(chips * self._met(street, player, reach))
         board: npt.NDArray[np.integer] = np.arange(len(self._live[last][0]))
         for later in range(last, street, -1):
             board = self._cards.board_parent[later][board]
-        reach = (reach[board] * self._live[last][1 - player])[:, :, None]
-        won, tied, lost = (self._game.won_chips(fixed, showdown, result)[player] for result in (1, 0, -1))
-        found = np.zeros((len(board), len(self._hands[player])))
-        for chips, pairs in zip((won, tied, lost), self._pairs, strict=True):
-            found += chips * (pairs @ reach if player == 0 else pairs.transpose(0, 2, 1) @ reach)[:, :, 0]
+        reach = reach[board] * self._live[last][1 - player]
+        won, split, lost = (self._game.won_chips(0.0, showdown, result)[player] for result in (1, 0, -1))
+        beaten = self._wins @ reach[:, :, None] if player == 0 else reach[:, None] @ self._wins
+        found = split * self._met(last, player, reach)  # split is (won + lost) / 2, with rake as well
+        found += (won - lost) / 2 * beaten.reshape(found.shape)
         found *= self._weight[last]
         return self._by_board(board, found[None], len(self._live[street][0]))[0]
 
-    @cached_property
-    def _pairs(self) -> tuple[Floats, Floats, Floats]:
-        """Return three [B, N, M] arrays: 1 where player 0's hand wins, ties or loses at showdown; else 0.
+    def _met(self, street: int, player: int, reach: Floats) -> Floats:
+        """Return [B, N] total weight of the opponent's hands that share no card with the player's hand.
 
-        Player 0 has N hands, player 1 has M; B boards of the last street.
+        reach  [B, M] the opponent's range on each board of the street; hands that share cards with a board have 0
+        """
+        return np.asarray((reach @ self._disjoint[1 - player]) * self._live[street][player])
+
+    @cached_property
+    def _wins(self) -> Floats:
+        """Return [B, N, M] showdowns: 1 where player 0 wins, -1 where player 1 wins, else 0.
+
+        Player 0 has N hands, player 1 has M; B boards of the last street.  Hands that share a card have 0.
         """
         order = [self._cards.strength[:, hands] for hands in self._hands]
         pairs = self._disjoint[0] * (self._live[-1][0][:, :, None] & self._live[-1][1][:, None])
         mine, theirs = order[0][:, :, None], order[1][:, None]
-        return pairs * (mine > theirs), pairs * (mine == theirs), pairs * (mine < theirs)
+        return np.asarray(pairs * np.sign(mine - theirs))

@@ -1,7 +1,8 @@
 """Exact values and best responses over a public tree, by the walk of full-width CFR (`street_walk`).
 
 Large tables of full-width strategy sums, 16-bit ones included, are read directly in their dtype.  This takes the time
-of one iteration and no memory beyond the hands by board.  Other strategies are first converted to float64 tables.
+of one iteration and no memory beyond the lists of hands by board.  Other strategies are first converted to float64
+tables.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from mccfr.solvers.public.array_walk import ArrayWalk, WalkValues, is_small
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.public_walk import Scope, value
+from mccfr.solvers.public.public_walk import Scope, train, value
 from mccfr.solvers.public.street_arrays import (
     FOLLOW,
     RESPOND,
@@ -36,11 +37,15 @@ from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 from mccfr.trees.street_trees import street_members
 
 IN_PLACE_CELLS = 1 << 17
-"""Least cells of strategy sums that are read directly; smaller tables are evaluated in float64."""
+"""Least number of cells for which strategy sums are read directly; fewer are first converted to float64."""
 
 
 class Walk:
-    """Computes values of a strategy and of best responses to it by walks of the public tree."""
+    """Computes values of a strategy and of best responses to it by walks of the public tree.
+
+    root          StreetScratch of the first street, with its values after a call of `values`
+    joint_weight  sum of the weights of all pairs of hands; values divided by it are chips a deal
+    """
 
     def __init__(
         self,
@@ -53,17 +58,20 @@ class Walk:
         noted: Sequence[npt.NDArray[np.float64]] | None = None,
         narrow: tuple[Int16Rows, Int16Rows] | None = None,
     ) -> None:
-        """Prepare tables of all blocks, [slots, buckets] each; values do not depend on the number of threads.
+        """Prepare walks of a strategy; values do not depend on the number of threads.
 
-        A block is a street and player, a slot is one action of a decision.
-
-        sums     whether tables hold strategy sums, read directly; the tree must have merged rows (`tree_by_rows`) and
-                 the dtype of the sums (`in_dtype`). Else tables hold float64 probabilities
-        follow   False: only best responses, in three quarters of the time. With the number of streets as
-                 `respond_from`, `values` then returns the value of the strategy
+        public   public tree; the walk computes in the dtype of its `reach`
+        tables   [slots, buckets] for each block (street and player), of probabilities; a slot is one action of a
+                 decision
+        threads  number of threads, at most one for each task
+        sums     True: tables hold strategy sums, or anything else to be normalised row by row. They are read directly,
+                 by the kernel that also trains; `public` must come from `tree_by_rows` then, and have the dtype of the
+                 tables (`in_dtype`), or they are copied
+        follow   False: one value of each hand instead of two, in three quarters of the time. It is that of a best
+                 response, or of the strategy if `respond_from` of `values` is the number of streets
         noted    tables like `tables`, which receive 1 for the best action of each hand of the evaluated player and 0
                  for the others
-        narrow   both players' sums in 16-bit cells; `tables` then have one cell each
+        narrow   with `sums`, both players' sums in 16-bit cells; `tables` then have one cell each
         """
         # Read-only or foreign layouts would have the kernels compiled once more.
         dtype, self._sums = public.reach.dtype, sums
@@ -88,7 +96,7 @@ class Walk:
         self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
 
     def responding(self) -> "Walk":
-        """Return a copy that computes best responses alone and shares the scratch arrays."""
+        """Return a copy that computes best responses alone and uses the same scratch arrays."""
         walk = copy(self)
         walk.root, *walk._scratch = (one_value(of) for of in (self.root, *self._scratch))
         return walk
@@ -96,27 +104,35 @@ class Walk:
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """Return [V] values of a player: counterfactual values summed with its own deal weights.
 
-        With V = 2, FOLLOW is the value of the player's strategy.  RESPOND, the last entry, is that of a best response
-        from street `respond_from` on.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the
-        first street.
+        respond_from  first street of the best response; before it the player follows its strategy
+
+        With V = 2 they are the values of the strategy (FOLLOW) and of a best response (RESPOND), with V = 1 the latter
+        alone.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first street.
         """
         public, root = self._public, self.root
         root.by_hand.value.fill(0)
 
         first, stop = public.boards.root.tolist()
-        scope = Scope(player, player, first, stop, respond_from, self._sums or None)
+        scope = Scope(player, player, first, stop, respond_from, self._sums or None, fixed=True)
+        no_step = np.zeros((1, 5))
 
         def work(crew: WalkThread, scratch: StreetScratch) -> None:
-            value(public, self._views, scope, root, scratch, crew)
+            if self._sums:  # by the kernel that trained them, which is compiled already
+                train(public, self._views, no_step, scope, root, scratch, crew)
+            else:
+                value(public, self._views, scope, root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)
         hand_totals: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player].astype(np.float64)
         return hand_totals
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands, and of the actions at first-street decisions `nodes`.
+        """Return the values of a player's hands, and of its actions at first-street decisions `nodes`.
 
-        The opponent's hands count by the game's deal weights, which the walk may have scaled; `total` is by the latter.
+        game  the game of the public tree, with the deal weights that count in the values of hands and actions
+
+        The walk may have scaled the weights; `total` is by the scaled ones.  Values of hands and actions are for both
+        players following the strategy.
         """
         public, total, actions = self._public, self.values(player), []
         trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
@@ -144,9 +160,9 @@ def values(
     public   the game's public tree if it exists already
     threads  number of threads; the result does not depend on it
 
-    Entry FOLLOW is for the player's own strategy, RESPOND for a best response, both without `offset_chips`.  Without
-    `public`, boards on which the strategy plays alike up to suits are walked once.  Raises `ValueError` for a game
-    without listed cards.
+    Column FOLLOW is for the player's own strategy, RESPOND for a best response.  Neither contains `Game.offset_chips`,
+    money in the pot from neither player.  Without `public`, boards on which the strategy plays alike up to suits are
+    walked once.  Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot be listed.
     """
 
     walk = _walk(game, strategy, public, threads)
@@ -161,8 +177,8 @@ def value_and_responses(
     public   the game's public tree if it exists already
     threads  number of threads; the result does not depend on it
 
-    The value and the rake are for both players following `strategy`.  Raises `ValueError` for a game without listed
-    cards.
+    The value and the rake are for both players following `strategy`.  Raises `ValueError` for a game with chance nodes
+    in its tree, or with cards that cannot be listed.
     """
     walk = _walk(game, strategy, public, threads)
     first = walk.values(0)
@@ -175,10 +191,12 @@ def value_and_responses(
 def best_strategy(
     game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), threads: int = 1
 ) -> tuple[npt.NDArray[np.float64], Strategy]:
-    """Return the `values` [players, 2], and `strategy` with best responses in place of those players.
+    """Return values [players, 2], and `strategy` with best responses in place of those players.
 
-    The first of equal actions is taken; locked rows stay as they are.  Each hand on each board needs a row of its own,
-    or may share one with hands alike (`is_lossless`).  Raises `ValueError` for a game without listed cards.
+    A player's values are chips a deal with its own strategy and with the best response.  The first of equal actions is
+    taken; locked (fixed) probabilities stay as they are.  Each hand on each board needs a row of its own, or may share
+    one with hands alike but for suits (`is_lossless`).  Raises `ValueError` for a game with chance nodes in its tree,
+    or with cards that cannot be listed.
     """
     tables = [strategy.probability[block].T for block in range(len(strategy.probability))]
     noted = [np.ascontiguousarray(table) if table.size else np.zeros((1, 1)) for table in tables]
@@ -194,9 +212,11 @@ def best_strategy(
 
 
 def is_lossless(game: Game) -> bool:
-    """Return whether each hand on each board has its own row.
+    """Return whether each hand on each board has its own row in the tables, as without a card abstraction.
 
-    A row may be shared by hands that are alike but for suits.
+    Hands that are alike but for suits may share a row.  Raises `ValueError` for chance nodes in the tree, and for cards
+    that cannot be listed.  Also raises it for a hand without a bucket, and for boards or hands that are not dealt
+    uniformly.
     """
     return tree_by_rows(game) is not None
 
@@ -208,9 +228,11 @@ def hand_values(
 
     nodes  first-street decisions for which action values are returned
 
-    These are [2, H] counterfactual values at the root; for each node [A, H] values of the acting player's hands after
-    each action; and each player's gain in chips a deal.  Values are chips times the weight of the other's hands that
-    they meet, with both players following `strategy`.
+    * [2, H] counterfactual values of both players' hands at the root
+    * for each node [A, H] values of the acting player's hands after each action
+    * each player's gain by a best response, in chips a deal
+
+    Values are chips times the weight of the other's hands that they meet, with both players following `strategy`.
     """
     walk = _walk(game, strategy, None, threads)
     walks = [walk.hand_values(game, player, nodes) for player in range(2)]
@@ -222,7 +244,7 @@ def hand_values(
 def is_large(game: Game) -> bool:
     """Return whether strategy sums are so large that they are read without a float64 copy.
 
-    This is for games with cards and without buckets.
+    This is for games with cards and without a card abstraction, from `IN_PLACE_CELLS` cells on.
     """
     return game.cards.dealt and game.known_cards is None and int(game.tree.row_slots @ game.buckets) >= IN_PLACE_CELLS
 
@@ -232,13 +254,14 @@ def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree |
 
     public  the game's public tree if it exists already
 
-    Raises `ValueError` for a hand without a bucket, and for boards or hands that are not dealt uniformly.
+    Raises `ValueError` for cards that cannot be listed, a hand without a bucket, and boards or hands that are not dealt
+    uniformly.
     """
     return tree_by_rows(game, public) if is_large(game) else None
 
 
 def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:
-    """Return the strategy sums by block, slots first, if all are stored like that in one dtype; else None."""
+    """Return sums [slots, buckets] by block if all blocks store sums slot by slot in one dtype; else None."""
     blocks = [rows for rows in strategy.blocks if rows.cells.size]
     dtypes = {rows.cells.dtype for rows in blocks}
     if len(dtypes) != 1 or not all(rows.sums and rows.cells.T.flags.c_contiguous for rows in blocks):
@@ -253,9 +276,10 @@ def _narrow_walk(
     game: Game,
     threads: int,
 ) -> Walk:
-    """Return a walk on strategy sums in 16-bit cells, by block.
+    """Return a walk on strategy sums in 16-bit cells.
 
-    blocks  cells [slot, bucket] int16 and scales [row, bucket] uint8 of each block
+    blocks  for each street and player, cells [slot, bucket] int16 and scales [row, bucket] uint8; a row is one
+            decision, a slot one action of it
     """
     cells, scales = (
         [
@@ -270,7 +294,7 @@ def _narrow_walk(
 
 
 def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> Walk | ArrayWalk:
-    """Return a walk of the strategy: by arrays in a small game, else by kernels on the public tree."""
+    """Return a walk of the strategy: an `ArrayWalk` in a small game, else a `Walk` of the public tree."""
     if is_small(game):
         return ArrayWalk(game, strategy)
     if strategy.narrow is not None and (by_rows := measuring_tree(game, public)) is not None:
@@ -282,7 +306,7 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
 
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
-        """Return a block's probabilities, slots first, computed from the stored form."""
+        """Return a block's probabilities [slots, buckets], computed from the stored form."""
         return full_rows(strategy.blocks[block], row_starts(game, block), threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))

@@ -1,6 +1,7 @@
-"""Lists the hands of both players on boards by bucket and by strength.
+"""Lists both players' hands on each board twice: by bucket, and by showdown strength.
 
-`range_sums` builds ranges from them.
+A *column* is one cell of a range: a hand, or all hands of a board that share a bucket if these are merged.
+`range_sums.make_ranges` builds the kernel input `Ranges` from the lists.
 """
 
 from typing import NamedTuple
@@ -11,23 +12,30 @@ import numpy.typing as npt
 from abstraction.kernels.jit import by_reference, njit, part_njit
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
-"""Rows of sums by card: always 0 (for missing cards), the whole range, and a row that is never read.
+"""Indices of the first three rows in tables of reach sums by card; one row for each card follows.
 
-The cards' rows follow.
+NO_CARD     always 0, read for a card that a hand lacks
+EVERYTHING  sum of the whole range
+NOT_READ    receives the additions for missing cards and is never read
 """
 
 
 @by_reference
 class HandLists(NamedTuple):
-    """Memory for lists of F hands of both players, with fields as in `Ranges`.
+    """Memory for the lists of both players' hands on all boards: F entries.
 
-    every    [4, F] int32   hand and column in the order of columns; ranked and place by strength.  If no hands share
-                            columns, hand and place are those of `columns` and not written, and neither is `ranked`
-                            below
-    ranked   [F, 2] uint16  cards of hands by strength
-    columns  [4, F] int32   hand, bucket, place, same
-    card     [F, 2] uint16  cards of columns by strength
-    group    [F, 3] int32   groups of equal strength
+    A column is one cell of a range: a hand or, with `merge`, all hands of a board that share a bucket.  Columns are
+    counted from 0 on each board.
+
+    every    [4, F] int32   hand and its column, in the order of columns; then hand and its column, by strength.
+                            Without `merge` only the second and third are written, because `columns` has the others
+    ranked   [F, 2] uint16  rows of a hand's cards in tables of sums by card, by strength; not written without `merge`
+    columns  [4, F] int32   first hand and bucket of each column, in the order of columns; then the columns by strength,
+                            and for each the other player's column of the same two cards, else the number of
+                            that player's columns
+    card     [F, 2] uint16  rows of the cards of each column's first hand in tables of sums by card, by strength
+    group    [F, 3] int32   for each set of columns of equal strength: number of columns up to its end, of the other
+                            player's weaker hands, and of these plus the equal ones
     """
 
     every: npt.NDArray[np.int32]
@@ -39,13 +47,13 @@ class HandLists(NamedTuple):
 
 @by_reference
 class OnBoard(NamedTuple):
-    """Scratch for both players' hands on one board.
+    """Scratch for both players' hands on one board, int64: H hands of the game.
 
-    order, ranked  [2, H]     hands by bucket, by strength
-    column         [2, H]     column of each hand; -1 if the player cannot hold it
-    held           [2, 2]     numbers of hands and columns of each player
-    at             [2, 3]     positions in the lists for a player's next columns, groups and hands
-    row            [cards+1]  row of sums of each card; the last is for no card
+    order, ranked  [2, H]     each player's hands by bucket, by strength
+    column         [2, H]     column of each hand, counted from 0 on the board; -1 if the player cannot hold it
+    held           [2, 2]     numbers of hands and of columns of each player
+    at             [2, 3]     indices in `HandLists` at which a player's next column, group and hand are written
+    row            [cards+1]  row of each card in tables of sums by card; the last is `NO_CARD`
     room           [H]        hands, for sorting
     tally          [257]      counts of key bytes, for sorting
     """
@@ -61,14 +69,14 @@ class OnBoard(NamedTuple):
 
 
 def room_for(hands: int) -> HandLists:
-    """Return memory for lists of `hands` hands; pages that are not written take no memory."""
+    """Return uninitialised `HandLists` of `hands` entries; pages that are not written take no memory."""
     every, columns = (np.empty((4, hands), np.int32) for _ in range(2))
     ranked, card = (np.empty((hands, 2), np.uint16) for _ in range(2))
     return HandLists(every, ranked, columns, card, np.empty((hands, 3), np.int32))
 
 
 def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
-    """Return scratch for all hands [H, 2]."""
+    """Return `OnBoard` scratch for hands of the cards hand_cards [H, 2], -1 for a missing one."""
     order, ranked, column = np.zeros((3, 2, len(hand_cards)), np.int64)
     row = np.zeros(2 + int(hand_cards.max(initial=-1)), np.int64)
     held, at, room, tally = (np.zeros(shape, np.int64) for shape in ((2, 2), (2, 3), len(hand_cards), 257))
@@ -77,7 +85,14 @@ def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
 
 @part_njit
 def _sort(key, order, count, scratch):
-    """Sort order[:count] by key[order[i]]: a stable radix sort over the bytes in which keys differ."""
+    """Sort order[:count] in place by ascending key[order[i]], equal keys in their old order.
+
+    It is a radix sort over the bytes of key minus the smallest key, as many as the largest one has.
+
+    key      [H] integers
+    order    [H] int64 hands
+    scratch  OnBoard, of which `room` and `tally` are overwritten
+    """
     if count == 0:
         return
     low = high = before = np.int64(key[order[0]])
@@ -103,7 +118,12 @@ def _sort(key, order, count, scratch):
 
 @part_njit
 def _card_rows(mine, theirs, hand_cards, row):
-    """Set row [cards+1] to the row of sums of each card in a live hand; mine, theirs [H] bool."""
+    """Set row[card] to the row of each card that can be held, in tables of reach sums by card.
+
+    mine, theirs  [H] bool, whether each player can hold a hand
+    hand_cards    [H, 2] cards, -1 for a missing one
+    row           [cards+1] int64; becomes 0 for cards in no such hand, and `NO_CARD` at index -1
+    """
     row[:] = 0
     for hand in range(mine.shape[0]):
         if mine[hand] or theirs[hand]:
@@ -118,7 +138,13 @@ def _card_rows(mine, theirs, hand_cards, row):
 
 @part_njit
 def _arrange(player, live, bucket, strength, merge, scratch):
-    """Sort a player's hands by bucket and by strength; live, bucket, strength [H]."""
+    """Write a player's hands on a board to `scratch` by bucket and by strength, with their columns.
+
+    live      [H] bool, whether the player can hold a hand
+    bucket    [H] int32
+    strength  [H] int32, higher wins; equal hands stay in the order of buckets
+    merge     whether hands of a bucket share a column
+    """
     order, ranked, column = scratch.order[player], scratch.ranked[player], scratch.column[player]
     count, columns = np.int64(0), np.int64(0)  # not literals, for which numba would compile `_sort` once more
     for hand in range(live.shape[0]):
@@ -137,7 +163,11 @@ def _arrange(player, live, bucket, strength, merge, scratch):
 
 @part_njit
 def _arrange_both(board, live, bucket, strength, merge, scratch):
-    """Run `_arrange` for both players, once if their hands are alike; live, bucket [2, N, H]."""
+    """Run `_arrange` for both players on a board, only once if they have the same hands and buckets.
+
+    live, bucket  [2, N, H] by player and board
+    strength      [H] on this board
+    """
     alike = True
     for hand in range(live.shape[2]):
         mine, theirs = live[0, board, hand], live[1, board, hand]
@@ -155,7 +185,12 @@ def _arrange_both(board, live, bucket, strength, merge, scratch):
 
 @part_njit
 def _list_hands(player, bucket, merge, scratch, at, out):
-    """List a player's hands on a board, and hand and bucket of each column, at positions `at`."""
+    """Write a player's hands on a board to `out.every`, and their columns to `out.columns`, by bucket.
+
+    bucket  [H] of the hands on this board
+    at      [3] indices in the lists of the player's next column, group and hand
+    out     HandLists
+    """
     every, columns, before = out.every, out.columns, -1
     for i in range(scratch.held[player, 0]):
         hand, ranked, k = scratch.order[player, i], scratch.ranked[player, i], at[2] + i
@@ -169,9 +204,11 @@ def _list_hands(player, bucket, merge, scratch, at, out):
 
 @part_njit
 def _list_columns(player, hand_cards, strength, merge, scratch, at, out):
-    """List a player's columns on a board by strength, and their groups; return the number of groups.
+    """Write a player's columns on a board by strength; return the number of groups of equal strength.
 
-    at  positions in the lists
+    strength  [H] of the hands on this board
+    at        [3] indices in the lists of the player's next column, group and hand
+    out       HandLists
     """
     columns, card, group = out.columns, out.card, out.group
     other, column, groups, below, until, k = 1 - player, scratch.column[player], at[1] - 1, 0, 0, at[0]
@@ -200,15 +237,15 @@ def _list_columns(player, hand_cards, strength, merge, scratch, at, out):
 
 @njit
 def list_hands(live, bucket, strength, hand_cards, merge, scratch, counts, out):
-    """Fill the lists board by board.
+    """Append both players' hands on N boards to the lists in `out`, board by board.
 
     live, bucket  [2, N, H]  whether a player can hold a hand on a board, and its bucket
-    strength      [N, H]
+    strength      [N, H]     showdown order, higher wins; the caller passes equal numbers before the last street
     hand_cards    [H, 2]     -1 for missing cards
     merge         whether hands of a bucket share a column
-    scratch          scratch from `room_on_board`; its `at` gives the positions in the lists and moves on
+    scratch       OnBoard; its `at` gives the indices of the next entries and moves on
     counts        [3, 2, N]  receives the numbers of columns, groups and hands
-    out           `HandLists`
+    out           HandLists
     """
     at = scratch.at
     for board in range(live.shape[1]):

@@ -1,8 +1,11 @@
-"""Locked rows in walks of whole ranges: applies `mccfr.trees.compiled.Locks` from `PublicTree.locks`.
+"""Applies node locks (fixed action probabilities at a decision) in walks of whole ranges.
 
-A hand whose actions are all locked plays them and gains nothing by any.  If only some are barred, the hand plays its
-learnt strategy over the others.  Both enter the average even if the hand does not reach the decision.  A best response
-keeps locks too.
+A hand whose actions are all locked plays them, and their regret increments are 0.  If only some are locked, these are
+barred (probability 0), and the hand plays its learnt strategy over the others.  Both enter the average strategy even if
+the hand does not reach the decision.  A best response keeps locks too.
+
+Locks are set by hand, or by bucket.  Kernels read them from `PublicTree.locks`: `share` [locked actions, hands or
+buckets] holds probabilities, -1 for a free action.  A decision's argument `lock` is its first row in `share`.
 """
 
 from abstraction.kernels.jit import part_njit
@@ -14,13 +17,22 @@ _NEVER = 1e30  # chips; the negative is below any value
 
 @part_njit
 def _key(public, entry):
-    """Return the index of a column in the table of locked probabilities."""
+    """Return the column of `public.locks.share` for a hand on a board: the hand's number, or its bucket.
+
+    entry  index of the hand on the board in `public.ranges`
+    """
     return public.ranges.hand[entry] if public.locks.by_hand else public.ranges.bucket[entry]
 
 
 @part_njit
 def _given(share, lock, actions, key):
-    """Return the number of locked actions of a row."""
+    """Return how many of a decision's actions are locked for one hand or bucket.
+
+    share    [., K] locked probabilities of K hands or buckets, -1 for a free action
+    lock     row of the decision's first action in it
+    actions  number of actions of the decision
+    key      index of the hand or bucket
+    """
     count = 0
     for a in range(actions):
         count += share[lock + a, key] >= 0  # -1 is free
@@ -29,9 +41,13 @@ def _given(share, lock, actions, key):
 
 @part_njit
 def hold(public, player, board, lock, rows, sigma, offset):
-    """Put locked probabilities into sigma[offset : offset+actions].
+    """Put a player's locked probabilities at a decision into sigma[offset : offset+actions].
 
-    Free actions share the rest in proportion.
+    Free actions share the rest in proportion to their probabilities in sigma, or evenly if these are 0.
+
+    lock   row of the decision's first action in `public.locks.share`
+    rows   Rows: `actions` of the decision, `count` hands of the player on the board
+    sigma  [., >= count] strategy of each hand
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
@@ -55,9 +71,13 @@ def hold(public, player, board, lock, rows, sigma, offset):
 
 @part_njit
 def seen(public, player, board, lock, rows, reach, out):
-    """Set `out` to reach, with a small minimum in rows with locked actions.
+    """Copy `reach` to `out`, and raise it to at least 1e-20 for hands with a locked action at a decision.
 
-    So these rows enter the average even if no hand reaches them.
+    So these hands' strategies enter the average even if no hand reaches the decision.
+
+    lock        row of the decision's first action in `public.locks.share`
+    rows        Rows: `actions` of the decision, `count` hands of the player on the board
+    reach, out  [>= count] by hand
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
@@ -68,7 +88,13 @@ def seen(public, player, board, lock, rows, reach, out):
 
 @part_njit
 def level(public, player, board, lock, rows, values, child, total):
-    """Set the values of locked actions to the row's value, so that their regret is 0."""
+    """Set each hand's values of locked actions to the decision's value, so that their gain is 0.
+
+    lock    row of the decision's first action in `public.locks.share`
+    rows    Rows: `actions` of the decision, `count` hands of the player on the board
+    values  [., >= count] by hand; row child+a is the value of action a
+    total   [>= count] value of the decision for each hand
+    """
     share, first = public.locks.share, public.ranges.first[player, board]
     for a in range(rows.actions):
         for k in range(rows.count):
@@ -78,9 +104,14 @@ def level(public, player, board, lock, rows, values, child, total):
 
 @part_njit
 def respond_locked(public, player, board, lock, rows, values, child, value):
-    """Set the best-response value of rows with locked actions; other rows keep theirs.
+    """Set value [hand] of hands with locked actions to that of a best response under the locks.
 
-    The values of the barred actions become very negative, so that later steps do not choose them.
+    Such a hand plays its locked probabilities and its best free action.  Other hands keep their value.  If free actions
+    remain, the values of the locked ones become -1e30 chips, so that later steps do not choose them.
+
+    lock    row of the decision's first action in `public.locks.share`
+    rows    Rows: `actions` of the decision, `count` hands of the player on the board
+    values  [., >= count] by hand; row child+a is the value of action a
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):

@@ -1,11 +1,12 @@
-"""Rows of 16-bit cells in full width: read as float32 at each decision and rounded when written back.
+"""Trains on tables of 16-bit cells: converts each decision's cells to float32 and back.
 
-A cell is an int16 in units of 2^(scale - 128).  Each row of a hand, or of a column of hands alike, has its own scale
-(uint8 [row, bucket]).  With it the row's largest cell has 2^14 to 2^15 units.  The format is that of
-`mccfr.tables.int16_cells`, with slots first.
+A cell is an int16 in units of 2^(scale - 128).  The actions of one decision for one bucket (or column of hands alike)
+have one scale, uint8 [decision, bucket].  With it the largest of their cells has 2^14 to 2^15 units.  The format is
+that of `mccfr.tables.int16_cells`, with the axes in the other order: [slot, bucket], a slot being one action of a
+decision.
 
 Cells are rounded up or down at random, so that they are right on average; rounding to nearest would lose small
-increments.  Numbers that a cell can hold exactly do not change.  The random bits are a hash of iteration, row, column
+increments.  Numbers that a cell can hold exactly do not change.  The random bits are a hash of iteration, slot, bucket
 and number, so results do not depend on the thread.
 """
 
@@ -36,13 +37,13 @@ _DIGITS = 9  # bits of a random number: with a cell's 15 they fit float32, so th
 
 
 class Int16Rows(NamedTuple):
-    """A player's tables with 16-bit cells, one array for each street.
+    """A player's tables with 16-bit cells, one array for each street; a slot is one action of a decision.
 
     regret        [slot, bucket] int16
     strategy_sum  [slot, bucket] int16
-    regret_scale  [row, bucket] uint8
-    sum_scale     [row, bucket] uint8
-    row           [slot] int64  row that each slot belongs to
+    regret_scale  [decision, bucket] uint8
+    sum_scale     [decision, bucket] uint8
+    row           [slot] int64  number of the decision to which each slot belongs
     """
 
     regret: tuple[npt.NDArray[np.int16], ...]
@@ -53,9 +54,9 @@ class Int16Rows(NamedTuple):
 
 
 class Int16Work(NamedTuple):
-    """Scratch and seed for updates of rows with 16-bit cells.
+    """Scratch and seed for updates of decisions with 16-bit cells, of at most X actions and W hands.
 
-    wide       [X+1, W] float32  a decision's rows as floats, changed in place; the last row is spare
+    wide       [X+1, W] float32  a decision's actions as floats, changed in place; the last row is spare
     iteration  int               seeds the rounding
     """
 
@@ -91,10 +92,12 @@ def _power(exponent):
 
 @part_njit
 def widen(cells, scales, row, rows, out):
-    """Write the numbers of 16-bit cells to out [actions, :count] float32.
+    """Convert a decision's 16-bit cells to float32 and write them to out [actions, :count].
 
     cells   [slot, bucket] int16
-    scales  [row, bucket] uint8
+    scales  [decision, bucket] uint8
+    row     number of the decision in `scales`
+    rows    Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
     """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]
@@ -107,7 +110,7 @@ def widen(cells, scales, row, rows, out):
 
 @part_njit
 def _chance(number, salt):
-    """Return a random number in [0, 1), hashed from the bits of a number and the salt (uint32)."""
+    """Return a random float32 in [0, 1) with 9 bits, hashed from a float32 and a salt (uint32)."""
     bits = np.uint32(np.uint32(_as_bits(number)) ^ salt)
     bits = np.uint32((bits ^ (bits >> np.uint32(15))) * _ODD)
     bits = np.uint32((bits ^ (bits >> np.uint32(13))) * _OTHER_ODD)
@@ -117,9 +120,14 @@ def _chance(number, salt):
 
 @part_njit
 def narrow(cells, scales, row, rows, numbers, spare, iteration):
-    """Round numbers [actions, :count] float32 into cells and scales, in place.
+    """Round numbers [actions, :count] float32 at random to 16-bit cells, and write these and scales.
 
-    spare  [:count] float32 scratch
+    cells      [slot, bucket] int16
+    scales     [decision, bucket] uint8
+    row        number of the decision in `scales`
+    rows       Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
+    spare      [:count] float32 scratch
+    iteration  seeds the rounding
     """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]
@@ -151,7 +159,14 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
 
 @part_njit
 def strategy_of(step, tables, narrow_rows, street, rows, sigma, offset, wide):
-    """Write the current strategy of float or 16-bit rows; wide [actions, W] float32 is overwritten."""
+    """Write a decision's current strategy to sigma[offset : offset+actions], from float or 16-bit regrets.
+
+    step         Step: rule of the current strategy
+    tables       Tables of floats [slot, bucket], read if `narrow_rows` is None
+    narrow_rows  Int16Rows, or None for float tables
+    rows         Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
+    wide         [actions, >= count] float32 scratch, overwritten if cells have 16 bits
+    """
     if narrow_rows is None:
         ask_if_alone(tables.basis, rows)
         strategy_rows(step, tables, rows, sigma, offset)
@@ -165,7 +180,13 @@ def strategy_of(step, tables, narrow_rows, street, rows, sigma, offset, wide):
 
 @part_njit
 def sums_strategy(table, narrow_rows, street, rows, sigma, offset, wide):
-    """Write the average strategy given by float or 16-bit strategy sums to sigma[offset : offset+actions]."""
+    """Write a decision's average strategy to sigma[offset : offset+actions], from float or 16-bit sums.
+
+    table        [slot, bucket] strategy sums of floats, read if `narrow_rows` is None
+    narrow_rows  Int16Rows, or None for float tables
+    rows         Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
+    wide         [actions, >= count] float32 scratch, overwritten if cells have 16 bits
+    """
     if narrow_rows is None:
         ask_if_alone(table, rows)
         match_rows(table, rows, sigma, offset)
@@ -178,7 +199,15 @@ def sums_strategy(table, narrow_rows, street, rows, sigma, offset, wide):
 
 @part_njit
 def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, work):
-    """Update float or 16-bit strategy sums by a strategy (sigma, offset); `work.wide` is overwritten."""
+    """Update a decision's float or 16-bit strategy sums: keep · sum + weight · reach · strategy.
+
+    step      Step, with `keep` and `weight`
+    strategy  (sigma, offset): the strategy is sigma[offset : offset+actions]
+    reach     [>= count] the player's reach with each hand
+    work      Int16Work, overwritten if cells have 16 bits
+
+    With `narrow_rows` None the float `tables` are updated.
+    """
     sigma, offset = strategy
     if narrow_rows is None:
         ask_if_alone(tables.strategy_sum, rows)
@@ -195,7 +224,15 @@ def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, wor
 
 @part_njit
 def add_regrets(step, tables, narrow_rows, street, rows, counted, total, work):
-    """Update float or 16-bit regrets by the action values (values, first); `work.wide` is overwritten."""
+    """Add each action's gain over the decision's value to float or 16-bit regrets; discount these.
+
+    step     Step, with the factors of positive and negative regrets
+    counted  (values, first): values[first+a] are the values of action a by hand
+    total    [>= count] value of the decision by hand
+    work     Int16Work, overwritten if cells have 16 bits
+
+    With `narrow_rows` None the float `tables` are updated.
+    """
     values, first = counted
     if narrow_rows is None:
         regret_rows(step, tables, rows, values, first, total)

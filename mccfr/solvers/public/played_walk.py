@@ -1,14 +1,15 @@
 """Plays two policies against each other on one full board; both ranges go down the betting tree.
 
-A board's result is a sum over terminals of reach times reach times chips over all pairs of hands, so no values go up.
+A board's result is the sum over terminals and pairs of hands of both reaches times chips.  So no values go up the tree.
 A fold and a call after the same line meet the same range of the other player; they form one job.  LANES jobs are valued
 together (`pair_values`).  Lines that a player never takes are skipped.  Hands are in order of strength.
 
-One action may lead to several members with probabilities (`PlayedRows.factor`), for the readings of a bet by a player
-with another tree.
+With two betting trees, one action may lead to several nodes with probabilities (`PlayedRows.factor`).  They are the
+readings of a bet by a player whose tree lacks it.
 
-Street trees are nested by an explicit stack.  Scratch holds one street tree for each street, and on the last street a
-group of small ones.
+A street tree is the betting of one street after one earlier line; its nodes are called members.  Street trees are
+nested by an explicit stack.  Scratch holds one street tree for each street, and on the last street a group of small
+ones.
 """
 
 from typing import NamedTuple
@@ -38,13 +39,18 @@ _GROUP_TREES = 32
 
 
 class PlayedRows(NamedTuple):
-    """Policies of both players: U street trees of M members in all, W slots of a player in one, n hands.
+    """Policies of both players on U street trees with M nodes in all.
 
-    tables       RowTables of all blocks; each player's hold its policy
-    first, stop  [2, U] int64       rows first to stop-1 of a player's block belong to a street tree
-    at           [M] int64          row of `sigma` that leads to a member; 0 at the roots of street trees
-    factor       [M] float64        factor of that probability
-    sigma        [2, W, n] float64  scratch: each player's rows of the current street tree, by bucket on the board
+    W is the most slots of a player in a street tree; a slot is an action of one of its decisions.  n is the number of
+    hands.
+
+    tables       RowTables of all blocks (street and player); each player's hold its policy
+    first, stop  [2, U] int64       rows first to stop-1 of a player's block are its decisions in a street tree
+    at           [M] int64          row of `sigma` with the action that leads to a node; 0 at the roots of street trees
+    factor       [M] float64        probability that the other player reads that action as the one into the node; 1 if
+                                    both have the same tree
+    sigma        [2, W, n] float64  scratch: probabilities of each player's actions in the current street tree, by
+                                    bucket on the board
     """
 
     tables: RowTables
@@ -56,15 +62,16 @@ class PlayedRows(NamedTuple):
 
 
 class PairJobs(NamedTuple):
-    """Terminals by the player who acted and the range they meet; J jobs.
+    """Terminals grouped into J jobs: a fold and a showdown after one line that meet the same range.
 
-    Two jobs of a pair of lanes have the same way in: an entry into the street with both players' ranges.
+    The actor is the player who acted last.  Two jobs in a pair of lanes have the same way: an index of both players'
+    ranges at the start of the street.
 
-    count   [2] int64        jobs of each player
-    way     [2, J] int64     way into the street
+    count   [2] int64        number of jobs of each actor
+    way     [2, J] int64     way of each job
     source  [2, J] int64     row in `shares` of the other player's line
-    behind  [2, 2, J] int64  rows of the actor's line after a call (showdown) and after a fold; an empty row if there is
-                             none
+    behind  [2, 2, J] int64  rows in `shares` of the actor's line with the call (showdown) and with the fold; an
+                             all-zero row if there is none
     """
 
     count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
@@ -74,18 +81,18 @@ class PairJobs(NamedTuple):
 
 
 class PlayScratch(NamedTuple):
-    """Scratch arrays for a walk: N members, n hands, S streets, R ways into a street.
+    """Scratch arrays for a walk: N nodes of street trees, n hands, S streets, R ways.
 
-    There is room for one street tree of each street, and for a group of small ones on the last.  A way in is a street
-    tree in progress: one for each street, and those of the group.
+    There is room for one street tree of each street, and for a group of small ones on the last.  A way is the number of
+    a street tree in progress and of the ranges at its start: one for each street, and those of the group.
 
     member_first  [S] int64          first row of a street in arrays of N rows
     tree          [S] int64          stack: street tree of each street
-    exit          [S] int64          member of that tree at which the search for the next exit continues
-    reach         [2R, n+1] float64  player p's range at way in r, in row 2r + p; 0 after the last hand
-    range_of      [2, N] int64       row in `shares` of each player's line at a member; NOWHERE: never reached
+    exit          [S] int64          node of that tree at which the search for the next exit to a later street continues
+    reach         [2R, n+1] float64  player p's range at the start of way r, in row 2r + p; 0 after the last hand
+    range_of      [2, N] int64       row in `shares` of each player's line at a node; NOWHERE: never reached
     shares        [N+2, n] float64   by bucket, the share of the street's range that takes a line, times the chips at a
-                                     terminal; the row of a member is for the action that leads to it; the last two rows
+                                     terminal; the row of a node is for the action that leads to it; the last two rows
                                      are all 1 and all 0
     jobs          PairJobs           terminals
     hands         HandLists          hands in order of strength
@@ -134,7 +141,7 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 
 @part_njit
 def _take_jobs(scratch, player, start):
-    """Load up to LANES jobs from `start` on into the lanes; return whether any has a showdown."""
+    """Load a player's jobs from `start` on, LANES at most, and return whether any has a showdown."""
     none, rows, jobs, showdown = scratch.shares.shape[0] - 1, scratch.lanes.rows, scratch.jobs, False
     last = jobs.count[player] - 1
     for lane in range(LANES):
@@ -150,7 +157,7 @@ def _take_jobs(scratch, player, start):
 
 @part_njit
 def _settle(board, scratch, street):
-    """Return player 0's chips at the terminals of all jobs of a street, and clear the jobs."""
+    """Return player 0's chips at the terminals of a street's jobs, over all pairs of hands; clear jobs."""
     lanes, count, won = scratch.lanes, scratch.jobs.count, 0.0
     for player in range(2):
         counts = board.rows[street, 1 - player], board.rows[street, player]
@@ -166,16 +173,19 @@ def _settle(board, scratch, street):
 
 @part_njit
 def _scale(line, factor, count):
-    """Multiply the first `count` cells by a factor."""
+    """Multiply the first `count` cells of `line` by a factor, in place."""
     for k in range(count):
         line[k] *= factor
 
 
 @part_njit
 def _new_job(scratch, player, way, source):
-    """Add a job where a player acts and return its number.
+    """Append a job without terminals for the player who acted last, and return its number.
 
-    An empty job comes before it if the other lane of its pair has another way in.
+    way     index of both players' ranges at the start of the street
+    source  row in `shares` of the other player's line
+
+    An empty job comes before it if the other lane of its pair has another way.
     """
     none, jobs, job = scratch.shares.shape[0] - 1, scratch.jobs, scratch.jobs.count[player]
     while True:
@@ -192,9 +202,12 @@ def _new_job(scratch, player, way, source):
 
 @part_njit
 def _add_job(board, scratch, street, way, kind, m, chips):
-    """Add the terminal at row `m` to a job.
+    """Add the terminal at row `m` of scratch to a job, and multiply its row in `shares` by ±`chips`.
 
-    kind  0: showdown, where player 0 can win `chips`; 1: fold, where player 0 gets `chips`
+    way    index of both players' ranges at the start of the street
+    kind   0: showdown, where player 0 can win `chips`; 1: fold, where player 0 gets `chips`
+
+    The sign is - at a showdown if player 1 acted last, else +.
     """
     none, range_of, line, jobs = scratch.shares.shape[0] - 1, scratch.range_of, scratch.shares[m], scratch.jobs
     player = np.int64(range_of[1, m] == m)  # the actor is the player whose line has the member's own row
@@ -211,7 +224,7 @@ def _add_job(board, scratch, street, way, kind, m, chips):
 
 @part_njit
 def _share(before, sigma, factor, count, out):
-    """Set out [n] to before [n] times sigma times `factor`; return whether any is positive."""
+    """Set out [n] = before [n] · sigma [n] · factor for `count` cells; return whether any is positive."""
     alive = False
     for k in range(count):
         out[k] = before[k] * sigma[k] * factor
@@ -223,8 +236,9 @@ def _share(before, sigma, factor, count, out):
 def _descend(trees, played, board, scratch, tree, base, way):
     """Carry both players' shares down a street tree, and add jobs at its terminals.
 
+    tree  number of the street tree
     base  row of the tree's root in scratch arrays
-    way   way in of the ranges
+    way   index of both players' ranges at the root
     """
     first, range_of, shares = trees.first[tree], scratch.range_of, scratch.shares
     street = np.int64(trees.rows.block[first]) // 2
@@ -251,9 +265,12 @@ def _descend(trees, played, board, scratch, tree, base, way):
 
 @part_njit
 def _enter(scratch, street, way, m, below):
-    """Set both players' ranges after the exit at row `m` as way in `below` of the next street.
+    """Set both players' ranges after the exit at row `m` as those of way `below`, on the next street.
 
-    Returns False if a range is empty.
+    street  street of the exit
+    way     index of both players' ranges at the start of that street
+
+    Returns False if the exit is never reached or a range becomes empty.
     """
     reach, hands = scratch.reach, scratch.hands
     if scratch.range_of[0, m] == NOWHERE:
@@ -269,7 +286,10 @@ def _enter(scratch, street, way, m, below):
 
 @part_njit
 def _last_street(trees, played, board, scratch, level):
-    """Walk the next last-street trees below a tree, as many as fit; return player 0's chips."""
+    """Walk the next last-street trees below a tree, as many as scratch holds; return player 0's chips.
+
+    level  street before the last; the tree is `scratch.tree[level]`
+    """
     tree, last = scratch.tree[level], level + 1
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[last]
     member, way = scratch.exit[level], last
@@ -290,7 +310,7 @@ def _last_street(trees, played, board, scratch, level):
 
 @part_njit
 def _begin(board, scratch):
-    """Set both players' ranges on the first street; return the weight of all pairs that can meet."""
+    """Set both ranges on the first street; return the total weight of all pairs of disjoint hands."""
     reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)
@@ -310,7 +330,7 @@ def _begin(board, scratch):
 
 @njit
 def played_walk(trees, played, board, scratch):
-    """Return (player 0's chips, total weight), each summed over the weighted pairs of hands on a board.
+    """Return (player 0's chips, total weight) on a board, sums over all weighted pairs of disjoint hands.
 
     trees    StreetTrees
     played   PlayedRows

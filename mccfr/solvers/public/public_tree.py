@@ -205,7 +205,7 @@ def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
 def _check_hands(cards: ListedCards) -> None:
     two = np.sort(cards.hand_cards[(cards.hand_cards >= 0).all(axis=1)].astype(np.int64), axis=1)
     if len(np.unique((two[:, 0] << 32) + two[:, 1])) != len(two):
-        raise ValueError("two hands hold the same two cards: each pair of cards may be one hand")
+        raise ValueError("two hands of the game are the same two cards: list each pair of cards once")
 
 
 def _board_ranges(

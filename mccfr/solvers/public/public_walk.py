@@ -1,9 +1,9 @@
 """One player's walk of a whole public tree, to train or to evaluate strategies.
 
 The streets are nested by an explicit stack.  The betting of a street is walked once for each board (`street_walk`).
-The work below the first street is cut into tasks for threads (`walk_threads`): an exit of the first street on some of
-its boards, or some of its run-outs.  Each task writes its values to its own array.  They are added in the order of
-tasks, so results do not depend on the threads.
+The work below the first street is cut into tasks for threads (`walk_threads`).  A task is an exit of the first street,
+which leads to the next one, on some boards, or some run-outs: all-ins before the last street.  Each task writes its
+values to its own array.  They are added in the order of tasks, so results do not depend on the threads.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,19 @@ _NOT_BEGUN = -2  # in place of a member: the ranges were not carried down yet
 
 
 class Scope(NamedTuple):
-    """Players and boards of a call of `train` or `value`: first and last player, first board and end.
+    """Arguments of `train` and `value`: the players and boards to walk, and the kind of walk.
 
-    respond_from  street from which best responses are taken; before it RESPOND follows the strategy
-    in_place      True or None, for which kernels contain no code: in `train`, whether rows are updated when they are
-                  visited; in `value`, whether views hold strategy sums
-    rule          in `train`, `Step.rule` of all iterations
-    predicts      in `train`, `Step.predicts` of all iterations
+    first_player  first traverser; the players take turns from it to `last_player`
+    last_player   last traverser
+    first_board   first board of the first street to walk
+    stop_board    end of these boards
+    respond_from  first street of best responses; before it the responder follows its strategy
+    in_place      True or None, for which kernels contain no code. In training: table rows are updated when they are
+                  visited. With fixed strategies: tables hold strategy sums, not probabilities
+    rule          in training, `Step.rule` of all iterations; None: regret matching
+    predicts      in training, `Step.predicts` of all iterations; None: no prediction
+    fixed         in `train`, True: strategies are fixed and only values are computed; False: training. `value` always
+                  takes strategies as fixed
     """
 
     first_player: int
@@ -41,17 +47,27 @@ class Scope(NamedTuple):
     in_place: bool | None = None
     rule: int | None = None
     predicts: int | None = None
+    fixed: bool = False
 
 
 def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
-    """Return [n, 5] steps for `train`: each step's factors and its iteration, counted from `iteration`."""
+    """Return [n, 5] float64 rows of n steps for `train`: positive, negative, keep, weight, iteration.
+
+    The first four are fields of `Step`; the iterations are numbered from `iteration` on.
+    """
     factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
     return np.column_stack([factors, np.arange(iteration, iteration + len(steps))])
 
 
 @part_njit
 def _spread_cells(cells, column, hand, out):
-    """Set out[hand[i]] = cells[column[i]]; return whether any of them is positive."""
+    """Set out[hand[i]] = cells[column[i]] for each i; return whether any of these cells is positive.
+
+    cells   [W] range by column of a board: a hand, or hands that share a bucket
+    column  [n] int32 column of each hand
+    hand    [n] int32 number of each hand
+    out     [H] range by number of the hand
+    """
     alive = False
     for i in range(hand.shape[0]):
         cell = cells[np.uint32(column[i])]
@@ -61,16 +77,21 @@ def _spread_cells(cells, column, hand, out):
 
 
 @part_njit
-def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
-    """Fill reach [2, H] with both ranges at row `place` of a street's scratch; unlisted hands get 0.
+def _hand_down(ranges, player, board, place, scratch, handed, street, sides):
+    """Copy the ranges at a node to handed.reach[:, street], by number of the hand; other hands get 0.
 
-    sides  from `first_side`
+    ranges   Ranges: hands and columns of each board
+    player   the traverser, whose range is the first
+    place    number of the node in `scratch.own.row`
+    scratch  StreetScratch with the ranges
+    handed   StreetExchange; its value[street] is set to 0
+    sides    0: both ranges; 1: only the opponent's
 
-    Clears values [V, H] and returns whether the opponent's range is not empty.
+    Returns whether the opponent's range has a positive cell.
     """
     alive = False
     for side in range(sides, 2):
-        out = reach[side]
+        out = handed.reach[side, street]
         clear(out, out.shape[0])
         who = player if side == 0 else 1 - player
         row = scratch.own.reach[scratch.own.row[place]]
@@ -79,14 +100,18 @@ def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
         every = ranges.every
         first, stop = every.first[who, board], every.first[who, board + 1]
         alive = _spread_cells(row, every.column[first:stop], every.hand[first:stop], out)
-    for kind in range(values.shape[0]):
-        clear(values[kind], values.shape[1])
+    for kind in range(handed.value.shape[1]):
+        clear(handed.value[street, kind], handed.value.shape[2])
     return alive
 
 
 @part_njit
 def _hand_up(ranges, player, board, found, out):
-    """Copy values [V, H] to out [V, n], in the order of the board's list."""
+    """Copy values of a player's hands to the order of their columns on a board.
+
+    found  [V, H] by number of the hand
+    out    [V, W] by column: a hand of the board, or hands that share a bucket (the first hand's value is taken)
+    """
     hand = ranges.hand[ranges.first[player, board] : ranges.first[player, board + 1]]
     for kind in range(found.shape[0]):
         take_cells(found[kind], hand, out[kind])
@@ -94,7 +119,11 @@ def _hand_up(ranges, player, board, found, out):
 
 @part_njit
 def _next_exit(trees, tree, member):
-    """Return the first exit of a tree after `member`, or -1."""
+    """Return the first exit (node that leads to the next street) of a street tree after `member`, or -1.
+
+    tree    number of the street tree: the betting of one street after one earlier line
+    member  node, counted from the root of the street tree, like the result; -1: search all nodes
+    """
     base = trees.first[tree]
     for m in range(member + 1, trees.first[tree + 1] - base):
         if trees.kind[base + m] == AT_EXIT:
@@ -104,7 +133,11 @@ def _next_exit(trees, tree, member):
 
 @inline_njit
 def _enter(scratch, level, tree, first, stop):
-    """Put a street tree and its boards on the stack."""
+    """Put a street tree and its boards first to stop-1 on the stack, in row `level` of `scratch.state`.
+
+    level  street of the tree
+    tree   number of the street tree: the betting of one street after one earlier line
+    """
     state = scratch.state[level]
     state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
 
@@ -113,7 +146,11 @@ def _enter(scratch, level, tree, first, stop):
 def _walk(public, traversal, step, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] to boards[1]-1, with all later streets.
 
-    Both ranges are in by_hand.reach[:, street]; values are added to by_hand.value[street].
+    step     Step of the iteration; None: strategies are fixed
+    tree     number of the street tree: the betting of `street` after one earlier line
+    scratch  this thread's StreetScratch
+
+    It reads the ranges scratch.by_hand.reach[:, street] [2, H] and adds values to scratch.by_hand.value[street] [V, H].
     """
     level, trees, last, handed = street, public.trees, public.boards.weight.shape[0] - 1, scratch.by_hand
     _enter(scratch, level, tree, boards[0], boards[1])
@@ -136,12 +173,11 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 index, board = trees.first[state[_TREE]] + member, state[_BOARD]
                 place = scratch.member_first[level] + member
                 level += 1
-                reach, values = handed.reach[:, level], handed.value[level]
                 sides = first_side(traversal, step)
-                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values, sides)
+                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, handed, level, sides)
                 below = np.int64(trees.below[index])
                 first, stop = public.boards.below[board, 0], public.boards.below[board, 1]
-                if not alive and step is None:
+                if not alive and (step is None or traversal.fixed):
                     stop = first  # in training the walk continues, for the traverser's average
                 _enter(scratch, level, below, first, stop)
                 continue
@@ -159,15 +195,23 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
 
 @inline_njit
 def _task(public, traversal, step, board, root, task, scratch):
-    """Do one task below the first street: an exit on some of its boards, or some run-outs.
+    """Do one task of `public.tasks`: an exit of the first street on some of its boards, or some run-outs.
 
-    An exit's values go to root.by_hand.task[task], those of run-outs to their place in root.value.
+    An exit is a node that leads to the next street; a run-out is an all-in before the last street.
+
+    step     Step of the iteration; None: strategies are fixed
+    board    board of the first street
+    root     StreetScratch of the first street, shared by all threads
+    task     number of the task
+    scratch  this thread's StreetScratch of the later streets
+
+    An exit's values go to root.by_hand.task[task] [V, H], those of a run-out to its row in root.value.
     """
     trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
         place = root.member_first[0] + member
-        reach, values = scratch.by_hand.reach[:, 1], scratch.by_hand.value[1]
-        _hand_down(public.ranges, traversal.player, board, place, root, reach, values, first_side(traversal, step))
+        values, sides = scratch.by_hand.value[1], first_side(traversal, step)
+        _hand_down(public.ranges, traversal.player, board, place, root, scratch.by_hand, np.int64(1), sides)
         start, tree = public.boards.below[board, 0], np.int64(trees.below[member])
         boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
         _walk(public, traversal, step, np.int64(1), tree, boards, scratch)
@@ -181,7 +225,14 @@ def _task(public, traversal, step, board, root, task, scratch):
 
 @inline_njit
 def _collect(public, traversal, board, root):
-    """Add up the values of tasks at the exits of the first street."""
+    """Add up the values of the tasks of each first-street exit and write the sums to root.value.
+
+    An exit is a node that leads to the next street.
+
+    board  board of the first street
+    root   StreetScratch of the first street; its by_hand.task [K, V, H] has the values of K tasks, and the sums replace
+           those of each exit's first task
+    """
     tasks, task = public.tasks, 0
     while task < tasks.shape[0]:
         member, found = tasks[task, 0], root.by_hand.task[task]
@@ -198,12 +249,21 @@ def _collect(public, traversal, board, root):
 
 @inline_njit
 def _traverse(public, views, step, iteration, scope, root, scratch, crew):
-    """Run this thread's part of a traversal of each player in the scope; see `train`."""
+    """Run this thread's part of a traversal for each player and first-street board of `scope`.
+
+    views      Views of player 0 and of player 1
+    step       Step of the iteration; None: strategies are fixed
+    iteration  seed for rounding 16-bit cells
+    scope      Scope: traversers, boards and kind of the walk
+    root       StreetScratch of the first street, shared by all threads
+    scratch    this thread's StreetScratch of the later streets
+    crew       this thread's WalkThread; the leader alone walks the first street
+    """
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
         other = views[1 - player]
-        mine, respond_from = views[player], scope.respond_from
-        traversal = Traversal(player, scope.in_place, mine, other.basis, other.narrow, iteration, respond_from)
+        mine, tables, respond_from = views[player], (other.basis, other.narrow), scope.respond_from
+        traversal = Traversal(player, scope.in_place, mine, *tables, iteration, respond_from, scope.fixed)
         for board in range(scope.first_board, scope.stop_board):
             if not is_walked(public.copies, first_street, board):
                 continue
@@ -227,13 +287,14 @@ def _traverse(public, views, step, iteration, scope, root, scratch, crew):
 
 @nogil_njit
 def train(public, views, steps, scope, root, scratch, crew):
-    """Run the traversals for each row of steps [n, 5] from `step_rows`.
+    """Run the traversals of `scope` once for each row of steps [n, 5], to train or to evaluate.
 
-    views    Views of player 0 and of player 1
-    scope    Scope: traversers and first-street boards
-    root     scratch of the first street; values of the traverser's hands are added to its by_hand.value[0]
-    scratch  this thread's scratch of the other streets
-    crew     this thread's Crew
+    views    Views of player 0 and of player 1; training changes their tables
+    steps    float64 from `step_rows`; with `scope.fixed` one row, whose numbers are not used
+    scope    Scope: traversers, boards, and `fixed`: strategies are fixed and only values are computed
+    root     StreetScratch of the first street; values of the traverser's hands are added to its by_hand.value[0] [V, H]
+    scratch  this thread's StreetScratch of the later streets
+    crew     this thread's WalkThread
 
     All threads call this with the same arguments, except the last two.
     """
@@ -246,9 +307,19 @@ def train(public, views, steps, scope, root, scratch, crew):
 
 @nogil_njit
 def value(public, views, scope, root, scratch, crew):
-    """Compute the values of the traverser's hands with fixed strategies, its own and a best response.
+    """Compute the values of the traverser's hands with fixed strategies that are given as probabilities.
 
-    The arguments are those of `train`.  `Views` describes the tables that are filled on the way.
+    It is smaller than `train`: `step` is None here, so numba drops the code for training.
+
+    views    Views of player 0 and of player 1; `basis` holds probabilities. The traverser's `regret`, unless empty,
+             receives 1 for the best action of each hand and 0 for the others
+    scope    Scope: traversers, boards, first street of best responses
+    root     StreetScratch of the first street; values are added to its by_hand.value[0] [V, H]. With V = 2 they are
+             those of the strategy and of a best response
+    scratch  this thread's StreetScratch of the later streets
+    crew     this thread's WalkThread
+
+    All threads call this with the same arguments, except the last two.
     """
     begin_walks(crew)
     _traverse(public, views, None, np.int64(0), scope, root, scratch, crew)

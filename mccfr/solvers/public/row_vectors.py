@@ -1,11 +1,12 @@
-"""Updates of rows of whole ranges as vectors of a cache line; same bits as `mccfr.solvers.minimisers`.
+"""Updates a decision's rows for whole ranges in vectors of one cache line (64 bytes).
 
 A range of fifty hands is a few vectors.  Compiled loops over it spend more time on overlap checks and remainders, once
 for each action, than on arithmetic.  Here all actions of a decision are handled for each vector, and the remainder is
-one masked vector.
+one masked vector.  Results have the same bits as those of `mccfr.solvers.minimisers`.
 
-Rows of tables are read and written up to `count` and no further.  Rows of scratch are whole vectors long
-(`street_arrays`): cells after `count` up to the end of a vector are changed too.
+Tables are [slot, column]: a slot is one action of a decision, columns are hands or buckets.  They are read and written
+for a board's `count` columns and no further.  Rows of scratch are whole vectors long (`street_arrays`): cells after
+`count` up to the end of a vector are changed too.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ _LINE_CELLS = 16  # of float32 in a cache line
 
 
 class _Vectors:
-    """Emits code for vectors of rows of some arrays, which are addressed by name."""
+    """Emits LLVM code for vectors of 64 bytes in the rows of arrays that are addressed by name."""
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self.code = builder, Code(context, builder, kinds, values, names)
@@ -38,7 +39,10 @@ class _Vectors:
         return self.builder.shuffle_vector(found, ir.Constant(self.kind, ir.Undefined), same)
 
     def each(self, count, body):
-        """Emit body(k) for each vector of `count` cells, with a mask for the remainder."""
+        """Emit body(k) for each vector of the first `count` cells of a row, k being the vector's first cell.
+
+        In the last vector, if it is partial, `mask` selects the cells before `count`.
+        """
         builder, size = self.builder, self.kind.count
         whole = builder.and_(count, I64(-size))
         with counting(builder, I64(0), whole, size) as k:
@@ -53,21 +57,21 @@ class _Vectors:
             self.mask = None
 
     def row(self, name, number, k):
-        """Emit the address of a vector in a row."""
+        """Emit the address of cell k in row `number` of the array `name`."""
         return self.builder.gep(self.code.at(name, number), [k])
 
     def load(self, place):
-        """Emit a load of a vector from scratch."""
+        """Emit a load of a whole vector from an address in scratch."""
         return self.code.block(place, I64(0), self.kind.count)
 
     def load_table(self, place):
-        """Emit a load of a vector from a table, masked in the remainder."""
+        """Emit a load of a vector from an address in a table; `mask`, if set, leaves out later cells."""
         if self.mask is None:
             return self.load(place)
         return self._masked("load", self.kind, [self._vector(place), _I32(4), self.mask, self.nothing])
 
     def store_table(self, value, place):
-        """Emit a store of a vector to a table, masked in the remainder."""
+        """Emit a store of a vector at an address in a table; `mask`, if set, leaves out later cells."""
         if self.mask is None:
             self.code.store(value, place)
         else:
@@ -84,11 +88,14 @@ class _Vectors:
         return self.builder.call(names.get(name) or ir.Function(self.builder.module, kind, name), arguments)
 
     def ask_for(self, place):
-        """Emit a prefetch of a vector that will be written soon."""
+        """Emit a prefetch of the cache line at an address that will be written soon."""
         emit_prefetch(self.builder, self.builder.bitcast(place, ir.IntType(8).as_pointer()), write=True)
 
     def each_ahead(self, name, count, body):
-        """Emit `each` with body(k, cells to the next board's row), or body(k, None) for a table of one board."""
+        """Emit `each` with body(k, ahead), ahead being the cells from a board's columns to the next board's.
+
+        name   table; if its rows hold only one board's `count` columns, `ahead` is None
+        """
         with self.builder.if_else(self.builder.icmp_signed("<", count, self.code.cells(name))) as (several, alone):
             with several:
                 self.each(count, lambda k: body(k, count))
@@ -112,7 +119,7 @@ def _unpacked(builder, tuple_, count):
 
 
 def _matching(names):
-    """Return the code of `_match` or `_match_reach` for arrays of these names."""
+    """Return the code generator of `_match`, or of `_match_reach` for the names "sigma basis reach"."""
 
     def codegen(context, builder, signature, arguments):
         arrays = len(names.split())
@@ -144,22 +151,37 @@ def _matching(names):
 
 @intrinsic
 def _match(typing_context, sigma, basis, span, uniform):
-    """Write regret matching to sigma[place+a]: positive regrets over their total, else `uniform`.
+    """Write a decision's regret matching to sigma[place+a, k] for each action a and column k.
 
-    span  (place, slot, column, actions, count)
+    sigma    [., W] scratch
+    basis    [slot, column] regrets (or strategy sums)
+    span     (place, slot, column, actions, count) int64: regrets are basis[slot+a, column+k] for k < count
+    uniform  probability of each action where no regret is positive
     """
     return types.void(sigma, basis, types.UniTuple(types.int64, 5), sigma.dtype), _matching("sigma basis")
 
 
 @intrinsic
 def _match_reach(typing_context, out, basis, reach, span, uniform):
-    """Write reach times the strategy of `_match` to out[place+a]."""
+    """Write reach[k] times a decision's regret matching to out[place+a, k] for action a and column k.
+
+    out      [., W] scratch
+    basis    [slot, column] regrets
+    reach    [W] scratch
+    span     (place, slot, column, actions, count) int64: regrets are basis[slot+a, column+k] for k < count
+    uniform  probability of each action where no regret is positive
+    """
     return types.void(out, basis, reach, types.UniTuple(types.int64, 5), out.dtype), _matching("sigma basis reach")
 
 
 @intrinsic
 def _average(typing_context, sums, sigma, reach, span, keep, weight):
-    """Set sums[slot+a] = keep · sums[slot+a] + weight · reach · sigma[place+a]; span as in `_match`."""
+    """Set sums[slot+a, column+k] to keep · itself + weight · reach[k] · sigma[place+a, k].
+
+    sums          [slot, column] strategy sums
+    sigma, reach  [., W] and [W] scratch
+    span          (place, slot, column, actions, count) int64, with a < actions and k < count
+    """
 
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "sums sigma reach")
@@ -183,7 +205,12 @@ def _average(typing_context, sums, sigma, reach, span, keep, weight):
 
 
 def _gaining(vectors, slot, column, first, actions, factors):
-    """Return a function that emits the regret update of all actions from a place and a vector of means."""
+    """Return a function (k, mean) that emits the regret update of all actions for a vector of columns.
+
+    k is the vector's first column, `mean` a vector of the decision's values.
+
+    factors  LLVM tuple: factor of positive regrets, factor of negative ones, relative limit of gains that are rounding
+    """
     builder = vectors.builder
     positive, negative, limit = (vectors.all(each) for each in _unpacked(builder, factors, 3))
 
@@ -202,10 +229,13 @@ def _gaining(vectors, slot, column, first, actions, factors):
 
 @intrinsic
 def _gains(typing_context, regrets, values, total, span, factors):
-    """Add values[first+a] - total to regrets[slot+a] if it exceeds rounding, then discount by sign.
+    """Add values[first+a, k] - total[k] to regrets[slot+a, column+k], then multiply by a factor by sign.
 
-    span     (first, slot, column, actions, count)
-    factors  (factor of positive regrets, factor of negative ones, `limit` of `minimisers.gain`)
+    regrets        [slot, column]
+    values, total  [., W] and [W] scratch: values of the actions, and of the decision
+    span           (first, slot, column, actions, count) int64, with a < actions and k < count
+    factors        (factor of positive regrets, factor of negative ones, limit): a difference of at most limit · |total|
+                   counts as 0, because it is only rounding
     """
 
     def codegen(context, builder, signature, arguments):
@@ -221,10 +251,15 @@ def _gains(typing_context, regrets, values, total, span, factors):
 
 @intrinsic
 def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
-    """Run `add_rows`, then `_gains` with its result as the total.
+    """Set values[target, k] to the decision's value and update regrets[slot+a, column+k] with it.
 
-    span, factors  as in `_gains`
-    means          (target, place) as in `add_rows`
+    The value is the sum of sigma[place+a, k] · values[first+a, k].  Each regret grows by values[first+a, k] minus it
+    and is then multiplied by a factor by sign.
+
+    span     (first, slot, column, actions, count) int64, with a < actions and k < count
+    means    (target, place)
+    factors  (factor of positive regrets, factor of negative ones, limit): a difference of at most limit · |value|
+             counts as 0, because it is only rounding
     """
 
     def codegen(context, builder, signature, arguments):
@@ -247,9 +282,9 @@ def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
 
 @intrinsic
 def times_rows(typing_context, out, rows, reach, span):
-    """Set out[place+a] = rows[first+a] · reach for rows of scratch.
+    """Set out[place+a, k] = rows[first+a, k] · reach[k] for each action a; all three are scratch.
 
-    span  (place, first, actions, count)
+    span  (place, first, actions, count) int64, with k < count
     """
 
     def codegen(context, builder, signature, arguments):
@@ -270,7 +305,10 @@ def times_rows(typing_context, out, rows, reach, span):
 
 @intrinsic
 def weigh(typing_context, out, cells, weights, start, count):
-    """Set out[k] = weights[start+k] · cells[k]; out and cells are rows of scratch and may be the same."""
+    """Set out[k] = weights[start+k] · cells[k] for k < count.
+
+    out and cells are rows of scratch and may be the same.  weights is read only for k < count.
+    """
 
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "out cells weights")
@@ -288,9 +326,9 @@ def weigh(typing_context, out, cells, weights, start, count):
 
 
 def _mean(vectors, first, place, actions, k):
-    """Emit the sum of the rows of `values` from `first` on.
+    """Emit the sum over actions a of values[first+a], each times sigma[place+a] unless `place` is None.
 
-    Each row is multiplied by that of `sigma` from `place` on, unless `place` is None.
+    k  first column of the vector
     """
     builder = vectors.builder
 
@@ -307,7 +345,8 @@ def _mean(vectors, first, place, actions, k):
 def add_rows(typing_context, values, sigma, span):
     """Set values[target] to the sum of values[first+a], each times sigma[place+a] unless place < 0.
 
-    span  (target, first, place, actions, count); all are rows of scratch
+    values, sigma  [., W] scratch
+    span           (target, first, place, actions, count) int64, with a < actions; the first `count` columns are set
     """
 
     def codegen(context, builder, signature, arguments):
@@ -335,15 +374,18 @@ def add_rows(typing_context, values, sigma, span):
 
 @part_njit
 def _span(place, rows):
-    """Return the span of `_match` for a row block."""
+    """Return (place, slot, column, actions, count) as int64, from a row number in scratch and `Rows`."""
     return np.int64(place), np.int64(rows.slot), np.int64(rows.column), np.int64(rows.actions), np.int64(rows.count)
 
 
 @part_njit
 def ask_for_next(table, rows):
-    """Prefetch the rows after a decision's rows.
+    """Prefetch the `count` cells after a decision's own in each of its table rows.
 
-    They belong to the next board or, in a table of one board, to the next decision.
+    They belong to the next board.  In a table of one board they are the next slot's.
+
+    table  [slot, column]
+    rows   Rows: first slot, actions, first column and number of columns (`count`)
     """
     for a in range(rows.actions):
         start = (rows.slot + a) * table.shape[1] + rows.column + rows.count
@@ -353,20 +395,34 @@ def ask_for_next(table, rows):
 
 @part_njit
 def ask_if_alone(table, rows):
-    """Prefetch as `ask_for_next` if the table has one board; with several, the vector loops prefetch."""
+    """Prefetch the cells after a decision's rows if the table [slot, column] has the columns of one board.
+
+    With several boards, the vector loops prefetch.
+    """
     if rows.count == table.shape[1]:
         ask_for_next(table, rows)
 
 
 @part_njit
 def match_rows(basis, rows, sigma, place):
-    """Vector form of `minimisers.regret_matching`."""
+    """Write regret matching of a decision to sigma[place : place+actions, :count].
+
+    basis  [slot, column] regrets or strategy sums
+    rows   Rows: first slot, actions, first column and number of columns (`count`)
+
+    Same bits as `minimisers.regret_matching`.
+    """
     _match(sigma, basis, _span(place, rows), as_element(sigma, 1.0) / as_element(sigma, rows.actions))
 
 
 @part_njit
 def strategy_rows(step, tables, rows, sigma, place):
-    """Vector form of `minimisers.current_strategy`."""
+    """Write a decision's current strategy to sigma[place : place+actions, :count].
+
+    It is by regret matching from `tables.basis`, in vectors, unless `step.rule` names another rule.
+
+    rows  Rows: first slot, actions, first column and number of columns (`count`)
+    """
     if step.rule is None:
         match_rows(tables.basis, rows, sigma, place)
     else:
@@ -375,28 +431,47 @@ def strategy_rows(step, tables, rows, sigma, place):
 
 @part_njit
 def average_rows(step, tables, rows, sigma, place, reach):
-    """Vector form of `minimisers.update_average`."""
+    """Set each strategy sum of a decision to keep · sum + weight · reach[k] · sigma[place+a, k].
+
+    step   Step, with `keep` and `weight`
+    rows   Rows: first slot, actions, first column and number of columns (`count`)
+    reach  [W] scratch: the player's reach by column
+
+    Same bits as `minimisers.update_average`.
+    """
     sums = tables.strategy_sum
     _average(sums, sigma, reach, _span(place, rows), as_element(sums, step.keep), as_element(sums, step.weight))
 
 
 @part_njit
 def range_rows(basis, rows, reach, out, place):
-    """Write reach times the strategy of `regret_matching` to out[place : place+actions]."""
+    """Write the ranges after a decision's actions, reach times regret matching, to rows of `out`.
+
+    basis       [slot, column] regrets
+    rows        Rows: first slot, actions, first column and number of columns (`count`)
+    reach, out  [W] and [., W] scratch; rows place to place+actions-1 of `out` are set
+    """
     ask_if_alone(basis, rows)
     _match_reach(out, basis, reach, _span(place, rows), as_element(out, 1.0) / as_element(out, rows.actions))
 
 
 @part_njit
 def _factors(step, regret):
-    """Return the factors of `_gains`."""
+    """Return (factor of positive regrets, of negative ones, relative rounding limit) in `regret`'s dtype."""
     limit = as_element(regret, gain_share(regret))
     return as_element(regret, step.positive), as_element(regret, step.negative), limit
 
 
 @part_njit
 def regret_rows(step, tables, rows, values, first, total):
-    """Vector form of `minimisers.update_regrets`."""
+    """Add each action's gain, values[first+a, k] - total[k], to a decision's regrets and discount these.
+
+    step           Step, with the factors of regrets by sign; with a prediction `tables.basis` is written as well
+    rows           Rows: first slot, actions, first column and number of columns (`count`)
+    values, total  [., W] and [W] scratch: values of the actions, and of the decision
+
+    Same bits as `minimisers.update_regrets`.
+    """
     if step.predicts is None:
         _gains(tables.regret, values, total, _span(first, rows), _factors(step, tables.regret))
     else:
@@ -405,11 +480,14 @@ def regret_rows(step, tables, rows, values, first, total):
 
 @part_njit
 def mean_and_regrets(step, regret, rows, values, sigma, at):
-    """Set values[target] to the mean of values[first+a] by sigma[place+a], and update regrets with it.
+    """Set values[target] to a decision's value, and update its regrets with it, in one pass.
 
-    at  (target, first, place)
+    The value is the sum of sigma[place+a] · values[first+a] over actions a.
 
-    The step must not predict.
+    step    Step, with the factors of regrets by sign; `step.predicts` must be None
+    regret  [slot, column]
+    rows    Rows: first slot, actions, first column and number of columns (`count`)
+    at      (target, first, place)
     """
     target, first, place = at
     _mean_gains(regret, values, sigma, _span(first, rows), (np.int64(target), np.int64(place)), _factors(step, regret))

@@ -26,10 +26,11 @@ _KEPT_BOARDS = 128
 class ByStrength(NamedTuple):
     """Both players' hands on a full board in order of strength: n hands, C cards in the deck.
 
-    order     [2, n] int32     places in `SampledBoard.hand`
-    strength  [2, n] int32     ascending
+    order     [2, n] int32     index of each hand in `SampledBoard.hand`
+    strength  [2, n] int32     showdown order, ascending; higher wins
     card      [2, n, 2] int16  cards of each hand; C for a missing card
-    same      [2, n] int32     place of the same two cards in the other player's list; else its length
+    same      [2, n] int32     index in the other player's order of the hand with the same two cards; else the number of
+                               the other player's hands
     cards     [1] int64        C
     """
 
@@ -46,12 +47,13 @@ class SampledBoard(NamedTuple):
     Vectors over hands have the order of `hand`; `showdown` has its own order.
 
     count     [2] int64        hands of each player
-    hand      [2, n] int32     numbers of the hands, ascending or in order of strength
+    hand      [2, n] int32     numbers of the hands in the game, ascending or in order of strength
     weight    [2, n] F         the players' own weights of their hands (ranges at the root of the game)
     rows      [S, 2] int64     number of different buckets on each street
     bucket    [S, 2, n] int32  these buckets, ascending if hands share some, else in the order of the hands
     local     [S, 2, n] int32  index of each hand's bucket among them
-    direct    [S, 2] int8      1: each hand has its own bucket; 2: these are also consecutive and in order
+    direct    [S, 2] int8      0: some hands share a bucket; 1: each hand has its own bucket; 2: these are also
+                               consecutive and in order
     showdown  ByStrength       hands by strength
     """
 
@@ -69,19 +71,25 @@ class SampledBoard(NamedTuple):
 
 
 def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, ordered: bool = False) -> SampledBoard:
-    """Return a full board, given as the number of a listed one or as cards of the deck.
+    """Return a full board with both players' hands on it.
 
-    ordered  whether hands are in order of strength (`by_strength`)
+    board    index of a listed board, or its cards in order of dealing
+    dtype    float dtype of the hands' weights
+    ordered  whether hands are in order of strength; else ascending by number
 
-    Cards are in order of dealing.  Raises `ValueError` for an invalid board, for a hand without a bucket, and for games
-    without cards.
+    Raises `ValueError` for an invalid board, for a hand without a bucket, and for games without cards.
     """
     hands = cards.board_hands(board)
     return of_hands(by_strength(hands) if ordered else hands, cards.deck_size, dtype)
 
 
 def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
-    """Return a board from the hands on it; `cards` is the size of the deck."""
+    """Return a board from the hands on it, in their order.
+
+    hands_on  BoardHands: hands, weights, buckets, strengths and cards
+    cards     number of cards in the deck
+    dtype     float dtype of the hands' weights
+    """
     lists, weight, bucket, strength, hand_cards = hands_on
     streets, most = len(bucket), max(1, *map(len, lists))
     board = SampledBoard(
@@ -121,9 +129,9 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
 
 
 def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
-    """Fill in a player's different buckets on each street and the index of each hand's, in place.
+    """Fill in `rows`, `bucket`, `local` and `direct` of a player's hands on each street, in place.
 
-    bucket  [S, n]
+    bucket  [S, n] int32 bucket of each of the player's n hands on each street
     """
     numbers = board.rows[:, player], board.bucket[:, player], board.local[:, player], board.direct[:, player]
     here = np.ascontiguousarray(bucket)
@@ -132,7 +140,15 @@ def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]
 
 @njit
 def _unique_rows(bucket, ordered, rows, found, local, direct):
-    """Do the work of `numpy.unique` for each street, in place; its calls take longer than the work."""
+    """Find the different buckets of a player's hands on each street, and each hand's index among them.
+
+    This does the work of `numpy.unique`, whose calls take longer.
+
+    bucket                      [S, n] int32 bucket of each hand on each street
+    ordered                     [S, n] int32 the same, ascending on each street
+    rows, found, local, direct  [S], [S, n], [S, n], [S]: the player's part of `rows`, `bucket`, `local` and `direct` of
+                                SampledBoard, set here
+    """
     for street in range(bucket.shape[0]):
         here, known, count, in_order = bucket[street], found[street], 0, True
         for k in range(here.shape[0]):
@@ -170,7 +186,10 @@ def both_buckets(first: SampledBoard, second: SampledBoard) -> SampledBoard:
 
 
 def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> SampledBoard:
-    """Return the board with a player's hands in other buckets, given as `BoardHands.bucket` [S, 2, H]."""
+    """Return a copy of the board with other buckets for one player's hands.
+
+    bucket  [S, 2, H] int32 buckets of all H hands of the game on each street, by player
+    """
     parts: dict[str, Any] = {name: getattr(board, name).copy() for name in ("rows", "bucket", "local", "direct")}
     found = board._replace(**parts)
     _number_rows(found, player, bucket[:, player, board.hand[player, : board.count[player]]])
@@ -178,7 +197,10 @@ def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) 
 
 
 def by_strength(hands: BoardHands) -> BoardHands:
-    """Return the hands in order of strength, so that vectors over them need no reordering at showdowns."""
+    """Return BoardHands with each player's hands (`live`, `weight`) in order of strength, weakest first.
+
+    So vectors over them need no reordering at showdowns.
+    """
     orders = [np.argsort(hands.strength[live], kind="stable") for live in hands.live]
     live = [each[order] for each, order in zip(hands.live, orders, strict=True)]
     return hands._replace(live=live, weight=[each[order] for each, order in zip(hands.weight, orders, strict=True)])
@@ -189,8 +211,8 @@ class BoardSource:
 
     An iteration's board depends only on (seed, worker, purpose, iteration).
 
-    Listed boards are drawn in rounds; each round is a fresh random order of all of them.  A single draw is uniform, and
-    no board waits longer than two rounds.  Unlisted boards are dealt from the deck.
+    If the game lists its boards, they are drawn in rounds; each round is a fresh random order of all of them.  A single
+    draw is uniform, and no board waits longer than two rounds.  Otherwise boards are dealt from the deck.
     """
 
     def __init__(
@@ -203,7 +225,15 @@ class BoardSource:
         *,
         ordered: bool = False,
     ) -> None:
-        """Prepare the boards of a game; with `ordered` hands are in order of strength."""
+        """Prepare the boards of a game.
+
+        dtype                  float dtype of the hands' weights
+        seed, worker, purpose  numbers that select the random stream; purpose is one of `mccfr.common.rng`, such as
+                               DEALS
+        ordered                whether hands are in order of strength; else ascending by number
+
+        Raises `ValueError` for a game that deals no cards outside its tree.
+        """
         if not game.cards.dealt:
             raise ValueError(
                 f"the game {game.name} has chance nodes in its tree: sampled boards need cards outside of it"
@@ -216,7 +246,7 @@ class BoardSource:
         self._kept: dict[int, SampledBoard] = {}
 
     def number(self, iteration: int) -> int:
-        """Return the number of the listed board of an iteration."""
+        """Return the index of the listed board that an iteration draws."""
         assert self.listed is not None
         if iteration // self.listed != self._round:
             self._round = iteration // self.listed
@@ -226,7 +256,7 @@ class BoardSource:
         return int(self._boards[iteration % self.listed])
 
     def drawn(self, iteration: int) -> Any:
-        """Return the board of an iteration as the number of a listed one, or as cards of the deck."""
+        """Return an iteration's board: the index of a listed board, or its list of cards if none are listed."""
         if self.listed is not None:
             return self.number(iteration)
         deck = np.arange(self._cards.deck_size)
@@ -236,7 +266,7 @@ class BoardSource:
         return deck[:count].tolist()
 
     def board(self, iteration: int) -> SampledBoard:
-        """Return the board of an iteration with its hands."""
+        """Return the board of an iteration with both players' hands on it."""
         drawn = self.drawn(iteration)
         if self.listed is None:
             return self._made(drawn)
@@ -253,7 +283,11 @@ class BoardSource:
 
 @njit
 def _shuffle(state, items, count):
-    """Move `count` items, drawn without replacement, to the front, in place (Fisher & Yates)."""
+    """Move `count` random items, drawn without replacement, to the front, in place (Fisher & Yates).
+
+    state  [4] uint64 of the random generator, advanced in place
+    items  [.] int64
+    """
     for i in range(count):
         j = i + below(state, items.shape[0] - i)
         items[i], items[j] = items[j], items[i]

@@ -23,18 +23,16 @@ _MOST_STREETS = 4
 class Views(NamedTuple):
     """A player's tables for a walk, one [slot, bucket] table for each street.
 
-    A walk in place updates rows when it visits them; other training collects increments in tables of their own.
-    A slot is one action of a decision.
+    A slot is one action of a decision.  Tables depend on the walk: training in place (rows are updated when they are
+    visited), training by increments (added up in tables of their own), or fixed strategies.
 
-    regret        in place: the regrets; in training not in place: increments of regrets; with fixed strategies:
-                  `no_tables`, or [slot, row] tables that receive the best response of a traverser whose infosets all
-                  have their own row
-    basis         in place: the table that gives the current strategy; in training not in place: the current strategy;
-                  with fixed strategies: probabilities, or strategy sums if in place
-    strategy_sum  in place: the strategy sums; in training not in place: their increments; with fixed strategies:
-                  `no_tables`
-    narrow        tables with 16-bit cells instead, in place or as fixed strategy sums; the other tables then have one
-                  cell
+    regret        in place: the regrets; by increments: increments of regrets; fixed: empty, or tables that receive a
+                  best response (1 for the best action, else 0) of a traverser whose hands on each board have their own
+                  rows
+    basis         in place: regrets that give the current strategy; by increments: the current strategy; fixed:
+                  probabilities, or strategy sums if `in_place` of the walk is True
+    strategy_sum  in place: the strategy sums; by increments: their increments; fixed: empty
+    narrow        tables with 16-bit cells that are used instead, in place or for fixed strategy sums; else None
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
@@ -44,7 +42,9 @@ class Views(NamedTuple):
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return a player's tables by street, chosen from the tables of all blocks (street and player).
+    """Return a player's tables by street, chosen from the tables of all blocks.
+
+    tables  by block 2·street + player
 
     Streets that the game lacks get a table of one cell. The tuple always has the same length, so that kernels are not
     compiled anew for each number of streets.
@@ -56,9 +56,9 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 def narrow_tables(
     kinds: Sequence[Sequence[npt.NDArray[Any]]], starts: Sequence[npt.NDArray[np.int64]], player: int
 ) -> Int16Rows:
-    """Return a player's tables of 16-bit cells from those of all blocks.
+    """Return a player's tables of 16-bit cells from those of all blocks (2·street + player).
 
-    kinds   regrets, strategy sums, and the scales of both
+    kinds   four lists of tables by block: regrets, strategy sums, scales of regrets, scales of strategy sums
     starts  [rows+1] for each block: the first slot of each row, and the end of the last
     """
     tables = [street_tables(blocks, player) for blocks in kinds]
@@ -68,19 +68,25 @@ def narrow_tables(
 
 
 def no_tables(dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], ...]:
-    """Return empty tables for a walk that neither reads nor fills them; None would compile kernels anew."""
+    """Return an empty table for each street, for a walk that neither reads nor fills it.
+
+    None instead would compile kernels anew.
+    """
     return (np.zeros((0, 0), dtype),) * _MOST_STREETS
 
 
 class Traversal(NamedTuple):
     """Parameters of one player's walk.
 
-    player        the traverser
-    in_place      in training: rows are updated when visited; with fixed strategies: views hold strategy sums
-    views         the traverser's tables
-    opponent      the opponent's tables that give its strategy; `opponent_narrow` if they have 16-bit cells
-    iteration     seed for rounding 16-bit cells
-    respond_from  street from which best responses are taken; before it RESPOND follows the strategy
+    player           the traverser
+    in_place         True or None. In training: rows are updated when they are visited. With fixed strategies:
+                     `Views.basis` holds strategy sums, not probabilities
+    views            the traverser's tables
+    opponent         the opponent's tables that give its strategy: [slot, bucket] by street, its `Views.basis`
+    opponent_narrow  None, or the opponent's tables with 16-bit cells, used instead of `opponent`
+    iteration        seed for rounding 16-bit cells
+    respond_from     first street of best responses; before it the responder follows its strategy
+    fixed            True: strategies are fixed and only values are computed; a step of None has the same effect
     """
 
     player: int
@@ -90,10 +96,16 @@ class Traversal(NamedTuple):
     opponent_narrow: Int16Rows | None = None
     iteration: int = 0
     respond_from: int = 0
+    fixed: bool = True
 
 
 class BettingRound(NamedTuple):
-    """Numbers of a street, of a street tree on it, and of the board on which the tree is walked."""
+    """A street tree (the betting of one street after one earlier line) and a board on which it is walked.
+
+    street  number of the street, from 0
+    tree    number of the street tree among those of all streets
+    board   number of the board among those of all streets
+    """
 
     street: int
     tree: int
@@ -101,10 +113,12 @@ class BettingRound(NamedTuple):
 
 
 class LineRanges(NamedTuple):
-    """A player's ranges at the N members (nodes) of street trees, in vectors of W cells.
+    """A player's ranges at the N nodes of street trees, in vectors of W cells.
 
-    row    [N] int32  row of `reach` that belongs to a member
-    reach  [N, W]     deal weights times the player's strategy so far
+    A cell is a hand of the board, or hands that share a bucket.
+
+    row    [N] int32  row of `reach` with the range at a node; several nodes may share one
+    reach  [N, W]     deal weights times the probabilities of the player's actions so far
     """
 
     row: npt.NDArray[np.int32]
@@ -112,11 +126,14 @@ class LineRanges(NamedTuple):
 
 
 class StreetExchange(NamedTuple):
-    """Ranges and values passed between streets, by hand: S streets, H hands, K tasks, V values of a hand.
+    """Ranges and values passed between streets, by number of the hand: S streets, H hands, K tasks.
 
-    reach  [2, S, H]  ranges passed down to a street: the traverser's, the opponent's
-    value  [S, V, H]  values passed up from it
-    task   [K, V, H]  values found by tasks
+    V is the number of values of a hand: of the strategy, of a best response, or both.  A task is a part of the walk
+    below the first street that one thread does.
+
+    reach  [2, S, H]  ranges passed down to a street: the traverser's (used in training only), the opponent's
+    value  [S, V, H]  values of the traverser's hands passed up from a street
+    task   [K, V, H]  values of the traverser's hands computed by each task
     """
 
     reach: npt.NDArray[np.floating]
@@ -126,21 +143,24 @@ class StreetExchange(NamedTuple):
 
 @by_reference
 class StreetScratch(NamedTuple):
-    """Scratch arrays for one street tree of each street: N nodes, A cells, W cells a vector, S streets.
+    """Scratch arrays of a walk, with room for one street tree of each of its streets.
 
-    In training V = 1 (FOLLOW).  With fixed strategies V = 2, or 1: FOLLOW alone, or RESPOND alone if `Views` collect
-    nothing.
+    A street tree is the betting of one street after one earlier line.  N nodes, A actions of one player, at most X at a
+    decision; S streets; W cells of a vector (a hand of a board, or hands that share a bucket).
+
+    In training V = 1: the value of the strategy (FOLLOW).  With fixed strategies V = 2 adds that of a best response
+    (RESPOND).  V = 1 is then the latter alone, which follows the strategy before street `respond_from`.
 
     member_first  [S] int64       first row of a street in arrays of N rows
     cell_first    [S] int64       first row of a street in sigma
-    own           LineRanges      ranges of the traverser; set in training only
+    own           LineRanges      ranges of the traverser; `reach` is set in training only
     opponent      LineRanges      ranges of the opponent
     value         [V, N+1, W]     counterfactual values of the traverser's hands; the last row is spare
     sigma         [A, W]          the traverser's strategy
-    wide          [X+1, W]        rows of 16-bit cells as floats, for at most X actions
+    wide          [X+1, W]        rows of 16-bit cells as floats
     by_hand       StreetExchange  ranges and values passed between streets
-    state         [S, 4] int64    stack: street tree, board, end of boards, member
-    lanes         TerminalLanes   ranges side by side, for terminals
+    state         [S, 4] int64    stack by street: street tree, board, end of boards, node of the current exit
+    lanes         TerminalLanes   scratch for terminal values: ranges side by side
     """
 
     member_first: npt.NDArray[np.int64]
@@ -156,7 +176,12 @@ class StreetScratch(NamedTuple):
 
 
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> StreetScratch:
-    """Return scratch arrays for walks of the streets `streets`, with `values` values for each hand."""
+    """Return scratch arrays for walks of some streets.
+
+    streets  streets whose street trees have room; ranges and values by hand have room for all
+    dtype    of ranges, strategies and values: float32 or float64
+    values   number of values of each hand: 1 or 2
+    """
     here = np.isin(np.arange(public.streets), streets)
     members, cells = public.trees.most * here
     longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
@@ -181,6 +206,9 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
 
 
 def one_value(room: StreetScratch) -> StreetScratch:
-    """Return scratch arrays that share the memory of others, for walks with one value for each hand."""
+    """Return a StreetScratch for one value of each hand that shares the memory of `room`.
+
+    Only `by_hand.value` and `by_hand.task` are new arrays.
+    """
     handed = [np.zeros((len(of), 1, of.shape[2]), of.dtype) for of in (room.by_hand.value, room.by_hand.task)]
     return room._replace(value=room.value[:1], by_hand=room.by_hand._replace(value=handed[0], task=handed[1]))

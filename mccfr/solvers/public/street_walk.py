@@ -1,15 +1,17 @@
 """One player's walk of a street tree on a board, for all hands, to train or to evaluate strategies.
 
-Vector form of CFR (Zinkevich et al. 2007; Johanson et al. 2011).  Both players' reach goes down as vectors over their
-hands; counterfactual values of the traverser's hands come up.  At the traverser's decisions there are two cases:
+A street tree is the betting of one street after one earlier line.  Vector form of CFR (Zinkevich et al. 2007; Johanson
+et al. 2011).  Both players' reach goes down as vectors over their hands; counterfactual values of the traverser's hands
+come up.  At the traverser's decisions there are two cases:
 
 * Training, with the iteration's `step`: the value is that of the current strategy, and the traverser's regrets and
   strategy sums are updated.
-* Fixed strategies, with `step` None: there are the values of the traverser's strategy and of a best response.  A best
-  response takes the best action for each hand on each board, against the opponent's whole range there.  It is exact in
-  the real game, also where strategies are bucketed.
+* Fixed strategies, with `traversal.fixed` or a `step` of None: there are the values of the traverser's strategy and of
+  a best response.  A best response takes the best action for each hand on each board, against the opponent's whole
+  range there.  It is exact in the real game, also where strategies are bucketed.
 
-Each kernel contains one case only: numba drops the code that depends on an argument that is None.
+Kernels for a `step` of None contain the second case only: numba drops code that depends on an argument that is None.
+Kernels for a `Step` contain both.
 
 Rows are updated in place, when they are visited, if each hand on each board has a row of its own.  Hands that are alike
 (`merged_rows`) may share one column.  Otherwise current strategies are written to tables beforehand, and increments are
@@ -36,7 +38,7 @@ from mccfr.trees.street_trees import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
 @part_njit
 def clear(out, count):
-    """Set the first `count` cells to 0."""
+    """Set the first `count` cells of the vector `out` to 0."""
     for k in range(count):
         out[k] = as_element(out, 0.0)
 
@@ -50,39 +52,42 @@ def copy(source, out):
 
 @inline_njit
 def first_side(traversal, step):
-    """Return 0 if the walk needs both ranges, 1 if it needs only the opponent's.
-
-    Values of fixed strategies need only the opponent's.
-    """
-    return 0 if step is not None or traversal.views.strategy_sum[0].shape[0] > 0 else 1
+    """Return 0 if the walk needs both ranges (training), 1 if only the opponent's (fixed strategies)."""
+    return 1 if step is None or traversal.fixed else 0
 
 
 @inline_njit
 def _plays(traversal, step, values, street):
-    """Return whether the traverser follows its strategy on a street, for the first of `values` values.
+    """Return whether the first value of the traverser's hands is that of its own strategy on a street.
 
-    See `StreetScratch` for the values.
+    values  number of values of each hand. With fixed strategies, a single one is that of a best response from street
+            `traversal.respond_from` on
     """
-    both = step is not None or traversal.views.strategy_sum[0].shape[0] > 0 or values > 1
-    return both or street < traversal.respond_from
+    if step is None or traversal.fixed:
+        return values > 1 or street < traversal.respond_from
+    return True
 
 
 @part_njit
 def take_cells(cells, numbers, out):
-    """Set out[k] = cells[numbers[k]]; unsigned indices avoid numba's check for negative ones."""
+    """Set out[k] = cells[numbers[k]] for each k; unsigned indices avoid numba's check for negative ones."""
     for k in range(numbers.shape[0]):
         out[k] = cells[np.uint32(numbers[k])]
 
 
 @part_njit
 def is_walked(copies, street, board):
-    """Return whether a board is walked, and not represented by another board."""
+    """Return whether a board is walked; else a board equal up to a renaming of suits stands for it."""
     return copies.first[street, board] < copies.first[street, board + 1]
 
 
 @part_njit
 def add_copies(copies, ranges, player, street, board, weight, value, out):
-    """Add weighted values of the player's hands to out [H], for a board and the boards it stands for."""
+    """Add weight · value of the player's hands on a board, and on the boards it stands for, to out [H].
+
+    value  [W] by column of the board: a hand, or hands that share a bucket
+    out    [H] by number of the hand; on the other boards a renaming of suits changes the hands as well
+    """
     every = ranges.every
     first, stop = every.first[player, board], every.first[player, board + 1]
     hand, column = every.hand[first:stop], every.column[first:stop]
@@ -97,9 +102,11 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 
 @part_njit
 def _take_rows(ranges, player, board, table, rows, out, place):
-    """Copy the rows of a player's hands on a board from a table to out[place : place+actions].
+    """Copy the probabilities of a player's hands on a board from a table to out[place : place+actions].
 
-    table  [slot, bucket]
+    table  [slot, bucket] probabilities; a slot is one action of a decision
+    rows   Rows: first slot, actions, and number of hands of the decision
+    out    [., W] by hand of the board
     """
     first = ranges.first[player, board]
     bucket = ranges.bucket[first : first + rows.count]
@@ -109,9 +116,9 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
-    """Write the opponent's strategy at a decision to opponent.reach[place : place+actions]."""
+    """Write the opponent's strategy at a decision to scratch.opponent.reach[place : place+actions]."""
     table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
-    if step is None:
+    if step is None or traversal.fixed:
         if traversal.in_place is not None:
             sums_strategy(table, narrow, here.street, rows, reach, place, scratch.wide)
         else:
@@ -125,42 +132,49 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
 
 @inline_njit
 def _is_locked(public, lock):
-    """Return whether a decision has locked rows; `lock` is its `MemberRows.lock`."""
+    """Return whether a decision has locked probabilities; `lock` is the first of their rows, or -1."""
     return public.locks is not None and lock >= 0
 
 
 @inline_njit
 def _matches_at_once(traversal, step):
-    """Return whether the opponent's strategy is by regret matching from float tables."""
+    """Return whether the opponent plays regret matching from float tables that are updated in place."""
     return traversal.in_place is not None and traversal.opponent_narrow is None and step.rule is None
 
 
 @inline_njit
 def _learns_at_once(public, traversal, step, lock):
-    """Return whether a decision's value and its regrets can be computed in one pass."""
+    """Return whether a decision's value and its regrets can be computed in one pass.
+
+    They can for float tables updated in place, without prediction, locks (`lock` below 0) or hands that share a column.
+    """
     plain = traversal.in_place is not None and traversal.views.narrow is None and step.predicts is None
     return plain and not _is_locked(public, lock) and public.row_weight.shape[1] == 0
 
 
 @inline_njit
 def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
-    """Write the opponent's range after each action to opponent.reach[place : place+actions].
+    """Write the opponent's range after each action to scratch.opponent.reach[place : place+actions].
 
-    at  (place, row of its range before, `MemberRows.lock`)
+    at  (place, row of its range at the decision in the same array, first row of locked probabilities or -1)
     """
     (place, row, lock), reach = at, scratch.opponent.reach
-    if step is not None and not _is_locked(public, lock) and _matches_at_once(traversal, step):
+    learns = step is not None and not traversal.fixed
+    if step is not None and learns and not _is_locked(public, lock) and _matches_at_once(traversal, step):
         range_rows(traversal.opponent[here.street], rows, reach[row], reach, place)
         return
     _opponent_strategy(public, traversal, step, here, rows, scratch, place)
-    if step is not None and public.locks is not None and lock >= 0:
+    if step is not None and learns and public.locks is not None and lock >= 0:
         hold(public, 1 - traversal.player, here.board, lock, rows, reach, place)
     times_rows(reach, reach, reach[row], (place, place, rows.actions, rows.count))
 
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """Put locked probabilities into sigma and return the reach that weights it in the player's average."""
+    """Put locked probabilities into scratch.sigma; return the reach [W] that weights sigma in the average.
+
+    at  (first row of the decision in sigma, row of the range in scratch.own.reach, first row of locks or -1)
+    """
     place, own, lock = at
     counted = scratch.own.reach[own]
     if public.locks is not None and lock >= 0:
@@ -173,16 +187,16 @@ def _counted(public, player, board, rows, scratch, at):
 
 @inline_njit
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
-    """Write the traverser's strategy at a decision to sigma[place : place+actions].
+    """Write the traverser's strategy at a decision to scratch.sigma[place : place+actions].
 
-    at  (place, row of its range, `MemberRows.lock`)
+    at  (place, row of its range in scratch.own.reach, first row of locked probabilities or -1)
 
-    In training this also updates the average strategy.
+    In training this also updates the strategy sums, or their increments if rows are not updated in place.
     """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     place, own, _ = at
     reach = scratch.own.reach[own]
-    if step is None:
+    if step is None or traversal.fixed:
         table = views.basis[street]
         if traversal.in_place is not None:
             sums_strategy(table, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
@@ -210,7 +224,10 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _regrets(public, traversal, step, here, rows, scratch, member, child):
-    """Update the traverser's regrets at a decision from the values of its actions and of the decision."""
+    """Update the traverser's regrets at a decision, or their increments if rows are not updated in place.
+
+    member, child  rows of scratch.value[0] for the decision and for its first action
+    """
     views, street, board = traversal.views, here.street, here.board
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
     first = public.ranges.first[traversal.player, board]
@@ -239,7 +256,11 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
 
 @part_njit
 def _rows(public, player, member, board, in_place):
-    """Return the row block of a decision of `player` on a board."""
+    """Return the Rows of a decision of `player`: slot, actions, first table column, and hands on a board.
+
+    member    number of the decision among the nodes of all street trees
+    in_place  True: the column is the bucket of the first hand; None: it is 0
+    """
     first = public.ranges.first[player, board]
     column = np.int64(0)
     count = public.ranges.first[player, board + 1] - first
@@ -250,11 +271,13 @@ def _rows(public, player, member, board, in_place):
 
 @part_njit
 def descend(public, traversal, step, here, scratch):
-    """Carry both ranges down a street tree on a board; in training update the average strategy.
+    """Carry the ranges down a street tree on a board; in training update the average strategy.
 
-    here  BettingRound
+    step  Step of the iteration; None: strategies are fixed
+    here  BettingRound: street, street tree, board
 
-    The ranges at its root are in by_hand.reach[:, street].
+    The ranges at its root are in scratch.by_hand.reach[:, street] [2, H].  With fixed strategies only the opponent's is
+    carried down.
     """
     trees, ranges, player, in_place = public.trees, public.ranges, traversal.player, traversal.in_place
     street, tree, board = here
@@ -298,50 +321,50 @@ def descend(public, traversal, step, here, scratch):
 
 
 @part_njit
-def _take_best(values, child, actions, count, value):
-    """Set `value` to the value of the best action for each hand."""
-    below = values[child]
-    for k in range(count):
-        value[k] = below[k]
-    for a in range(1, actions):
-        below = values[child + a]
-        for k in range(count):
-            value[k] = max(value[k], below[k])
+def _respond(public, traversal, here, lock, rows, values, child, value):
+    """Set `value` [W] to a best response's value at a decision, and record the best actions.
 
+    `Views.regret` receives probability 1 for the best action of each hand, the first of equal ones, and 0 for the
+    others; nothing is recorded in an empty table.
 
-@part_njit
-def _note_best(tables, street, ranges, player, board, rows, values, child):
-    """Record the best action of each hand on a board in `tables` as probability 1, the others as 0.
-
-    The first of equal actions is taken.  `tables` is `Views.regret`; with `no_tables` nothing is recorded.
+    lock    row of the decision in `public.locks`, or -1
+    values  [., W] by hand of the board; row child+a is the value of action a
     """
-    table, first = tables[street], ranges.first[player, board]
+    copy(values[child], value)
+    for a in range(1, rows.actions):
+        below = values[child + a]
+        for k in range(rows.count):
+            value[k] = below[k] if below[k] > value[k] else value[k]
+    if public.locks is not None and lock >= 0:
+        respond_locked(public, traversal.player, here.board, lock, rows, values, child, value)
+    table, first = traversal.views.regret[here.street], public.ranges.first[traversal.player, here.board]
     if table.shape[0] > 0:
         for k in range(rows.count):
             best = 0
             for a in range(1, rows.actions):
                 if values[child + a, k] > values[child + best, k]:
                     best = a
-            row = ranges.bucket[first + k]
+            row = public.ranges.bucket[first + k]
             for a in range(rows.actions):
                 table[rows.slot + a, row] = as_element(table, 1.0 if a == best else 0.0)
 
 
 @inline_njit
 def _decision(public, traversal, step, here, member, scratch):
-    """Compute the values of a decision from those of its actions.
+    """Compute the values of a decision from those of its actions; in training update the regrets.
 
-    In training this also updates the traverser's regrets.
+    here    BettingRound: street, street tree, board
+    member  number of the decision, counted from the root of the street tree
     """
     street, tree, board = here
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
     base = trees.first[tree]
-    child, actions = top + trees.child[base + member], trees.actions[base + member]
-    count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
-    own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.rows.cell[base + member]
-    plays = _plays(traversal, step, scratch.value.shape[0], street)
-    if step is not None and own and _learns_at_once(public, traversal, step, trees.rows.lock[base + member]):
-        rows = _rows(public, player, base + member, board, True)
+    child, own = top + trees.child[base + member], trees.player[base + member] == player
+    place = scratch.cell_first[street] + trees.rows.cell[base + member]
+    plays, lock = _plays(traversal, step, scratch.value.shape[0], street), trees.rows.lock[base + member]
+    rows = _rows(public, player, base + member, board, traversal.in_place)
+    learns = own and step is not None and not traversal.fixed
+    if step is not None and learns and _learns_at_once(public, traversal, step, lock):
         regret, at = traversal.views.regret[street], (top + member, child, place)
         mean_and_regrets(step, regret, rows, scratch.value[FOLLOW], scratch.sigma, at)
         return
@@ -349,26 +372,23 @@ def _decision(public, traversal, step, here, member, scratch):
         values, value = scratch.value[kind], scratch.value[kind, top + member]
         if not own or street < traversal.respond_from or (kind == FOLLOW and plays):
             shares = np.int64(place) if own else np.int64(NOWHERE)
-            add_rows(values, scratch.sigma, (top + member, child, shares, np.int64(actions), count))
-        elif step is None:
-            _take_best(values, child, actions, count, value)
-            rows = _rows(public, player, base + member, board, None)
-            if public.locks is not None and trees.rows.lock[base + member] >= 0:
-                respond_locked(public, player, board, trees.rows.lock[base + member], rows, values, child, value)
-            _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
-    if step is not None and own:
-        rows = _rows(public, player, base + member, board, traversal.in_place)
-        if public.locks is not None and trees.rows.lock[base + member] >= 0:
+            add_rows(values, scratch.sigma, (top + member, child, shares, rows.actions, rows.count))
+        elif step is None or traversal.fixed:
+            _respond(public, traversal, here, lock, rows, values, child, value)
+    if step is not None and learns:
+        if public.locks is not None and lock >= 0:
             gained, mean = scratch.value[FOLLOW], scratch.value[FOLLOW, top + member]
-            level(public, player, board, trees.rows.lock[base + member], rows, gained, child, mean)
+            level(public, player, board, lock, rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
 
 
 @part_njit
 def _stake(jobs, job, weight, chips, rake):
-    """Set the chips of a job's showdown, less the rake.
+    """Set chips[1, job] of `jobs` to weight · (chips - rake/2), and its rake[job] to rake/2.
 
-    The winner gets the chips less the rake; players who share the pot lose half the rake each.
+    So the winner gets the chips less the rake; players who share the pot lose half the rake each.
+
+    chips  chips that the winner of the showdown gets from the loser; `rake` is that of the pot
     """
     jobs.chips[1, job] = as_element(jobs.chips, weight * (chips - 0.5 * rake))
     jobs.rake[job] = as_element(jobs.rake, 0.5 * rake)
@@ -376,9 +396,12 @@ def _stake(jobs, job, weight, chips, rake):
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
-    """List a street tree's folds and last-street showdowns by the range they meet.
+    """Group a street tree's folds and last-street showdowns to jobs; return the number of jobs.
 
-    Return the ranges' number.
+    A job is a fold, a showdown, or one of each that meet the same range of the opponent.  Jobs are in `lanes.jobs`.
+
+    top             row of the tree's root in arrays of N nodes
+    opponent_range  [N] int32 row of the opponent's range at each node, in its array of ranges
     """
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
     for kind in range(1, -1, -1):  # showdowns first, so that jobs with folds only are consecutive
@@ -404,7 +427,7 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
 
 @part_njit
 def _share(value, ending, jobs):
-    """Copy the values of terminals to all kinds of values; they do not depend on the strategy followed."""
+    """Copy value[0] of the jobs' terminals to the other values [V, N+1, W], which are equal at terminals."""
     for more in range(1, value.shape[0]):
         for job in range(jobs):
             for kind in range(2):
@@ -415,7 +438,7 @@ def _share(value, ending, jobs):
 
 @inline_njit
 def terminals(public, player, here, scratch):
-    """Compute the values of a street tree's folds and, on the last street, its showdowns."""
+    """Compute the values of the folds and, on the last street, the showdowns of the street tree `here`."""
     street, tree, board = here
     top, last, lanes = scratch.member_first[street], street + 1 == public.boards.weight.shape[0], scratch.lanes
     jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent.row, lanes)
@@ -425,10 +448,10 @@ def terminals(public, player, here, scratch):
 
 @part_njit
 def run_outs(public, player, here, first, stop, scratch, lanes):
-    """Compute the values of the run-outs among members first to stop-1 of a street tree on a board.
+    """Compute the values of the run-outs (all-ins before the last street) among nodes first to stop-1.
 
-    Members are counted from the street tree's root.  Ranges and values are in `scratch`; `lanes` may belong to another
-    thread's scratch.
+    Nodes are counted from the root of the street tree `here`.  Ranges and values are in `scratch`; `lanes` may belong
+    to another thread's scratch.
     """
     street, tree, board = here
     trees, boards, top, count, weight = public.trees, public.boards, scratch.member_first[street], np.int64(0), 1.0
@@ -449,9 +472,10 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
 
 @part_njit
 def ascend(public, traversal, step, here, scratch):
-    """Compute values from the leaves of a street tree up and add them to by_hand.value[street].
+    """Compute values from the leaves of a street tree up and add them to by_hand.value[street] [V, H].
 
-    The values of exits to the next street must already be set.
+    `here` is a BettingRound.  The values of run-outs and of exits to the next street must already be set.  In training
+    this updates the traverser's regrets.
     """
     street, tree, board = here
     trees, top = public.trees, scratch.member_first[street]

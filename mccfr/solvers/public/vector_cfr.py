@@ -44,8 +44,9 @@ Array = npt.NDArray[np.floating]
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
     """Return names, shapes [slot, bucket] and dtypes of the tables; nothing is allocated.
 
-    Tables of int16 have further tables [row, bucket] of scales (`narrow_rows`).  Raises `ValueError` for a dtype other
-    than float32, float64 and int16.  Also raises it for int16 with optimistic or simultaneous updates.
+    A slot is one action of a decision.  Tables of int16 have further tables of scales, [decision, bucket] uint8
+    (`narrow_rows`).  Raises `ValueError` for a dtype other than float32, float64 and int16.  Also raises it for int16
+    with optimistic or simultaneous updates.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: one of {', '.join(DTYPES)} is needed")
@@ -75,7 +76,11 @@ def _threads(public: PublicTree, workers: int) -> int:
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
-    """Return the nodes touched by one traversal; the module's docstring defines them."""
+    """Return the number of public nodes that one player's traversal touches.
+
+    For each walked board these are the decisions and terminals of its street, and the chance nodes where further cards
+    are dealt.
+    """
     trees = public.trees
     run_out = (trees.kind == AT_SHOWDOWN) & (np.repeat(trees.street, np.diff(trees.first)) + 1 < public.streets)
     of_tree = np.add.reduceat(1 + run_out, trees.first[:-1])
@@ -86,7 +91,14 @@ def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
 
 @nogil_njit
 def freeze(step, tables, starts, strategy):
-    """Write the current strategy of all rows of a block to strategy [slot, bucket]; starts [rows+1] int64."""
+    """Write the current strategy of all rows of a block (street and player) to strategy [slot, bucket].
+
+    A row is one decision, a slot one action of it.
+
+    step    Step: rule of the current strategy
+    tables  Tables of the block; `basis` gives the strategy
+    starts  [rows+1] int64 first slot of each row and the end of the last
+    """
     for row in range(starts.shape[0] - 1):
         rows = Rows(starts[row], starts[row + 1] - starts[row], np.int64(0), strategy.shape[1])
         current_strategy(step, tables, rows, strategy, starts[row])
@@ -94,10 +106,13 @@ def freeze(step, tables, starts, strategy):
 
 @nogil_allocating_njit
 def absorb(step, tables, starts, increments, ones):
-    """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket].
+    """Add increments to the regrets and strategy sums of a block (street and player), with discounts.
 
-    starts  [rows+1] int64 first slot of each row and the end of the last
-    ones    [buckets] cells of 1
+    step        Step: factors of this iteration
+    tables      Tables of the block, changed in place
+    starts      [rows+1] int64 first slot of each row (decision) and the end of the last
+    increments  (of regrets, of strategy sums), both [slot, bucket]; a slot is one action of a row
+    ones        [buckets] cells of 1 in the tables' dtype
     """
     zeros = np.zeros_like(ones)
     for row in range(starts.shape[0] - 1):
@@ -110,10 +125,12 @@ def absorb(step, tables, starts, increments, ones):
 class VectorCfr:
     """Full-width CFR on a game with cards.
 
-    tables     by name, [slot, bucket] as in `table_specs`; changed in place
+    tables     {name: array [slot, bucket]} of regrets, strategy sums and others of the variant (`table_specs`); changed
+               in place
     iteration  iterations done
-    public     the public tree, with merged rows (`tree_by_rows`) if possible; evaluations reuse it
-    in_place   whether rows are updated when they are visited; see the module
+    public     the public tree; if `in_place`, hands that share a bucket share a column; evaluations reuse it
+    in_place   whether rows are updated when they are visited: if updates alternate, and each hand on each board has its
+               own bucket or shares it with hands alike up to suits
     """
 
     def __init__(
@@ -128,11 +145,14 @@ class VectorCfr:
     ) -> None:
         """Prepare a game; the result does not depend on the number of threads.
 
+        dtype    of the tables: "float32", "float64" or "int16"
         workers  threads that share the work below the first street
         tables   tables of a run that continues after `iteration`; None: allocate new ones
         public   the game's public tree if it exists already; its ranges are not changed
 
-        Raises `ValueError` for a game without cards, an unknown dtype, no worker, or tables that do not fit.
+        Raises `ValueError` for chance nodes in the tree, cards that cannot be listed, `workers` below 1, and an unknown
+        dtype.  Also raises it for tables that are missing or do not fit, and for int16 with predictions, or if rows
+        cannot be updated in place.
         """
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
@@ -163,16 +183,19 @@ class VectorCfr:
     # --- tables ---
 
     def _by_block(self, kind: str) -> list[Array]:
-        """Return the tables of a kind by block; one cell if a player never acts on a street."""
+        """Return the tables of a kind, such as "regret", by block 2·street + player.
+
+        A player who never acts on a street has a table of one cell there.
+        """
         empty = np.zeros((1, 1), np.uint8 if kind.endswith("_scale") else self._dtype)
         return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
 
     def _basis(self) -> list[Array]:
-        """Return the tables that give the current strategies, by block."""
+        """Return the tables of regrets that give the current strategies, by block (street and player)."""
         return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
 
     def _player_views(self, player: int) -> Views:
-        """Return a player's tables in the form for walks."""
+        """Return a player's tables as the `Views` that a walk takes."""
         if self.in_place:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
@@ -190,7 +213,7 @@ class VectorCfr:
 
     @property
     def nodes_touched(self) -> int:
-        """Return the public nodes touched so far; see the module."""
+        """Return the number of public nodes that both players' traversals have touched so far."""
         return 2 * self._nodes * self.iteration
 
     def average_strategy(self) -> Strategy:
@@ -244,7 +267,7 @@ class VectorCfr:
         return self._root.by_hand.value[0, 0].copy()
 
     def _collect_increments(self, step: Step) -> None:
-        """Run an iteration in which rows are not updated in place."""
+        """Run an iteration in which walks collect increments and the tables are updated afterwards."""
         self._freeze(step, range(2))
         for player in range(2):
             self._walk([step], range(player, player + 1))
@@ -273,13 +296,13 @@ class VectorCfr:
         return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])
 
     def _freeze(self, step: Step, players: range) -> None:
-        """Fill the tables of current strategies of some players."""
+        """Write the current strategies of some players to `_frozen`."""
         for block, starts in enumerate(self._starts):
             if block % 2 in players:
                 freeze(step, self._block_tables(block), starts, self._frozen[block])
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Update a player's tables by the increments and clear these."""
+        """Add a player's increments to its tables, with the discounts of `step`, and set them to 0."""
         for block in range(player, len(self._frozen), 2):
             increments = self._increments[block]
             ones = np.ones(increments[0].shape[1], self._dtype)

@@ -1,8 +1,9 @@
 """Shares walks of a public tree among threads, each in one kernel call for many walks (`public_walk`).
 
-The work below the first street is cut into tasks.  Threads draw consecutive numbers; a number stands for a share of
-tasks in one of the walks.  One thread, the leader, does the work before and after the tasks of a walk.  A thread may
-draw a number of the next walk before the current one ends.
+A walk is one player's traversal of the tree from one first-street board.  Its work below the first street is cut into
+tasks.  Threads draw consecutive numbers; a number stands for a share of tasks in one of the walks.  One thread, the
+leader, does the work before and after the tasks of a walk.  A thread may draw a number of the next walk before the
+current one ends.
 
 Each task writes its values to its own array, and they are added in the order of tasks.  So results are the same to the
 last bit for any number of threads.  Tasks that add to the same table cells form one share and run in their order.
@@ -31,10 +32,10 @@ _LOOKS = 200  # reads of a counter before the thread yields the processor, some 
 
 @by_reference
 class WalkThread(NamedTuple):
-    """One of the threads that share walks; C shares.
+    """State of one of the threads that share walks; C shares of tasks.
 
-    leads   bool          whether it does the work before and after the tasks
-    shares  [C, 2] int64  first and end of the tasks of a share
+    leads   bool          True for the leader, which does the first street before and after the tasks of a walk
+    shares  [C, 2] int64  first task of each share, and end of its tasks
     common  [24] int64    counters of numbers drawn, walks begun and shares done; one array for all threads
     mine    [2] int64     the number drawn and the current walk
     """
@@ -46,16 +47,21 @@ class WalkThread(NamedTuple):
 
 
 Work = Callable[[WalkThread, StreetScratch], Any]
-"""Calls a kernel for all walks as one of the threads, with the scratch of the streets after the first."""
+"""Type of the function that each thread runs: it calls a kernel for all walks.
+
+Its arguments are the thread's state and its scratch of the streets after the first.
+"""
 
 
 def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArray[np.int64]:
-    """Return [C, 2] first and end of the tasks of each share, the most expensive first.
+    """Return [C, 2] first task and end of each share of `public.tasks`, the most expensive share first.
 
-    rows_apart  whether no two boards have a row in common; else all boards of an exit form one share, because buckets
-                may occur on several of them
+    rows_apart  whether no two boards have a table row in common; else all boards of an exit form one share, because
+                buckets may occur on several of them
 
-    The cost is the number of boards times members.
+    A share is a run of consecutive tasks that one thread does.  The cost of an exit's task is the number of its boards
+    times the nodes of the street tree below.  Run-outs cost 16 for each board of the next street, or 0 if their results
+    are precomputed.
     """
     trees, tasks = public.trees, public.tasks
     if not len(tasks):
@@ -73,7 +79,7 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
 
 
 def alone(public: PublicTree) -> WalkThread:
-    """Return the crew of a single thread, with all tasks in their order."""
+    """Return the state of the only thread of a walk, which does one task after the other in their order."""
     tasks = np.arange(len(public.tasks))
     return _crew(np.stack([tasks, tasks + 1], axis=1), 1)[0]
 
@@ -84,7 +90,9 @@ def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[WalkThread]:
 
 
 def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[StreetScratch]) -> None:
-    """Call `work` in as many threads as there are scratches; the calling thread leads.
+    """Call `work` in as many threads as there are scratches; the calling thread leads and uses the first.
+
+    shares  [C, 2] first task and end of each share
 
     An exception from `work` in any thread is raised once all threads have ended.
     """
@@ -106,13 +114,13 @@ def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence
 
 
 def _cell(context, builder, array_type, array, index):
-    """Emit a pointer to a cell of an array."""
+    """Emit a pointer to cell `index` of a one-dimensional array."""
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
 @intrinsic
 def _take_number(typing_context, counters, index):
-    """Return counters[index] and add 1 to it atomically (acquire and release)."""
+    """Return counters[index] and add 1 to it in one atomic step (acquire and release); counters are int64."""
 
     def codegen(context, builder, signature, arguments):
         cell = _cell(context, builder, signature.args[0], *arguments)
@@ -123,7 +131,7 @@ def _take_number(typing_context, counters, index):
 
 @intrinsic
 def _look(typing_context, counters, index):
-    """Return counters[index] by an atomic read (acquire)."""
+    """Return counters[index] by an atomic read (acquire); counters are int64."""
 
     def codegen(context, builder, signature, arguments):
         return builder.load_atomic(_cell(context, builder, signature.args[0], *arguments), "acquire", 8)
@@ -146,7 +154,7 @@ def _let_others_run(typing_context):
 
 @part_njit
 def _wait(common, counter, least):
-    """Wait until a counter reaches `least` and return True, or return False if the leader has ended."""
+    """Return True once common[counter] is at least `least`, or False if the leader has ended."""
     looks = 0
     while True:
         value = _look(common, counter)
@@ -161,20 +169,31 @@ def _wait(common, counter, least):
 
 @inline_njit
 def begin_walks(crew):
-    """Draw the first number."""
+    """Start a thread's part of the walks: set its walk to 0 and draw its first number.
+
+    crew  WalkThread
+    """
     crew.mine[_WALK] = 0
     crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
 
 
 @inline_njit
 def begin_tasks(crew):
-    """Allow all threads to start the tasks of this walk; called by the leader."""
+    """Allow all threads to start the tasks of this walk; called by the leader.
+
+    crew  WalkThread
+    """
     _take_number(crew.common, _BEGUN)
 
 
 @inline_njit
 def drawn_share(crew):
-    """Return the drawn share of this walk once the walk has begun, or -1 if none is left."""
+    """Return the thread's drawn share of its walk, an index in `crew.shares`, or -1 if none is left.
+
+    Waits until the leader has begun the tasks of this walk; also returns -1 if the leader has ended instead.
+
+    crew  WalkThread
+    """
     shares, walk = crew.shares.shape[0], crew.mine[_WALK]
     if crew.mine[_NUMBER] >= (walk + 1) * shares or not _wait(crew.common, _BEGUN, walk + 1):
         return np.int64(-1)
@@ -183,14 +202,20 @@ def drawn_share(crew):
 
 @inline_njit
 def end_share(crew):
-    """Count a share as done and draw the next number."""
+    """Count the thread's share as done and draw the number of its next share.
+
+    crew  WalkThread
+    """
     _take_number(crew.common, _DONE)
     crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
 
 
 @inline_njit
 def end_tasks(crew):
-    """Go on to the next walk; the leader first waits for all tasks of this one."""
+    """Move the thread on to the next walk; the leader first waits until all shares of this walk are done.
+
+    crew  WalkThread
+    """
     crew.mine[_WALK] += 1
     if crew.leads:
         _wait(crew.common, _DONE, crew.mine[_WALK] * crew.shares.shape[0])

@@ -15,9 +15,10 @@ The kernel plays deals START to STOP-1 of the batch and stops early once NODE_LI
 
 
 class HandRows(NamedTuple):
-    """Element offsets [B] int64 of the current deal's rows in the flat tables, by block.
+    """Element offsets [B] int64 into the flat tables of the current deal's bucket in each block.
 
-    Offsets of strategy sums are negative for blocks without them.
+    A block is a street and player: P·street + player of P players.  Offsets of strategy sums are negative for blocks
+    without them.
     """
 
     regrets: npt.NDArray[np.int64]
@@ -25,13 +26,19 @@ class HandRows(NamedTuple):
 
 
 def new_hand(blocks: int) -> HandRows:
-    """Return empty offsets for `blocks` blocks."""
+    """Return zeroed offsets for `blocks` blocks."""
     return HandRows(*(np.zeros(blocks, np.int64) for _ in HandRows._fields))
 
 
 @part_njit
 def locate(tables, deals, deal, hand):
-    """Set `hand` to the offsets of a deal's rows, in place."""
+    """Set `hand` to the table offsets of a deal's bucket of each player on each street, in place.
+
+    tables  TableArrays
+    deals   Deals
+    deal    index in `deals`
+    hand    HandRows
+    """
     for block in range(hand.regrets.shape[0]):
         bucket = np.int64(deals.bucket[deal, block])
         hand.regrets[block] = tables.regret_base[block] + bucket * tables.width[block]

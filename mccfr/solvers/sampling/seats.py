@@ -44,7 +44,10 @@ class SeatArrays(NamedTuple):
 
 
 def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
-    """Return the arrays for a betting tree with `rows` rows of probabilities; None for two players."""
+    """Return the arrays for a betting tree with `rows` rows of `sampled`; None for a tree without pots.
+
+    A tree of two players has no pots.
+    """
     if tree.pots is None:
         return None
     players, sets = tree.players, 1 << tree.players
@@ -66,9 +69,11 @@ def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
 
 @inline_njit
 def begin_deal(seats, strengths, deal):
-    """Find the best hands of each set of players in a deal, from the strengths [K, P] of a batch.
+    """Find the best hands of each set of players in deal number `deal`, from strengths [K, P] int32.
 
-    Returns the first player to traverse with the deal, and one past the last.
+    seats  SeatArrays, changed in place; None for a tree without pots, and nothing is done
+
+    Returns the first player to traverse with the deal, and one past the last: 0 and 2 if `seats` is None.
     """
     if seats is None:
         return 0, 2
@@ -88,9 +93,11 @@ def begin_deal(seats, strengths, deal):
 
 @inline_njit
 def begin_traversal(seats, traverser):
-    """Write the traverser's share of a pot for each set of contenders, and the root's row.
+    """Write the part of a pot that the traverser wins from each set of contenders, and the root's row.
 
-    Nothing is written with two players.  Returns the sign of player 0's chips from the traverser's view of two.
+    seats  SeatArrays, changed in place; None for a tree without pots, and nothing is written
+
+    Returns the factor that turns player 0's chips into the traverser's, of two players: 1 or -1.
     """
     if seats is not None:
         for contenders in range(1, seats.best.shape[0]):
@@ -101,9 +108,10 @@ def begin_traversal(seats, traverser):
 
 @inline_njit
 def won_chips(seats, pot, traverser):
-    """Return the traverser's chips at a terminal.
+    """Return the traverser's chips at a terminal of three and more players.
 
-    pot  number of the terminal's main pot
+    seats  SeatArrays, after `begin_traversal`
+    pot    number of the terminal's main pot
     """
     number = np.uint64(pot)
     main = seats.pots[number]
@@ -116,9 +124,10 @@ def won_chips(seats, pot, traverser):
 
 @inline_njit
 def others_sampled(seats, position, player):
-    """Return the probability of all sampled actions but one player's, up to a decision of a worklist.
+    """Return the probability of all players' sampled actions but those of `player`, up to a decision.
 
-    It is 1 with two players.
+    seats     SeatArrays; None for two players, for whom it is 1
+    position  index of the decision in the worklist
     """
     if seats is None:
         return 1.0
@@ -131,7 +140,12 @@ def others_sampled(seats, position, player):
 
 @inline_njit
 def add_sampled(seats, rows, position, player, probability):
-    """Multiply a decision's row by the probability of a sampled action, in a new row after `rows` others.
+    """Write a new row of `sampled`: a decision's row times the probability of the player's sampled action.
+
+    seats        SeatArrays, changed in place; None for two players, for whom nothing is written
+    rows         number of rows after row 0 so far
+    position     index of the decision in the worklist; its `row` becomes the new one
+    probability  of the sampled action of `player`
 
     Returns the number of rows now; 0 with two players.
     """
@@ -147,6 +161,9 @@ def add_sampled(seats, rows, position, player, probability):
 
 @inline_njit
 def inherit(seats, position, above):
-    """Give a decision of a worklist the row of the one above it."""
+    """Give decision `position` of a worklist the row of `sampled` of its parent, decision `above`.
+
+    Nothing is done with two players, for whom `seats` is None.
+    """
     if seats is not None:
         seats.row[position] = seats.row[above]

@@ -56,7 +56,7 @@ def spot_of_line():
     keys, _ = spot_behind(THREE, HoldemGame(seats=3, stack=10_000, menu=MENU), "b350cc/cb1050fc/cc/", CARDS)
     game = holdem_subgame(HoldemSubgame(**keys, menu=RIVER_MENU), None, merge_suits=False)
     spot = Spot(game, 0, 0)
-    found = resolve(spot, 0, spot.weights, None, "unsafe", EFFORT["river"], variant=VARIANT, dtype="float32")
+    found = resolve(spot, 0, spot.weights, None, "unsafe", EFFORT["river"], variant=VARIANT)
     bucket, count = game.cards.listed().bucket[0][0, 0], int(game.tree.arrays.count[0])
     labels = [game.tree.label[child] for child in game.tree.children(0)]
     return keys, labels, np.where(bucket >= 0, found.tables[0][:count, bucket], 0)

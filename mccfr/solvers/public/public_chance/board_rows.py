@@ -1,8 +1,9 @@
-"""Updates of one decision for all hands of a player on a board: strategies, reach, sums, regrets.
+"""Updates one decision for all hands of a player on a board: strategies, reach, sums, regrets.
 
-Tables are [slot, bucket].  In lossless games buckets are numbered board by board, so the rows of a board's hands are
-adjacent and are handled as vectors.  If hands share rows, regret matching is done once for each row, and hands look up
-the result.  `SampledBoard.direct` tells the cases apart.
+Tables are [slot, bucket]; a slot is one action of a decision.  A *row* is one of the different buckets of the player's
+hands on the board.  In lossless games buckets are numbered board by board, so the rows of a board are adjacent and are
+handled as vectors.  If hands share rows, regret matching is done once for each row, and hands look up the result.
+`SampledBoard.direct` tells the cases apart.
 """
 
 from typing import NamedTuple
@@ -21,14 +22,16 @@ GROUP = 4  # hands, and actions, that are handled together if hands share rows
 
 
 class DecisionRows(NamedTuple):
-    """Scratch for a decision's rows: A actions, n hands.
+    """Scratch for a decision of A actions, in the dtype of regrets: n hands, in at most n rows.
 
-    sigma  [A, n]         current strategy
-    gain   [A, n]         gain of each action; before that, gathered regrets
-    total  [n]            sums
-    parts  [4, n, GROUP]  partial sums of a group of actions
-    side   [n, GROUP]     strategy of a group of actions, side by side
-    taken  [A] int64      actions of a group, or actions that are taken
+    A row is one of the different buckets of the player's hands on the board.
+
+    sigma  [A, n]         current strategy of each row
+    gain   [A, n]         gain of each action by row; before that, copied regrets or weighted values
+    total  [n]            by row: reach, or the decision's weighted value
+    parts  [4, n, GROUP]  partial sums by row for a group of actions
+    side   [n, GROUP]     strategy of each row for a group of actions, side by side
+    taken  [.] int64      actions of a group, or actions that are taken: max(A, GROUP) cells
     """
 
     sigma: npt.NDArray[np.floating]
@@ -40,7 +43,7 @@ class DecisionRows(NamedTuple):
 
 
 def new_rows(actions: int, hands: int, dtype: npt.DTypeLike) -> DecisionRows:
-    """Return scratch for decisions of at most `actions` actions."""
+    """Return scratch for decisions of at most `actions` actions and `hands` hands."""
     sigma, gain = (np.zeros((actions, hands), dtype) for _ in range(2))
     parts, side = aligned_zeros((GROUP, hands, GROUP), dtype), aligned_zeros((hands, GROUP), dtype)
     taken = np.zeros(max(actions, GROUP), np.int64)
@@ -49,9 +52,11 @@ def new_rows(actions: int, hands: int, dtype: npt.DTypeLike) -> DecisionRows:
 
 @part_njit
 def current_strategy(table, slot, actions, board, street, player, sigma, gathered):
-    """Write regret matching of all rows of a node on the board to sigma [actions, rows].
+    """Write regret matching at a decision to sigma [actions, rows], one row for each bucket on the board.
 
-    table     [slots, buckets] regrets
+    table     [slot, bucket] regrets
+    slot      slot of the decision's first action
+    board     SampledBoard
     gathered  [actions, rows] scratch
     """
     rows, bucket, none = board.rows[street, player], board.bucket[street, player], np.int64(0)
@@ -67,11 +72,14 @@ def current_strategy(table, slot, actions, board, street, player, sigma, gathere
 
 @part_njit
 def pass_reach(board, place, incoming, rows, reach, passed):
-    """Compute the ranges after a node's actions: reach[a, k] = incoming[k] · sigma[a, row of hand k].
+    """Set the range after each action: reach[a, k] = incoming[k] · sigma[a, row of hand k].
 
-    place   (street, player)
-    rows    DecisionRows; if hands share rows, actions that no hand takes are skipped
-    passed  [actions], set to whether any of a range is positive
+    board     SampledBoard
+    place     (street, player)
+    incoming  [n] range before the decision
+    rows      DecisionRows; if hands share rows, actions that no hand takes are skipped
+    reach     [actions, n]
+    passed    [actions], set to whether any cell of the action's range is positive
     """
     (street, player), sigma, some = place, rows.sigma, 0
     count, direct = board.count[player], board.direct[street, player]
@@ -103,7 +111,12 @@ def _any_above(values, count):
 
 @part_njit
 def _pass_group(board, place, incoming, rows, reach, some):
-    """Run `pass_reach` for the first `some` actions of `rows.taken`."""
+    """Compute the ranges after the actions rows.taken[:some], where hands share rows.
+
+    place     (street, player)
+    incoming  [n] range before the decision
+    reach     [actions, n]; row a receives incoming[k] · sigma[a, row of hand k]
+    """
     street, player = place
     local, count = board.local[street, player], board.count[player]
     _put_aside(rows.sigma, rows.taken, some, rows.side, board.rows[street, player])
@@ -116,7 +129,10 @@ def _pass_group(board, place, incoming, rows, reach, some):
 
 @part_njit
 def _put_aside(sigma, taken, some, side, rows):
-    """Set side[row, i] = sigma[taken[i], row], and 0 for i >= some."""
+    """Set side[row, i] = sigma[taken[i], row] for i < some, and 0 for i from `some` to GROUP-1.
+
+    rows  number of rows that are set
+    """
     for i in range(GROUP):
         for row in range(rows):
             side[row, i] = sigma[taken[i], row] if i < some else as_element(side, 0.0)
@@ -124,7 +140,10 @@ def _put_aside(sigma, taken, some, side, rows):
 
 @part_njit
 def sum_rows(board, street, player, reach, total, parts):
-    """Set total [rows] to the reach of the hands that share each row; `parts` as in `share_rows`."""
+    """Set total [rows] to the sum of reach [n] over the hands that share each row.
+
+    parts  [4, n, GROUP] scratch; four partial sums of every fourth hand need not wait for each other
+    """
     local, count, rows = board.local[street, player], board.count[player], board.rows[street, player]
     parts[:, :rows, 0] = as_element(parts, 0.0)
     one, two, three, four = parts[0], parts[1], parts[2], parts[3]
@@ -142,9 +161,15 @@ def sum_rows(board, street, player, reach, total, parts):
 
 @part_njit
 def add_sums(table, slot, board, place, step, total, rows):
-    """Add weight · total · sigma to the strategy sums of one action, by row, in float64.
+    """Add weight · total · sigma to one action's strategy sums, by row, in float64.
 
-    step  (action, weight float64, word uint64: random bits for rounding float32 sums)
+    table  [slot, bucket] strategy sums, changed in place
+    slot   slot of the decision's first action
+    board  SampledBoard
+    place  (street, player)
+    step   (action, weight float64, word uint64: random bits for rounding float32 sums)
+    total  [rows] reach of the hands of each row
+    rows   DecisionRows, with the strategy
     """
     (street, player), (action, weight, word) = place, step
     cells, sigma = table[slot + action], rows.sigma[action]
@@ -163,7 +188,11 @@ def add_sums(table, slot, board, place, step, total, rows):
 def add_regrets(table, slot, board, street, player, step, gain):
     """Add weight · gain to the regrets of one action, by row.
 
-    step  (weight, floored: keep at 0 or above)
+    table  [slot, bucket] regrets, changed in place
+    slot   slot of the action
+    board  SampledBoard
+    step   (weight, floored: whether regrets are kept at 0 or above)
+    gain   [rows]
     """
     rows, bucket = board.rows[street, player], board.bucket[street, player]
     factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]
@@ -225,15 +254,17 @@ def weigh_gains(values, mean, weight, out, count):
 
 @part_njit
 def share_rows(values, board, place, rows, out):
-    """Compute hand values and row gains if hands share rows.
+    """Compute each hand's value and each row's weighted action values, where hands share rows.
 
-    values  [actions, n]
+    values  [actions, n] values of the actions by hand
+    board   SampledBoard; its weights of the player's hands are `weight` below
     place   (street, player)
-    rows    DecisionRows
+    rows    DecisionRows: its sigma is read, its gain is set
+    out     [n] values of the hands
 
-    out[k] = Σ sigma[a, row] · values[a, k], and gain[a, row] = Σ weight[k] · values[a, k].  Each of the four `parts`
-    takes every fourth hand.  Consecutive hands often share rows, and one sum would have to wait for the addition
-    before.
+    out[k] = Σ sigma[a, row] · values[a, k], over actions; gain[a, row] = Σ weight[k] · values[a, k], over the row's
+    hands.  Each of the four `parts` takes every fourth hand.  Consecutive hands often share rows, and one sum would
+    have to wait for the addition before.
     """
     (street, player), taken, parts = place, rows.taken, rows.parts
     local, weight = board.local[street, player], board.weight[player]
@@ -262,9 +293,9 @@ def share_rows(values, board, place, rows, out):
 
 
 def _turned(builder, rows, count):
-    """Emit the first `count` columns of 2 or 4 rows of GROUP cells.
+    """Emit the transpose of 2 or 4 vectors of GROUP cells: its first `count` rows, as vectors.
 
-    With 2 rows, half of each column is unused.
+    With 2 vectors, half of each result is unused.
     """
 
     def mixed(one, other, *chosen):
@@ -278,7 +309,7 @@ def _turned(builder, rows, count):
 
 
 def _by_actions(builder, some, body):
-    """Emit the code of `body` for two actions and for four."""
+    """Emit body(2) for groups of up to two actions and body(4) for larger ones; `some` is their number."""
     with builder.if_else(builder.icmp_signed("<=", some, I64(2))) as branches:
         for branch, actions in zip(branches, (2, GROUP), strict=True):
             with branch:
@@ -286,7 +317,7 @@ def _by_actions(builder, some, body):
 
 
 def _side_rows(code, k):
-    """Emit the row numbers of four hands from k on, and their rows of `side`."""
+    """Emit loads of local[k : k+4], the rows of four hands, and of side[row] for each; return both lists."""
     places = [code.index("local", code.builder.add(k, I64(i))) for i in range(GROUP)]
     return places, [code.block(code.at("side", place), I64(0), GROUP) for place in places]
 
@@ -295,7 +326,12 @@ def _side_rows(code, k):
 def _pass_hands(typing_context, reach, incoming, taken, side, local, some, count):
     """Set reach[taken[i], k] = incoming[k] · side[local[k], i] for i < some and k < count.
 
-    `count` must be a multiple of GROUP.
+    reach     [actions, n]
+    incoming  [n]
+    taken     [.] int64 actions of the group, `some` of them
+    side      [rows, GROUP] strategy of the group
+    local     [n] int32 row of each hand
+    count     multiple of GROUP
     """
 
     def codegen(context, builder, signature, arguments):
@@ -319,10 +355,16 @@ def _pass_hands(typing_context, reach, incoming, taken, side, local, some, count
 
 @intrinsic
 def _share_hands(typing_context, hands, rows, some, first, count):
-    """Do `share_rows` for a group of actions and `count` hands, in whole groups.
+    """Add the share of a group of actions to hand values, and to the partial sums of rows.
 
-    hands  (out, values, weight, taken)
-    rows   (side, parts, local)
+    hands  (out [n], values [actions, n], weight [n], taken [GROUP]: the actions)
+    rows   (side [rows, GROUP], parts [4, rows, GROUP], local [n] int32: row of each hand)
+    some   number of actions in the group
+    first  number of its first action; if 0, `out` begins at 0
+    count  number of hands, a multiple of GROUP
+
+    For i < some, out[k] grows by side[local[k], i] · values[taken[i], k], and parts[k % 4, local[k], i] by weight[k] ·
+    values[taken[i], k].
     """
 
     def codegen(context, builder, signature, arguments):

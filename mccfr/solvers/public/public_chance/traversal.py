@@ -1,15 +1,15 @@
-"""The walk of one full board with whole ranges as vectors, for public chance sampling.
+"""Walks one full board with whole ranges as vectors, for public chance sampling.
 
 The opponent's range goes down and all its actions are walked; counterfactual values of the traverser's hands come up.
 At an opponent's node strategy sums grow by weight times reach times strategy; actions that no hand takes are skipped.
 At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed over the hands
-of a row.
+of a bucket.
 
 Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
 counterfactual regret minimization", figure 1, PCS.
 
-Street trees are nested by an explicit stack.  Scratch holds one street tree for each street, and on the last street a
-group of small ones.
+Street trees (the betting of one street after one earlier line) are nested by an explicit stack.  Scratch holds one for
+each street, and on the last street a group of small ones.
 """
 
 from typing import NamedTuple
@@ -45,7 +45,7 @@ _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill 
 
 
 class VectorTables(NamedTuple):
-    """Tables of the B blocks for the kernel, [slots, buckets] each; blocks without rows hold one cell."""
+    """Regrets and sums [action slot, bucket] of the B blocks (2·street + player); one cell if not needed."""
 
     regret: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
@@ -72,7 +72,7 @@ class Task(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A player's best response on one board: M members of all street trees, n hands.
+    """A player's best response on one board: M nodes of all street trees, n hands.
 
     player  the responder; -1: none, and M = n = 1
     walk    [1] int64    number of the walk that computes it
@@ -87,16 +87,16 @@ class Response(NamedTuple):
 
 
 class SampledScratch(NamedTuple):
-    """Scratch arrays for a walk: N members, n hands, S streets, G trees; F the dtype of regrets.
+    """Scratch for a walk: N nodes of street trees, n hands, S streets, G trees; F the dtype of regrets.
 
     There is room for one street tree of each street, and for a group of small ones on the last.
 
     member_first  [S] int64     first row of a street in arrays of N rows
     tree          [S] int64     stack: street tree of each street
-    exit          [S] int64     member of that tree at which the search for the next exit continues
+    exit          [S] int64     node of that tree at which the search for the next exit to a later street continues
     group         [3, G] int64  last-street trees in progress: tree, its first row, row for its value
-    range_of      [N] int64     row in `reach` of the opponent's range at a member; NOWHERE: never reached
-    reach         [N+1, n] F    opponent's ranges; a member's row is for the action that leads to it, the last is the
+    range_of      [N] int64     row in `reach` of the opponent's range at a node; NOWHERE: never reached
+    reach         [N+1, n] F    opponent's ranges; a node's row is for the action that leads to it, the last is the
                                 initial range
     value         [N+1, n] F    counterfactual values of the traverser's hands, in chips times reach; the last row is
                                 spare
@@ -118,13 +118,13 @@ class SampledScratch(NamedTuple):
 
 
 def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response:
-    """Return an empty response of a player."""
+    """Return an empty response of a player (-1: none), for `members` nodes and at most `hands` hands."""
     noted = np.zeros((members, hands), np.int8)
     return Response(player, np.zeros(1, np.int64), np.zeros(members, np.int64), noted)
 
 
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
-    """Return scratch arrays for boards of at most `hands` hands, with padding to whole blocks of lanes."""
+    """Return scratch for at most `hands` hands and a deck of `cards` cards; rows have LANES spare cells."""
     hands += LANES
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
@@ -150,7 +150,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
 def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Update strategy sums at an opponent's node and compute the ranges after its actions.
 
-    here  row of the range before
+    here, child  rows in scratch arrays: of the range before, and of the first action's node
     """
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
@@ -180,9 +180,9 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
 
 @part_njit
 def _follow(count, actions, response, member, incoming, scratch, child):
-    """Compute the ranges after a responder's actions; the first action where its walk did not come.
+    """Compute the ranges after a responder's decision: each hand takes the best action its walk found.
 
-    There any action is a best response.
+    Where that walk did not come, any action is a best response, and all hands take the first one.
     """
     reach, noted, zero = scratch.reach, response.action[member], as_element(scratch.reach, 0.0)
     if response.found[member] != response.walk[0]:
@@ -197,7 +197,7 @@ def _follow(count, actions, response, member, incoming, scratch, child):
 
 @part_njit
 def _add_response(table, slot, board, task, member, incoming):
-    """Add a responder's best actions to its strategy sums."""
+    """Add each hand's reach times weight to the responder's strategy sum of its best action at a decision."""
     street, player, noted = board.rows.shape[0] - 1, task.response.player, task.response.action[member]
     weight = as_element(table, task.sum_weight)
     for k in range(board.count[player]):
@@ -207,9 +207,9 @@ def _add_response(table, slot, board, task, member, incoming):
 
 @part_njit
 def _respond(count, actions, response, member, value, here, child):
-    """Compute the value of a responder's node, the best for each hand.
+    """Set value[here] at a responder's decision to each hand's best of value[child : child+actions].
 
-    Records the actions for `_follow`; the first of equal actions is taken.
+    Records the best actions for `_follow`; the first of equal actions is taken.
     """
     noted = response.action[member]
     response.found[member] = response.walk[0]
@@ -223,11 +223,11 @@ def _respond(count, actions, response, member, value, here, child):
 
 @part_njit
 def _descend(trees, tables, board, task, scratch, at, count):
-    """Walk a street tree down: strategy sums, ranges, and jobs at terminals after the first `count` jobs.
+    """Walk a street tree down: update strategy sums, compute ranges, append terminals to the `count` jobs.
 
-    at  (street tree, first row); the range of its root is already there
+    at  (street tree, row of its root in scratch arrays); the root's range is already there
 
-    Returns (jobs, nodes touched).
+    Returns (number of jobs, nodes touched).  A job is a fold and a showdown that meet the same range.
     """
     tree, base = at
     first, range_of, jobs = trees.first[tree], scratch.range_of, scratch.jobs
@@ -259,7 +259,7 @@ def _descend(trees, tables, board, task, scratch, at, count):
 
 @part_njit
 def _sort_jobs(jobs, count):
-    """Sort `jobs.order`: jobs with showdowns only, with both, with folds only.
+    """Sort `count` jobs in `jobs.order`: jobs with showdowns only, with both, with folds only.
 
     Returns where jobs with folds begin, and where jobs with showdowns end.
     """
@@ -279,7 +279,7 @@ def _sort_jobs(jobs, count):
 
 @part_njit
 def _terminals(board, task, scratch, count):
-    """Compute the values of the terminals of all jobs, LANES ranges at a time."""
+    """Write the values of the terminals of `count` jobs to `scratch.value`, LANES ranges at a time."""
     player, lanes, order = task.traverser, scratch.lanes, scratch.jobs.order
     limit, whole = lanes.limit, board.showdown.cards[0] + 1
     folds_from, showdowns_to = _sort_jobs(scratch.jobs, count)
@@ -298,7 +298,7 @@ def _terminals(board, task, scratch, count):
 
 @part_njit
 def _load(board, task, scratch, here):
-    """Load the ranges of some jobs side by side."""
+    """Load the opponent's ranges of jobs number `here` side by side into `lanes.reach`, by strength."""
     jobs, lanes, other, reach = scratch.jobs, scratch.lanes, 1 - task.traverser, scratch.reach
     count, used, picked = board.count[other], len(here), lanes.picked[0]
     for lane in range(LANES):
@@ -317,7 +317,7 @@ def _load(board, task, scratch, here):
 
 @part_njit
 def _store(board, task, scratch, here, kind, span):
-    """Store the values of some jobs' folds (kind 0) or showdowns (1) in their rows.
+    """Store the values of the folds (kind 0) or showdowns (1) of the jobs `here` in `scratch.value`.
 
     span  (first, stop): lanes first to stop-1 are stored
     """
@@ -342,7 +342,10 @@ def _store(board, task, scratch, here, kind, span):
 
 @inline_njit
 def _own_node(trees, tables, board, task, member, scratch, m, child):
-    """Compute the value of a traverser's node from those of its actions, and update its regrets."""
+    """Set value[m] of a traverser's node from value[child + a] of its actions a, and update its regrets.
+
+    For a responder on the last street, record each hand's best action instead of the regrets.
+    """
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
     sigma, gain, total = scratch.decision[:3]
@@ -372,7 +375,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
 
 @part_njit
 def _ascend(trees, tables, board, task, scratch, at):
-    """Compute values up a street tree and update regrets; values of terminals and exits are already there."""
+    """Compute values up the street tree at = (tree, row of its root) from its leaves, and update regrets."""
     tree, base = at
     first, value, range_of = trees.first[tree], scratch.value, scratch.range_of
     count = board.count[task.traverser]
@@ -398,9 +401,9 @@ def _ascend(trees, tables, board, task, scratch, at):
 
 @part_njit
 def _last_street(trees, tables, board, task, scratch, level, jobs):
-    """Walk the next last-street trees below a tree, as many as fit; return the nodes touched.
+    """Walk the next last-street trees below street `level`, as many as fit; return the nodes touched.
 
-    The terminals of these trees and the waiting `jobs` are valued together.
+    Their terminals are valued together with the first `jobs` jobs, which wait from the streets before.
     """
     tree, group, range_of = scratch.tree[level], scratch.group, scratch.range_of
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
@@ -426,8 +429,9 @@ def _last_street(trees, tables, board, task, scratch, level, jobs):
 
 @part_njit
 def sampled_traversal(trees, tables, board, task, scratch):
-    """Run one traversal on a board and return the nodes touched.
+    """Run one player's traversal on a board and return the nodes touched.
 
+    board    SampledBoard
     tables   VectorTables, changed in place
     scratch  SampledScratch, changed in place; scratch.value[0] receives the values of the traverser's hands [n], in
              chips times the opponent's reach
@@ -470,7 +474,7 @@ def sampled_traversal(trees, tables, board, task, scratch):
 
 @nogil_njit
 def sampled_traversals(trees, tables, board, task, stop, scratch):
-    """Run the traversals of players `task.traverser` to `stop` - 1 and return the nodes touched.
+    """Run a traversal for each player from `task.traverser` to `stop` - 1 and return the nodes touched.
 
     One call for both saves the 10 µs of a call, a tenth of a small game's iteration.
     """
@@ -487,8 +491,8 @@ def responded_traversals(trees, tables, board, task, scratch):
 
     task  its `traverser` is the responder
 
-    The responder learns before the last street and finds its best response there.  Only the learner's strategy sums are
-    updated.
+    The responder updates its regrets before the last street and computes a best response on it.  Only the learner's
+    strategy sums are updated.
     """
     task.response.walk[0] += 1
     nodes = sampled_traversal(trees, tables, board, task, scratch)

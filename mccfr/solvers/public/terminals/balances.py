@@ -1,9 +1,11 @@
-"""Precomputed results of run-outs between hands, for all-ins before the river.
+"""Precomputes results of run-outs between hands, for all-ins before the river.
 
 A run-out walks every possible board in every iteration to find numbers that depend only on hands and boards.  These are
 the boards on which a hand beats another, minus those on which it loses.  With the numbers in a matrix, values are the
 matrix times a range.  On narrow ranges this is some tens of times less work, and exact, since the entries are integers.
 A board gets a matrix if this is less work than the walk and memory remains.
+
+A *column* is a cell of a range on a board: a hand, or hands that share a bucket.
 """
 
 from collections.abc import Sequence
@@ -31,8 +33,8 @@ class Balances(NamedTuple):
     cells  [X] float32  matrices [columns of player 0, columns of player 1], each followed by the number of hands of
                         each column of both players
 
-    A matrix entry counts the boards that player 0's hands win, minus those that they lose, over the hands of both
-    columns.
+    A column is a cell of a range on the board: a hand, or hands that share a bucket.  A matrix entry counts the boards
+    that player 0's hands win, minus those that they lose, over the hands of both columns.
     """
 
     first: npt.NDArray[np.int64]
@@ -49,7 +51,10 @@ def make_balances(
 ) -> Balances:
     """Return matrices for the boards of some streets, in at most `room` cells, earlier streets first.
 
-    last  [T, 2] last-street boards below each board, first and end, as in `PublicBoards`
+    ranges  Ranges: hands and columns of each board
+    last    [T, 2] last-street boards below each board, first and end, as in `PublicBoards`
+
+    A board gets a matrix only if it is less work than walking its run-outs, and a street only if all of them have room.
     """
     starts = np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     held = np.flatnonzero(cards.reach.any(axis=0))  # often about 50 of 1,326
@@ -80,7 +85,7 @@ def make_balances(
 
 @part_njit
 def _meet(mine, theirs, hand_cards):
-    """Return whether two hands share no card."""
+    """Return whether hands number `mine` and `theirs` of hand_cards [H, cards] share no card; -1: no card."""
     for one in range(hand_cards.shape[1]):
         for other in range(hand_cards.shape[1]):
             if hand_cards[mine, one] >= 0 and hand_cards[mine, one] == hand_cards[theirs, other]:
@@ -92,9 +97,10 @@ def _meet(mine, theirs, hand_cards):
 def _count(mine, theirs, strengths, won, there):
     """Count for each pair of hands the boards won minus the boards lost.
 
-    strengths  [B, H]; below 0: the hand shares a card with the board
-    won        [n, m] receives the counts of each hand of `mine` against each of `theirs`
-    there      [m] scratch
+    mine, theirs  [n] and [m] numbers of hands
+    strengths     [B, H] int32; below 0: the hand shares a card with the board
+    won           [n, m] int32 receives the counts of each hand of `mine` against each of `theirs`
+    there         [m] int32 scratch
     """
     for i in range(mine.shape[0]):
         for j in range(theirs.shape[0]):
@@ -113,7 +119,7 @@ def _count(mine, theirs, strengths, won, there):
 
 @njit
 def count_boards(hands, hand_cards, showdowns, boards, balances, room):
-    """Fill the matrix of each board, and the numbers of hands after it, in `balances` (see `Balances`).
+    """Fill the matrices of `boards` in `balances`, and after each the numbers of hands of its columns.
 
     hands       (first, hand, column of `EveryHand`, first of `Ranges`)
     hand_cards  [H, cards] int64; -1 for missing cards
@@ -144,8 +150,9 @@ def count_boards(hands, hand_cards, showdowns, boards, balances, room):
 def _times_lanes(typing_context, tables, span, used):
     """Set won[i] to the sum over j of cells[at + i·row_step + j·step] · reach[j], in each lane.
 
-    tables  (won, reach, cells)
-    span    (at, rows, columns, row step, step)
+    tables  (won [., L], reach [., L], cells [X]), L lanes (ranges side by side)
+    span    (at, rows, columns, row_step, step), with i < rows and j < columns
+    used    number of lanes
     """
 
     def codegen(context, builder, signature, arguments):
@@ -186,9 +193,11 @@ def _times_lanes(typing_context, tables, span, used):
 
 @part_njit
 def balance(ranges, balances, player, board, used, lanes):
-    """Set `lanes.won` for a player's hands on a board with a matrix.
+    """Set `lanes.won` for a player's hands by the board's matrix: boards won minus lost, times reach.
 
-    The ranges are in `lanes.reach` by column.
+    The result is the mean over the hands of a column.  The opponent's ranges are in `lanes.reach` by column.
+
+    used  number of lanes
     """
     rows = ranges.first[0, board + 1] - ranges.first[0, board]
     columns = ranges.first[1, board + 1] - ranges.first[1, board]

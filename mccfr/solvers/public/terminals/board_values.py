@@ -1,4 +1,4 @@
-"""Terminal values on full boards, for LANES ranges at a time, or for one range on many boards.
+"""Computes terminal values on full boards, of LANES ranges at a time, or of one range on many boards.
 
 With ranges side by side, `[hand, lane]`, running totals and sums by card are vectors.  For a single range they are
 chains of dependent scalar additions, which took five times as long.  Card removal is by inclusion and exclusion: a hand
@@ -22,15 +22,16 @@ LANES = 16
 
 
 class Lanes(NamedTuple):
-    """Scratch for terminal values of LANES ranges: n hands, C cards, F the dtype of all but `picked`.
+    """Scratch for terminal values of LANES ranges: n hands, C cards; a float dtype except for `picked`.
 
     reach   [n+1, LANES]      ranges, in order of strength
-    won     [n, LANES]        reach that each hand beats minus reach that beats it, plus the total reach it meets
-    total   [C+3, LANES]      sums by card, 0 for no card, of everything, and of hands with fewer cards
+    won     [n, LANES]        reach that a hand beats minus reach that beats it, plus the whole minus its cards' sums
+    total   [C+3, LANES]      sums of reach by card; then 0, for a missing card; the whole range; and a row that is
+                              never read, for additions for missing cards
     turned  [LANES, n]        rows during a change of the order of hands
     picked  [2, LANES] int64  source row of each range, and target row of its values
     factor  [LANES]           factor of the values
-    limit   [LANES]           values closer to 0 become 0
+    limit   [LANES]           values closer to 0 before the factor become 0
     """
 
     reach: npt.NDArray[np.floating]
@@ -61,7 +62,7 @@ def _cells(code, name, row, lane=None):
 
 
 def _rest(code, found, hand, lane=None):
-    """Emit `found` minus the sums of a hand's cards."""
+    """Emit `found` minus the sums of a hand's cards; all LANES, or a block of them from `lane` on."""
     for card in code.cards(hand):
         found = code.builder.fsub(found, code.load(_cells(code, "total", card, lane)))
     return found
@@ -69,7 +70,12 @@ def _rest(code, found, hand, lane=None):
 
 @intrinsic
 def _add_hands(typing_context, total, reach, card, none, first, stop):
-    """Add rows first to stop-1 of reach, whose cards are card[k], to the sums."""
+    """Add the reach of hands first to stop-1 to the sums by card.
+
+    total  [C+3, LANES] sums by card, and of all hands
+    reach  [n+1, LANES]
+    card   [n, 2] int16 cards of each hand; `none`, which is C, for a missing card
+    """
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "total reach card")
@@ -91,7 +97,7 @@ def _add_hands(typing_context, total, reach, card, none, first, stop):
 
 
 def _resting(adds):
-    """Return the code of `_set_rests` or, with `adds`, `_add_rests`."""
+    """Return the code generator of `_set_rests` or, with `adds`, of `_add_rests`."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "won total card")
@@ -107,18 +113,24 @@ def _resting(adds):
 
 @intrinsic
 def _set_rests(typing_context, won, total, card, none, first, stop):
-    """Set won[k] to the reach that hands first to stop-1 meet in the sums; their cards are card[k]."""
+    """Set won[k] to the whole minus the sums of hand k's cards in `total`, for hands first to stop-1.
+
+    card  [n, 2] int16 cards of each hand; `none` for a missing card
+    """
     return types.void(won, total, card, *[types.int64] * 3), _resting(adds=False)
 
 
 @intrinsic
 def _add_rests(typing_context, won, total, card, none, first, stop):
-    """Add to won[k] the reach that hands first to stop-1 meet in the sums; their cards are card[k]."""
+    """Add the whole minus the sums of hand k's cards in `total` to won[k], for hands first to stop-1.
+
+    card  [n, 2] int16 cards of each hand; `none` for a missing card
+    """
     return types.void(won, total, card, *[types.int64] * 3), _resting(adds=True)
 
 
 def _storing(showdown):
-    """Return the code of `_store_folds` or `_store_showdowns`, by transposed blocks of hands and lanes."""
+    """Return the code generator of `_store_folds` or, with `showdown`, of `_store_showdowns`."""
 
     def codegen(context, builder, signature, arguments):
         names = "rows total card table same target factor limit"
@@ -152,9 +164,9 @@ def _storing(showdown):
 def _store_folds(typing_context, rows, sums, table, aim, none, count, first, stop):
     """Store fold values: rows[target[l], k] = factor[l] times the reach that hand k meets in range l.
 
-    sums   (total, card): sums by card, and cards of the hands
-    table  (reach, same)
-    aim    (target, factor, limit); values closer to 0 than limit[l] become 0
+    sums   (total, card): sums by card, and cards of the hands, `none` for a missing one
+    table  (reach, same): ranges, and row in `reach` of each hand's own two cards
+    aim    (target, factor, limit); values closer to 0 than limit[l] before the factor become 0
 
     At least lanes first to stop-1 are stored, for `count` hands.
     """
@@ -163,9 +175,13 @@ def _store_folds(typing_context, rows, sums, table, aim, none, count, first, sto
 
 @intrinsic
 def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first, stop):
-    """Store showdown values as `_store_folds`: reach that a hand beats minus reach that beats it.
+    """Store showdown values: factor[l] times (reach that hand k beats - reach that beats it) in range l.
 
+    They go to rows[target[l], k], for `count` hands and at least lanes first to stop-1.
+
+    sums   (total, card): sums by card, and cards of the hands, `none` for a missing one
     table  (won, same), with won from `sum_lanes`
+    aim    (target, factor, limit); values closer to 0 than limit[l] before the factor become 0
     """
     return types.void(rows, sums, table, aim, *[types.int64] * 4), _storing(showdown=True)
 
@@ -175,9 +191,12 @@ def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first,
 
 @part_njit
 def sum_lanes(board, hero, showdown, lanes):
-    """Set `lanes.total`, and with `showdown` also `lanes.won`, for the hands of `hero`.
+    """Set `lanes.total`, and with `showdown` also `lanes.won`, for the hands of player `hero`.
 
-    They meet the other player's ranges in `lanes.reach`, whose row after the last hand is set to 0.
+    The hands meet the other player's ranges in `lanes.reach` [hand by strength, lane].  Its row after the last hand is
+    set to 0.
+
+    board  SampledBoard
     """
     other, by_strength = 1 - hero, board.showdown
     none, total, won, reach = by_strength.cards[0], lanes.total, lanes.won, lanes.reach
@@ -206,9 +225,9 @@ def sum_lanes(board, hero, showdown, lanes):
 
 @part_njit
 def store_lanes(board, hero, showdown, lanes, span, out):
-    """Store values of folds or showdowns to rows of out [., n], by strength.
+    """Store the values of folds, or with `showdown` of showdowns, in rows of out [., n], by strength.
 
-    span  (first, stop): lanes first to stop-1 are stored
+    span  (first, stop): at least lanes first to stop-1 are stored
 
     `lanes.picked[1]`, `factor` and `limit` give each lane's row, factor and limit.
     """
@@ -234,8 +253,8 @@ def won_at_showdowns(strength, order, cards, weight, sums, out):
     weight    [H] float64      weights of the other player's hands
     sums      [C + 1] float64  scratch: weight of the hands with each card
 
-    Unsigned indices save a third of the time, because numba checks signed ones for being negative.  The module's
-    docstring describes the sweep.
+    Hands are swept from weak to strong, and hands that share a card do not meet.  Unsigned indices save a third of the
+    time, because numba checks signed ones for being negative.
     """
     none = sums.shape[0] - 1
     for board in range(strength.shape[0]):

@@ -1,9 +1,9 @@
-"""Expected terminal values on one full board, for LANES pairs of ranges at a time.
+"""Computes terminal values on one full board, for LANES pairs of ranges at a time.
 
-A range at a terminal is the player's range at the start of the street times the play since.  All hands of a bucket have
-this play in common.  So ranges are not stored by hand: the *shares* of LANES lines lie side by side, `[bucket, lane]`,
-and are multiplied with a hand's weight when needed.  Each pair of lanes must start with the same ranges, whose weights
-are stored once.
+A range at a terminal is the player's range at the start of the street times the probability of the actions since.  All
+hands of a bucket have these actions in common.  So ranges are not stored by hand.  The *shares* (these probabilities)
+of LANES lines lie side by side, `[bucket, lane]`, and are multiplied with a hand's weight when needed.  Each pair of
+lanes must start with the same ranges, whose weights are stored once.
 
 As in `board_values`, hands are in order of strength, and a hand meets the total minus the hands that share a card with
 it.  Each hand's value is weighted and added at once.
@@ -34,11 +34,11 @@ class HandLists(NamedTuple):
 
     count   [2] int64          number of hands
     card    [2, n, 2] int16    cards of each hand; C for a missing card
-    same    [2, n] int32       place of the same two cards in the other player's list; else its length
-    place   [S, 2, n+1] int32  row of shares of each hand on a street; the last is unused
+    same    [2, n] int32       index of the same two cards in the other player's list; else that list's length
+    place   [S, 2, n+1] int32  row of shares of each hand on a street, by its bucket; the last stays 0
     phases  [2] int64          number of phases of a showdown, with this player's hands weighed
-    phase   [2, 2n, 3] int64   of each phase: number of the other's hands added so far; first and end of this player's
-                               hands that meet them
+    phase   [2, 2n, 3] int64   a phase is a run of this player's hands: number of the other's hands added so far; first
+                               and end of the hands that meet them
     cards   [1] int64          C
     """
 
@@ -54,10 +54,11 @@ class HandLists(NamedTuple):
 class PairLanes(NamedTuple):
     """Scratch for LANES pairs of ranges: n hands, C cards; float64 except `rows`, `ways` and `roots`.
 
-    The actor is the player who acted last; the other player is the one who did not.
+    The actor is the player who acted last; the other player is the one who did not.  A way is an index of both players'
+    ranges at the start of the street.
 
     rows     [3, LANES] int64  rows of shares: the other player's; the actor's after a call; after a fold
-    ways     [BLOCK] int64     way into the street of each pair of lanes
+    ways     [BLOCK] int64     way of each pair of lanes
     shares   3 × [n, LANES]    shares by bucket: the other player's; the actor's after a call and after a fold, times
                                the chips at stake
     weights  2 × [n+1, BLOCK]  weights of hands at the start of the street, for each pair of lanes: the other's, the
@@ -77,7 +78,7 @@ class PairLanes(NamedTuple):
 
 
 def new_hand_lists(streets: int, hands: int) -> HandLists:
-    """Return memory for boards of at most `hands` hands."""
+    """Return zeroed memory for boards of `streets` streets and at most `hands` hands of a player."""
     return HandLists(
         np.zeros(2, np.int64),
         np.zeros((2, hands, 2), np.int16),
@@ -106,7 +107,7 @@ def new_pair_lanes(hands: int, cards: int) -> PairLanes:
 
 
 def _cell(context, builder, array_type, array, *index):
-    """Emit a pointer to a cell of a C-contiguous array; leading axes have their strides in cells."""
+    """Emit a pointer to a cell of an array with contiguous rows; two indices need cells of 8 bytes."""
     array_struct = context.make_array(array_type)(context, builder, array)
     offset = index[-1]
     if len(index) == 2:
@@ -126,7 +127,7 @@ def _put(builder, value, pointer):
 
 @intrinsic
 def _transpose_block(typing_context, out, k, shares, rows, lane):
-    """Set out[k+i, lane+j] = shares[rows[lane+j], k+i] for i, j < BLOCK."""
+    """Set out[k+i, lane+j] = shares[rows[lane+j], k+i] for i, j < BLOCK; all are float64 but rows, int64."""
 
     def codegen(context, builder, signature, arguments):
         kinds, (out_, k_, shares_, rows_, lane_) = signature.args, arguments
@@ -154,7 +155,10 @@ def _transpose_block(typing_context, out, k, shares, rows, lane):
 
 @intrinsic
 def _hand_block(typing_context, out, k, reach, shares, place):
-    """Set out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; return a bit for each positive result."""
+    """Set out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; return a bit for each positive result.
+
+    place  [n] int32 row of shares of each hand; the other arrays are float64
+    """
 
     def codegen(context, builder, signature, arguments):
         kinds, (out_, k_, reach_, shares_, place_) = signature.args, arguments
@@ -173,10 +177,10 @@ def _hand_block(typing_context, out, k, reach, shares, place):
 
 
 class _Hands:
-    """Emits code for a player's hands and the ranges that LANES lines give them."""
+    """Emits loads of a player's hands on a board: weights, shares of LANES betting lines, sums by card."""
 
     def __init__(self, context, builder, kind, value):
-        """Prepare pointers; `value` is a tuple of (weights, cards, places)."""
+        """Take pointers to the first cells of `value`, the tuple (weights, cards, rows of shares)."""
         self._builder = builder
         self._weights, self._card, self._place = first_cells(context, builder, kind, value)
 
@@ -188,19 +192,19 @@ class _Hands:
         return self._builder.shuffle_vector(weights, weights, lanes)
 
     def shares(self, k, *tables):
-        """Emit hand k's rows of tables [., LANES]."""
+        """Emit loads of hand k's row in each of the tables [bucket, LANES]."""
         row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), I64)
         return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
 
     def sums(self, k, total):
-        """Emit pointers to the sums of both cards of hand k."""
+        """Emit pointers to the rows of both cards of hand k in the sums by card `total` [card, LANES]."""
         builder = self._builder
         first = builder.gep(self._card, [builder.mul(k, I64(2))])
         cards = [builder.sext(builder.load(each), I64) for each in (first, builder.gep(first, [_I32(1)]))]
         return [_row(builder, total, card) for card in cards]
 
     def rest(self, k, total, whole):
-        """Emit the reach that hand k meets: the whole minus the sums of its cards."""
+        """Emit `whole`, the sum of all hands added so far, minus the sums of hand k's cards."""
         for each in self.sums(k, total):
             whole = self._builder.fsub(whole, self._builder.load(each, align=8))
         return whole
@@ -214,11 +218,12 @@ def _row(builder, table, row):
 
 @intrinsic
 def _weigh(typing_context, tables, theirs, mine, lists, span):
-    """Set won [LANES] to the expected chips of LANES lines; `total` must be zeros.
+    """Set won [LANES] to player 0's chips on LANES lines, over all pairs of hands; `total` must be 0.
 
-    tables        (shares of the other player; the actor's after a call and after a fold; total; won)
-    theirs, mine  (weights, cards, places) of hands: the other player's, the actor's
-    lists         (place of a hand's two cards in the other's list, phases of a showdown)
+    tables        (shares of the other player; the actor's after a call and after a fold; total; won), float64
+    theirs, mine  (weights, cards, rows of shares) of hands: the other player's, the actor's
+    lists         (index of a hand's two cards in the other's list; phases of a showdown, [., 3] int64: number of the
+                  other's hands added so far, first and end of the actor's hands that meet them)
     span          (numbers of phases, of the actor's hands, of the other's; row of `total` for no card)
     """
 
@@ -278,9 +283,13 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
 @part_njit
 def _add_phase(phase, phases, counted, first, stop):
-    """Append a phase in which hands first to stop-1 meet the other's first `counted` hands.
+    """Append the phase in which hands first to stop-1 meet the other's first `counted` hands.
 
-    A phase that continues the last one with the same `counted` is merged with it.
+    phase   [., 3] int64 list of phases (counted, first, stop)
+    phases  number of phases before
+
+    A phase that continues the last one with the same `counted` is merged with it.  One that meets no hand is left out.
+    Returns the number of phases.
     """
     if counted == 0:
         return phases
@@ -293,7 +302,10 @@ def _add_phase(phase, phases, counted, first, stop):
 
 @part_njit
 def _list_phases(board, player, phase):
-    """Write the phases of a showdown in which a player's hands are weighed; return their number."""
+    """Write the phases of a showdown of a player's hands to `phase` [., 3]; return their number.
+
+    A phase (counted, first, stop) says that hands first to stop-1 meet the other's first `counted` hands.
+    """
     strength, other_strength = board.showdown.strength[player], board.showdown.strength[1 - player]
     count, other_count = board.count[player], board.count[1 - player]
     k, weaker, phases = 0, 0, 0
@@ -314,7 +326,10 @@ def _list_phases(board, player, phase):
 
 @part_njit
 def list_hands(board, lists):
-    """Fill in the hands of a board that has them in order of strength."""
+    """Copy a board's hands to `lists` (HandLists) and list the phases of showdowns.
+
+    board  SampledBoard with hands in order of strength
+    """
     showdown = board.showdown
     lists.cards[0] = showdown.cards[0]
     for player in range(2):
@@ -332,7 +347,7 @@ def list_hands(board, lists):
 
 @part_njit
 def _transpose(table, rows, count, out):
-    """Set out[k, j] = table[rows[j], k] for the first `count` cells of rows."""
+    """Set out[k, j] = table[rows[j], k] for k < count and each lane j."""
     whole = count - count % BLOCK
     for k in range(0, whole, BLOCK):
         for first in range(0, out.shape[1], BLOCK):
@@ -344,7 +359,7 @@ def _transpose(table, rows, count, out):
 
 @part_njit
 def gather_shares(shares, counts, lanes):
-    """Set `lanes.shares` from the rows `lanes.rows` of shares.
+    """Set `lanes.shares` from the rows `lanes.rows` of `shares` [row, bucket].
 
     counts  numbers of buckets of the other player and of the actor
 
@@ -356,7 +371,10 @@ def gather_shares(shares, counts, lanes):
 
 @part_njit
 def take_shares(place, count, reach, shares, out):
-    """Set out [n] = reach [n] times each hand's share; return whether any is positive."""
+    """Set out [n] = reach [n] · shares[place [n]] for `count` hands; return whether any is positive.
+
+    place  [n] int32 row of shares of each hand
+    """
     alive, k, bits = False, 0, 0
     while k + BLOCK <= count:
         bits |= _hand_block(out, k, reach, shares, place)
@@ -370,12 +388,12 @@ def take_shares(place, count, reach, shares, out):
 
 @part_njit
 def weigh_lanes(lists, street, hero, showdown, reach, lanes):
-    """Set `lanes.won` to player 0's chips at terminals where `hero` acts.
+    """Set `lanes.won` to player 0's chips, over all pairs of hands, at terminals where `hero` acted last.
 
+    lists     HandLists
     showdown  whether any lane has a showdown; else only folds are weighed
-    reach     [2R, n+1] float64  player p's range at way in r, in row 2r + p; 0 after the last hand
-
-    The shares and the ways in are in `lanes`.
+    reach     [2R, n+1] float64  player p's range at the start of way r, in row 2r + p; 0 after the last hand
+    lanes     PairLanes with the shares and the ways
     """
     other, none = 1 - hero, lists.cards[0]
     for kind in range(2):

@@ -1,4 +1,4 @@
-"""Terminal values of ranges on one board, for as many ranges side by side as fill a cache line.
+"""Computes terminal values on one board, for as many ranges side by side as fill a cache line.
 
 With ranges side by side, `[hand, lane]`, running totals and sums by card are vectors.  Gathered look-ups for one range
 at a time took five times as long.  A hand a, b meets the whole range minus the hands with a, minus those with b, plus
@@ -8,8 +8,10 @@ stronger, and ties cancel.
 
 Source: Johanson et al. 2011, "Accelerating best response calculation in large extensive games".
 
-Ranges come as rows, `[row, place]`, and are transposed in blocks by loads and shuffles, which are several times faster
-than compiled loops.  If a street tree fills at most half of the lanes, sweeps handle half of a cache line.
+A *lane* is the number of a range side by side with others.  A *column* is a cell of a range on a board: a hand, or
+hands that share a bucket.  Ranges come as rows, `[row, column]`, and are transposed in blocks by loads and shuffles,
+which are several times faster than compiled loops.  If a street tree fills at most half of the lanes, sweeps handle
+half of a cache line.
 
 Results are exact up to rounding; differences that are only rounding (`mccfr.common.float_tolerance`) become 0.
 """
@@ -37,18 +39,18 @@ from mccfr.solvers.public.terminals.lane_code import (
 from mccfr.solvers.regret import as_element
 
 NOWHERE = -1
-"""Row number for "no row"."""
+"""Stands for "no row" where a row number is stored."""
 RUN_OUTS = 16
-"""Run-outs of a first street in one task: as many as float32 lanes."""
+"""Most first-street run-outs in one task of a thread: as many as a cache line has float32 cells."""
 
 
 class Jobs(NamedTuple):
-    """Terminals by the range that they meet; J jobs.
+    """Terminals grouped into J jobs: a fold, a showdown, or one of each that meet the same range.
 
     source  [J] int64     row of the range
     ending  [2, J] int64  row for the value of a fold (0) or a showdown (1); NOWHERE: none
-    chips   [2, J]        factor of that value
-    rake    [J]           chips that a showdown costs each player in addition
+    chips   [2, J]        factor of that value, in chips
+    rake    [J]           chips that a showdown costs each player in addition, half of the pot's rake
     order   [J] int64     order in which jobs are done
     """
 
@@ -60,17 +62,17 @@ class Jobs(NamedTuple):
 
 
 def new_jobs(count: int, dtype: npt.DTypeLike) -> Jobs:
-    """Return memory for `count` jobs."""
+    """Return zeroed memory for `count` jobs; `dtype` is that of chips and rake."""
     ending, chips = np.zeros((2, count), np.int64), np.zeros((2, count), dtype)
     return Jobs(np.zeros(count, np.int64), ending, chips, np.zeros(count, dtype), np.zeros(count, np.int64))
 
 
 class Aim(NamedTuple):
-    """Destination of the values of L lanes.
+    """Destinations of the values of L lanes, ranges side by side.
 
-    target  [L] int64  row
+    target  [L] int64  row that receives a lane's values
     factor  [L]        factor of the values
-    limit   [L]        values closer to 0 become 0
+    limit   [L]        values that are closer to 0 before the factor become 0
     """
 
     target: npt.NDArray[np.int64]
@@ -79,17 +81,19 @@ class Aim(NamedTuple):
 
 
 class TerminalLanes(NamedTuple):
-    """Scratch for terminal values: L lanes, W cells a vector of hands, N members, C cards, H hands.
+    """Scratch for terminal values: L lanes (ranges side by side), N nodes, C cards, H hands.
 
-    reach       [W, L]     ranges by place in a board's list, or [H, L] by hand; the row after them is 0
-    disjoint    [W, L]     reach of the opponent's hands that each hand can meet
-    won         [W, L]     reach that each hand beats minus reach that beats it
-    total       [C+3, L]   sums by row of `EveryHand.card`
-    running     [C+3, L]   the same sums during a sweep
-    aim         Aim        destination of the lanes
-    jobs        Jobs       N+L jobs
-    job_of      [N] int64  last job with the range of a row
-    hand_value  [H, L]     values of run-outs by hand
+    W is the largest number of columns on a board plus 1, rounded up; a column is a hand, or hands that share a bucket.
+
+    reach       [max(W, H+1), L]  opponent's ranges by column of a board, or by hand; the row after them is 0 if read
+    disjoint    [W, L]            reach of the opponent's hands that each hand can meet
+    won         [W, L]            reach that each hand beats minus reach that beats it
+    total       [C+3, L]          sums of reach by card, at the rows that `EveryHand.card` names
+    running     [C+3, L]          the same sums during a sweep
+    aim         Aim               destinations of the lanes
+    jobs        Jobs              N+L jobs
+    job_of      [N] int64         last job with the range of a row
+    hand_value  [H, L]            values of run-outs by hand
     """
 
     reach: npt.NDArray[np.floating]
@@ -104,7 +108,7 @@ class TerminalLanes(NamedTuple):
 
 
 def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype: npt.DTypeLike) -> TerminalLanes:
-    """Return scratch for walks with `rows` rows of ranges, `width` cells each, and `hands` hands."""
+    """Return scratch for walks with `rows` ranges of `width` cells each, in a game of `hands` hands."""
     lanes, longest, rows = LINE_BYTES // np.dtype(dtype).itemsize, max(width, hands + 1), max(rows, RUN_OUTS)
     sums = 1 + max(NOT_READ, int(ranges.every.card.max(initial=0)))
     return TerminalLanes(
@@ -122,7 +126,7 @@ def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype:
 
 @intrinsic
 def load_ranges(typing_context, reach, rows, source, count, used):
-    """Set reach[k, l] = rows[source[l], k] for at least the first `used` lanes, in whole blocks."""
+    """Set reach[k, l] = rows[source[l], k] for k < count and lanes l < used, both rounded up to blocks."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "reach rows source")
@@ -142,7 +146,10 @@ def load_ranges(typing_context, reach, rows, source, count, used):
 
 @intrinsic
 def store_values(typing_context, rows, target, table, factor, limit, count, used):
-    """Set rows[target[l], k] = factor[l] · table[k, l], or 0 if table[k, l] is closer to 0 than limit[l]."""
+    """Set rows[target[l], k] = factor[l] · table[k, l], or 0 if table[k, l] is closer to 0 than limit[l].
+
+    It is done for k < count and lanes l < used, both rounded up to blocks.
+    """
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "rows target table factor limit")
@@ -167,9 +174,12 @@ def store_values(typing_context, rows, target, table, factor, limit, count, used
 
 @intrinsic
 def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, used):
-    """Set `total` to the sums by card and of everything of ranges, at least `used` lanes.
+    """Set `total` to the sums of ranges by card and over all hands, for at least `used` lanes.
 
-    The hands are entries first to stop-1, in rows place[entry] of `reach`.
+    place  [F] row of `reach` of each entry (a hand of a list)
+    card   [F, 2] rows of `total` of its cards
+
+    The hands are entries first to stop-1; `rows` is the number of rows of `total`.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -196,8 +206,10 @@ def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, use
 def _meet_lanes(typing_context, tables, hands, first, stop, used):
     """Set disjoint[place[e]] to the reach that entry e meets, for e from first to stop-1.
 
-    tables  (disjoint, total, reach)
-    hands   (place, card, same) of a player's hands
+    tables  (disjoint, total, reach), all [., L]; total has sums of the opponent's reach by card
+    hands   (place, card, same) of the player's entries: column, rows of its cards in `total`, and row of the same hand
+            in `reach`
+    used    number of lanes
     """
 
     def codegen(context, builder, signature, arguments):
@@ -221,9 +233,9 @@ def _meet_lanes(typing_context, tables, hands, first, stop, used):
 def _win_lanes(typing_context, tables, theirs, mine, span):
     """Set won[place[e]] to the reach that entry e beats minus the reach that beats it.
 
-    tables  (won, running, total, reach)
+    tables  (won, running, total, reach), all [., L]; total has sums of the other player's reach by card
     theirs  (place, card): rows of the other player's hands in reach, and of their cards in sums
-    mine    (place, card, group) of the player's hands, in order of strength
+    mine    (place, card, group) of the player's entries (hands of a list) by strength; a group has equal strength
     span    (rows of sums, first and stop of the groups, first entry of the player, first of the other, lanes used)
     """
 
@@ -270,9 +282,10 @@ def _sweep(code, kind, rows, first, stop, mine, theirs):
 
 @intrinsic
 def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit, first, stop):
-    """Add won[column[e]] to hand_value[renamed[hand[e]]] for entries first to stop-1.
+    """Add won[column[e]] to hand_value[renamed[hand[e]]] for entries (hands of a list) first to stop-1.
 
-    Values within `limit` count as 0.
+    renamed  [H] image of each hand under a renaming of suits
+    limit    [L]; values closer to 0 count as 0
     """
 
     def codegen(context, builder, signature, arguments):
@@ -296,9 +309,9 @@ def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit,
 
 @part_njit
 def _sum_range(ranges, player, board, their_place, used, lanes):
-    """Set `lanes.total` and the limit for `used` ranges of `player`, the one who is met.
+    """Set `lanes.total` and the limits for `used` ranges of `player`, the opponent whom hands meet.
 
-    their_place  row in `lanes.reach` of each hand
+    their_place  row in `lanes.reach` of each of that player's hands
     """
     every, total, limit = ranges.every, lanes.total, lanes.aim.limit
     first, stop = every.first[player, board], every.first[player, board + 1]
@@ -310,7 +323,12 @@ def _sum_range(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _win(ranges, player, board, their_place, used, lanes):
-    """Set `lanes.won` for a player's hands on a board, after `_sum_range` of the other player."""
+    """Set `lanes.won` of a player's hands: reach that each one beats minus reach that beats it.
+
+    their_place  row in `lanes.reach` of each of the other player's hands
+
+    Call `_sum_range` of the other player first.
+    """
     span = (
         np.int64(lanes.total.shape[0]),
         ranges.group_first[player, board],
@@ -325,9 +343,12 @@ def _win(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _aim(lanes, kind, start, used, nowhere):
-    """Set the lanes' targets and factors for a kind of ending of the jobs from `start` on.
+    """Set the targets and factors of `used` lanes for the folds (0) or showdowns (1) of jobs from `start`.
 
-    Returns whether there are any.
+    kind     0: folds; 1: showdowns
+    nowhere  row for the values of other lanes, and of jobs without such a terminal
+
+    Returns whether there are any such terminals.
     """
     found, aim, jobs = False, lanes.aim, lanes.jobs
     for lane in range(aim.target.shape[0]):
@@ -340,7 +361,7 @@ def _aim(lanes, kind, start, used, nowhere):
 
 @part_njit
 def _is_raked(jobs, start, used):
-    """Return whether rake is taken at a showdown of the jobs from `start` on."""
+    """Return whether rake is taken at a showdown of the `used` jobs from number `start` on."""
     raked = False
     for job in range(start, start + used):
         raked |= jobs.ending[1, job] != NOWHERE and jobs.rake[job] > 0
@@ -349,16 +370,19 @@ def _is_raked(jobs, start, used):
 
 @part_njit
 def _meet(ranges, player, board, used, lanes):
-    """Set `lanes.disjoint` for a player's hands on a board, after `_sum_range` of the other player."""
+    """Set `lanes.disjoint`, the other player's reach that each hand meets, for `used` ranges.
+
+    Call `_sum_range` of the other player first.
+    """
     tables, hands = (lanes.disjoint, lanes.total, lanes.reach), (ranges.place, ranges.card, ranges.same)
     _meet_lanes(tables, hands, ranges.first[player, board], ranges.first[player, board + 1], used)
 
 
 @part_njit
 def _take_rake(lanes, start, count):
-    """Convert `lanes.won` to chips after rake, with rounding errors set to 0.
+    """Convert `lanes.won` of the jobs from `start` on to chips after rake, with rounding errors set to 0.
 
-    Call it after `_aim`; the factors become 1 and the limits 0.
+    Call it after `_aim`; the factors become 1 and the limits 0.  `count` is the number of the player's columns.
     """
     aim, rake, zero = lanes.aim, lanes.jobs.rake, as_element(lanes.won, 0.0)
     for k in range(count):
@@ -372,11 +396,11 @@ def _take_rake(lanes, start, count):
 
 @part_njit
 def value_jobs(ranges, player, board, jobs, reach, lanes, value):
-    """Compute the values of a player's hands at the endings of all jobs: rows of value [N+1, W].
+    """Write the values of a player's hands at the terminals of the first `jobs` jobs to rows of `value`.
 
     reach  [N, W] ranges of the other player by column of the board
-
-    The last row of `value` is overwritten.
+    lanes  TerminalLanes; its `jobs` give the rows of ranges and values, and the chips
+    value  [N+1, W] by column of the board, chips times the other player's reach; the last row is overwritten
     """
     other, width, nowhere = 1 - player, lanes.aim.target.shape[0], value.shape[0] - 1
     count = ranges.first[player, board + 1] - ranges.first[player, board]
@@ -406,9 +430,10 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
 def _walk_run_outs(ranges, copies, span, used, lanes):
     """Set `lanes.won` for a player's hands, summed over the boards that may follow.
 
-    span  as in `value_run_outs`
+    span  (player, street, board, first and stop of the last-street boards below it)
+    used  number of lanes
 
-    The ranges are in `lanes.disjoint` by column.
+    The ranges are in `lanes.disjoint` by column of the board.
     """
     player, street, board, first_board, stop_board = span
     other, width, dealt = 1 - player, lanes.aim.target.shape[0], copies.first[street + 1]
@@ -436,12 +461,15 @@ def _walk_run_outs(ranges, copies, span, used, lanes):
 
 @part_njit
 def value_run_outs(public, span, jobs, reach, lanes, value):
-    """Compute the values of run-outs as `value_jobs` does, summed over the boards that may follow.
+    """Write the values of run-outs (all-ins before the last street), summed over boards that may follow.
 
-    span  (traverser, street, board, first and stop of the last-street boards below it)
+    span   (traverser, street, board, first and stop of the last-street boards below it)
+    jobs   number of jobs; their rows of values are lanes.jobs.ending[1], their factors lanes.jobs.chips[1]
+    reach  [N, W] ranges of the other player by column of the board
+    value  [N+1, W] by column of the board; the last row is overwritten
 
-    The jobs' members are lanes.jobs.ending[1], their factors lanes.jobs.chips[1].  Rake is the same on every board, and
-    each pair of hands has equally many boards.  So it is taken once, from the reach met on the board before them.
+    Rake is the same on every board, and each pair of hands has equally many boards.  So it is taken once, from the
+    reach met on the board before them.
     """
     player, _, board, _, _ = span
     ranges, other, width = public.ranges, 1 - player, lanes.aim.target.shape[0]

@@ -1,4 +1,9 @@
-"""Kernel of external sampling over general records; `external_packed` describes the algorithm.
+"""Kernel of external-sampling MCCFR over general tree records; read `external_packed` first.
+
+Source: Lanctot, Waugh, Zinkevich & Bowling 2009, "Monte Carlo Sampling for Regret Minimization in Extensive Games",
+section 3.2.  `external_sampling_packed` in `external_packed` is the kernel for betting trees, and its module describes
+the algorithm.  General records may also have chance nodes and more than eight actions.  Read
+`external_sampling_general` here, then `visit` (the way down) and `_backward` (the way up).
 
 With more than two players, a player's strategy is averaged at every other player's traversal.  The traversal reaches an
 infoset of player j by the sampled actions of j and of the others.  An addition is divided by the probability of the
@@ -23,12 +28,13 @@ class Worklist(NamedTuple):
     """Scratch arrays of external sampling: N general records, P players, R the dtype of the regrets.
 
     order    [N] int32  nodes in the order visited
-    start    [N] int64  first regret cell of each node's row
+    start    [N] int64  first cell of each decision's row in the flat regret table
     child    [N] int32  the sampled child, or the first of several
     value    [N] R      chips for the traverser
     sigma    [N] R      current strategies; each action's probability is at the index of its child
-    updated  [1] int64  counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
-    hand     HandRows   rows of the current deal
+    updated  [1] int64  number of decisions visited so far: regrets at the traverser's are updated, sums at the
+                        opponent's
+    hand     HandRows   table offsets of the current deal
     payoffs  [N, P] float64  payoffs of three and more players; [0, P] with two players or with pots
     sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
     seats    SeatArrays           pots of three and more players in betting trees; else None
@@ -58,10 +64,16 @@ def new_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> Worklist:
 
 @nogil_njit
 def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
-    """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
+    """Run external sampling on deals over general records; return (iterations run, nodes touched).
 
-    tree  TreeArrays with N nodes
-    work  Worklist for N nodes
+    tree     TreeArrays with N nodes
+    tables   TableArrays, changed in place
+    deals    Deals
+    limits   [3] int64: first deal, end of the deals, and number of nodes; the iteration that reaches it is the last
+    weight   discount weight of the updates
+    rng      [4] uint64, state of the generator, changed in place
+    work     Worklist for N nodes, changed in place
+    pruning  Pruning
     """
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
@@ -78,9 +90,16 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
 
 @part_njit
 def visit(tree, tables, traverser, weight, rng, work, pruning):
-    """Run the forward pass: strategies, strategy sums and sampled choices.
+    """Run the forward pass: current strategies, strategy sums and sampled choices.
 
-    Returns (length of the worklist, nodes touched).
+    tree     TreeArrays
+    tables   TableArrays; strategy sums are changed in place
+    weight   discount weight of the updates
+    rng      [4] uint64, state of the generator
+    work     Worklist, changed in place
+    pruning  Pruning
+
+    Returns (length of the worklist `work.order`, nodes touched).
     """
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
     players = work.payoffs.shape[1]
@@ -131,7 +150,13 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
 
 @part_njit
 def follow(work, node, child, player, probability):
-    """Set the probabilities of sampled actions before a child, which a player's action leads to."""
+    """Set the probabilities of sampled actions before `child`, to which an action at `node` leads.
+
+    player       player who acts
+    probability  of the action; 1 at chance nodes and at the traverser's decisions
+
+    Nothing is done with two players.
+    """
     if work.payoffs.shape[1] > 2:
         for each in range(work.payoffs.shape[1]):
             work.sampled[child, each] = work.sampled[node, each]
@@ -140,7 +165,10 @@ def follow(work, node, child, player, probability):
 
 @part_njit
 def others_sampled(work, node, player):
-    """Return the probability of all players' sampled actions but one's; 1 with two players."""
+    """Return the probability of all players' sampled actions before `node` but those of `player`.
+
+    It is 1 with two players.
+    """
     probability = 1.0
     if work.payoffs.shape[1] > 2:
         for each in range(work.payoffs.shape[1]):
@@ -151,7 +179,11 @@ def others_sampled(work, node, player):
 
 @part_njit
 def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
-    """Run the backward pass: values from the leaves up, and regret updates of the traverser."""
+    """Run the backward pass: values from the leaves up, and regret updates of the traverser.
+
+    result  showdown of two players in this deal: 1 if player 0 wins, -1 if player 1 wins, 0 for a tie
+    tail    length of the worklist `work.order`
+    """
     value, sigma, seats = work.value, work.sigma, work.payoffs.shape[1] > 2
     sign = 1.0 - 2.0 * traverser
     for position in range(tail - 1, -1, -1):

@@ -80,14 +80,15 @@ class PackedWorklist(NamedTuple):
     """Scratch arrays of external sampling over a packed tree: D decisions, R the regrets' dtype.
 
     order    [D] int32    decisions in the order visited
-    start    [D] int64    first regret cell of each decision's row
+    start    [D] int64    first cell of each decision's row in the flat regret table
     slot     [D] int32    index in `value` for each decision's value
-    own      [D] int32    numbers in `order` of the traverser's decisions
+    own      [D] int32    indices in `order` of the traverser's decisions
     first    [D] int32    index in `value` of the first child of each of these; the other children follow
     value    [D] R        chips for the traverser: at the root, then at children of its decisions
     sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
-    updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
-    hand     HandRows     rows of the current deal
+    updated  [1] int64    number of decisions visited so far: regrets at the traverser's are updated, sums at the
+                          opponent's
+    hand     HandRows     table offsets of the current deal
     seats    SeatArrays   pots and probabilities of three and more players, D+1 rows; None for two
     """
 
@@ -115,7 +116,13 @@ def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorkl
 
 @inline_njit
 def _fold(node, seats, traverser):
-    """Return the traverser's chips after a decision's first action, a fold that ends the hand."""
+    """Return the traverser's chips if a decision's first action ends the hand, else 0.
+
+    With two players only a fold counts.
+
+    node   PACKED_NODE
+    seats  SeatArrays; None for two players
+    """
     if seats is None:
         return (1.0 - 2.0 * traverser) * node.fold_value
     return won_chips(seats, node.fold_pot, traverser) if node.folds else 0.0
@@ -123,9 +130,13 @@ def _fold(node, seats, traverser):
 
 @inline_njit
 def _call(node, seats, traverser, result):
-    """Return the traverser's chips after a decision's check or call that ends the hand.
+    """Return the traverser's chips if a decision's check or call ends the hand, else 0.
 
-    result  of the showdown of two players, from the traverser's view
+    With three and more players this holds for the second action, if the first ends the hand too.
+
+    node    PACKED_NODE
+    seats   SeatArrays; None for two players
+    result  showdown of two players: 1 if the traverser wins, -1 if the opponent wins, 0 for a tie
     """
     if seats is None:
         return result * node.call_value
@@ -134,10 +145,10 @@ def _call(node, seats, traverser, result):
 
 @nogil_njit
 def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
-    """Run deals of a batch over a packed tree; return (iterations run, nodes touched).
+    """Run external sampling on deals over a packed tree; return (iterations run, nodes touched).
 
-    `tree` is [D] PACKED_NODE, `limits` [3] int64 (START, STOP, NODE_LIMIT: the last iteration may pass it), `weight`
-    that of the updates, `rng` [4] uint64 and `work` for D nodes; tables, rng and work are changed in place.
+    `tables`, `rng` and `work` are changed in place.  `tree` is [D] PACKED_NODE, `weight` that of the updates.
+    `limits` [3] int64 is (first deal, end, number of nodes: the iteration that reaches it is the last).
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     (order, start, slot, own, first_value, value, sigma), seats = work[:7], work.seats

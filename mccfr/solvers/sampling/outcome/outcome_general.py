@@ -1,7 +1,12 @@
-"""Kernel of outcome sampling over general records; `outcome_packed` describes the algorithm.
+"""Kernel of outcome-sampling MCCFR over general tree records; read `outcome_packed` first.
 
-With more than two players, strategies are averaged as in `external_general`: at every other player's path, divided by
-the probability of all sampled actions but the averaged player's own.
+`outcome_packed` describes the algorithm and is the kernel for betting trees of two players.  General records may have
+chance nodes, more than eight actions and more than two players.  With more than two players, a player's strategy is
+averaged at every other player's path.  An addition is divided by the probability of all sampled actions but the
+averaged player's own.  So its mean is in proportion to that player's reach.
+
+Source of the algorithm: Lanctot, Waugh, Zinkevich & Bowling 2009, "Monte Carlo Sampling for Regret Minimization in
+Extensive Games".
 """
 
 from typing import NamedTuple
@@ -33,8 +38,8 @@ class SeatPaths(NamedTuple):
 
     paths    Paths            path P·d + p is player p's path of deal d
     payoffs  [N, P] float64   payoffs of three and more players; [0, P] with two players or with pots
-    sampled  [P] float64      probability of each opponent's actions on the path
-    updated  [1] int64        as `paths.updated`
+    sampled  [P] float64      probability of each opponent's sampled actions on the path
+    updated  [1] int64        the array `paths.updated`: number of decisions visited so far
     seats    SeatArrays       pots of three and more players in betting trees; else None
     """
 
@@ -46,7 +51,13 @@ class SeatPaths(NamedTuple):
 
 
 def new_seat_paths(deals: int, depth: int, max_actions: int, tree: CompiledTree, dtype: npt.DTypeLike) -> SeatPaths:
-    """Return scratch arrays for groups of `deals` deals; other arguments as in `new_paths`."""
+    """Return scratch arrays for groups of `deals` deals.
+
+    depth        most decisions on a path
+    max_actions  most actions of a decision
+    tree         CompiledTree
+    dtype        float dtype of the regrets
+    """
     players = tree.players
     payoffs = np.zeros((0, players)) if tree.payoffs is None else tree.payoffs
     paths = new_paths(deals, depth, max_actions, len(tree.row_slots), dtype)._replace(
@@ -57,10 +68,16 @@ def new_seat_paths(deals: int, depth: int, max_actions: int, tree: CompiledTree,
 
 @nogil_njit
 def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_paths, epsilon):
-    """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
+    """Run outcome sampling on deals over general records; return (iterations run, nodes touched).
 
     tree        TreeArrays
-    seat_paths  SeatPaths with as many cells of strategy as any decision has actions
+    tables      TableArrays, changed in place
+    deals       Deals
+    limits      [3] int64: first deal, end of the deals, and number of nodes; the group that reaches it is the last
+    weight      discount weight of the updates
+    rng         [4] uint64, state of the generator, changed in place
+    seat_paths  SeatPaths with as many cells of strategy as any decision has actions, changed in place
+    epsilon     float64 in (0, 1], probability of exploration
     """
     paths, payoffs, seats = seat_paths.paths, seat_paths.payoffs, seat_paths.seats
     players = payoffs.shape[1]
@@ -92,7 +109,11 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_path
 def _walk(tree, tables, weight, word, seat_paths, which, epsilon):
     """Sample one path and return (terminal node, decisions logged so far, nodes touched).
 
-    which  (number of the path in its group, decisions logged before)
+    word     64 random bits of the path
+    which    (number of the path in its group, decisions logged before)
+    epsilon  probability of exploration
+
+    Logs the traverser's decisions in `paths.step` and adds to the strategy sums of the other players.
     """
     paths, sampled = seat_paths.paths, seat_paths.sampled
     (path, logged), hand, sigma = which, paths.hand, paths.sigma
@@ -130,7 +151,12 @@ def _walk(tree, tables, weight, word, seat_paths, which, epsilon):
 
 @part_njit
 def _update_paths(regret, logged, weight, paths):
-    """Update regrets at the traversers' decisions of a group, in place, the last one logged first."""
+    """Update regrets at a group's `logged` traverser decisions, in place, from the last to the first.
+
+    regret  flat table of regrets
+    weight  discount weight of the updates
+    paths   Paths with the logged decisions, and the values at the ends of the paths
+    """
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[place_in_log]
         path_place = paths.place[step.path]

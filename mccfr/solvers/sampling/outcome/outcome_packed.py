@@ -33,16 +33,16 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 @nogil_njit
 def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, epsilon):
-    """Run deals of a batch over a packed tree, in groups; return (iterations run, nodes touched).
+    """Run outcome sampling on deals over a packed tree, in groups; return (iterations run, nodes touched).
 
     tree     [D] PACKED_NODE
-    limits   [3] int64, see START; the kernel stops after the group that reaches NODE_LIMIT
+    tables   TableArrays, changed in place
+    deals    Deals
+    limits   [3] int64: first deal, end of the deals, and number of nodes; the group that reaches it is the last
     weight   discount weight of the updates
-    rng      [4] uint64, state of the generator
-    paths    Paths with 8 cells of strategy
+    rng      [4] uint64, state of the generator, changed in place
+    paths    Paths with 8 cells of strategy, changed in place
     epsilon  float64 in (0, 1], probability of exploration
-
-    `tables` (TableArrays), `rng` and `paths` are changed in place.
     """
     nodes, deal, share, together = 0, limits[START], exploration(epsilon), paths.place.shape[0] // 2
     for block in range(paths.to_sum.shape[0]):
@@ -74,7 +74,14 @@ def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, eps
 
 @inline_njit
 def _begin(tree, tables, deals, deal, stop, rng, paths):
-    """Put the paths of a group of deals at the root, in place."""
+    """Put the paths of the deals `deal` to stop-1 at the root of the tree, in place.
+
+    tree    [D] PACKED_NODE
+    tables  TableArrays
+    deals   Deals
+    rng     [4] uint64, state of the generator
+    paths   Paths
+    """
     bucket, start, root = deals.bucket, paths.start, tree[0]
     base, width, blocks = tables.regret_base, tables.width, paths.to_sum.shape[0]
     for j in range(stop - deal):
@@ -93,7 +100,14 @@ def _begin(tree, tables, deals, deal, stop, rng, paths):
 def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
     """Sample one decision on each of the `own` paths where the traverser acts, in place.
 
-    The decisions are logged from `logged` on.  Returns (number of these paths that go on, nodes touched).
+    tree     [D] PACKED_NODE
+    regret   flat table of regrets
+    level    number of decisions on these paths before
+    logged   number of decisions in `paths.step` before; these are added
+    epsilon  probability of exploration
+    share    epsilon as a limit of random bits (uint64), from `exploration`
+
+    Returns (number of these paths that go on, nodes touched).
     """
     places, steps, sigma, going, count, nodes = paths.place, paths.step, paths.sigma, paths.going, 0, 0
     for j in range(own):
@@ -117,8 +131,13 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
 def _opponents_decisions(tree, tables, others, level, count, paths, weight):
     """Sample one decision on each of the `others` paths where the opponent acts.
 
-    Adds to the opponent's strategy sums, in place.  Returns (number of paths that go on, including `count` from before,
-    nodes touched).
+    tree    [D] PACKED_NODE
+    tables  TableArrays; the opponent's strategy sums are changed in place
+    level   number of decisions on these paths before
+    count   number of paths in `paths.going[2]` before; those that go on are added
+    weight  discount weight of the updates
+
+    Returns (number of paths that go on, with the `count` from before, nodes touched).
     """
     regret, strategy_sum, places, sigma = tables.regret, tables.strategy_sum, paths.place, paths.sigma
     to_sum, going, nodes = paths.to_sum, paths.going, 0
@@ -140,7 +159,7 @@ def _opponents_decisions(tree, tables, others, level, count, paths, weight):
 
 @inline_njit
 def _go_on(tree, tables, count, paths):
-    """Move `count` paths to their next decisions and prefetch the rows there, in place.
+    """Move the first `count` paths of paths.going[2] to their next decisions and prefetch the rows there.
 
     Returns (paths where the traverser acts, paths where the opponent acts).  A short loop of its own keeps more
     prefetches in flight than one that also samples.
@@ -168,7 +187,12 @@ def _go_on(tree, tables, count, paths):
 
 @inline_njit
 def _learn(regret, logged, paths, weight):
-    """Update regrets at the traversers' decisions of a group, in place, the last one logged first."""
+    """Update regrets at a group's `logged` traverser decisions, in place, from the last to the first.
+
+    regret  flat table of regrets
+    paths   Paths with the logged decisions, and the values at the ends of the paths
+    weight  discount weight of the updates
+    """
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[np.uint64(place_in_log)]
         place = paths.place[np.uint64(step.path)]

@@ -12,7 +12,7 @@ from mccfr.solvers.sampling.row_lookup import HandRows, new_hand
 _LOWER = np.uint64(0xFFFFFFFF)
 
 DEALS_TOGETHER = 32
-"""Most deals of a group of outcome sampling, with two paths each.
+"""Most deals of a group in outcome sampling; each deal has one path for each player.
 
 Enough to keep many cache misses in flight, and few enough for the first-level cache.
 """
@@ -21,10 +21,10 @@ _INFOSETS_A_DEAL = 8  # at least: a group that visits the same rows many times l
 PATH_STEP = np.dtype(
     [("row", np.int64), ("taken", np.float64), ("path", np.int32), ("action", np.int16), ("actions", np.int16)]
 )
-"""A decision of the traverser.
+"""A decision of the traverser on a sampled path.
 
-row      first regret cell
-taken    probability of the action in the current strategy
+row      first cell of the decision's row in the flat regret table
+taken    probability of the sampled action in the current strategy
 path     number of the path in its group
 action   sampled action
 actions  number of actions
@@ -32,10 +32,10 @@ actions  number of actions
 
 _PLACE_NAMES = ("row", "word", "probability", "value", "node", "action")
 PATH_PLACE = np.dtype(list(zip(_PLACE_NAMES, ("i8", "u8", "f8", "f8", "i4", "i4"), strict=True)))
-"""Position of a path.
+"""Position of a path: the decision that it has reached.
 
-row          first regret cell
-word         random word
+row          first cell of the decision's row in the flat regret table
+word         64 random bits of the path
 probability  probability of the traverser's choices so far
 value        traverser's chips behind the next decision to be updated, divided by `probability`
 node         current node
@@ -46,14 +46,16 @@ action       action drawn there
 class Paths(NamedTuple):
     """Scratch arrays of outcome sampling: W = 2·deals paths of at most L decisions; B blocks.
 
+    "Packed only" and "general only": fields that only the kernel of `outcome_packed` or of `outcome_general` uses.
+
     place    [W] PATH_PLACE   path 2·d + p is player p's path of deal d
     step     [W·L] PATH_STEP  decisions of the traversers in the order visited
     sigma    [A] R            current strategy, in the dtype of the regrets, for at most A actions
-    updated  [1] int64        table rows updated so far, as in `Worklist`
-    hand     HandRows         rows of the current deal (general records only)
+    updated  [1] int64        number of decisions visited so far, whose regrets or strategy sums are updated
+    hand     HandRows         table offsets of the current deal (general only)
     going    [3, W] int32     paths that have not ended: where the traverser acts, where the opponent acts, all (packed
                               only)
-    start    [W/2·B] int64    first regret cell of each deal in each block (packed only)
+    start    [W/2·B] int64    first regret cell of each deal's bucket in each block (packed only)
     to_sum   [B] int64        distance from a regret cell's index to that of its strategy sum (packed only)
     """
 
@@ -68,7 +70,7 @@ class Paths(NamedTuple):
 
 
 def deals_together(infosets: int) -> int:
-    """Return the number of deals of a group in a game of `infosets` infosets."""
+    """Return the number of deals in a group of outcome sampling, for a game of `infosets` infosets."""
     return max(1, min(DEALS_TOGETHER, infosets // _INFOSETS_A_DEAL))
 
 
@@ -94,7 +96,11 @@ def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.
 
 @intrinsic
 def prefetch_one(typing_context, which, arrays, indices):
-    """Prefetch the cache line of arrays[which][indices[which]] without a branch, for a random `which`."""
+    """Prefetch arrays[which][indices[which]] for writing, without a branch for a random `which`.
+
+    arrays   tuple of one-dimensional arrays
+    indices  tuple of int64
+    """
 
     def codegen(context, builder, signature, arguments):
         which_, arrays_, indices_ = arguments
@@ -112,7 +118,7 @@ def prefetch_one(typing_context, which, arrays, indices):
 
 @intrinsic
 def uniform_like(typing_context, array, word):
-    """Return a random number in [0, 1), or 1 by rounding, in the dtype of `array`.
+    """Return a random number in [0, 1), or 1 by rounding to float32, in the dtype of `array`.
 
     It is made from the upper half of the 64 random bits in `word`.
     """
@@ -133,8 +139,10 @@ def exploration(epsilon):
 
 @part_njit
 def explores(word, share):
-    """Return whether to explore, by the lower half of `word`; `uniform_like` uses the upper half.
+    """Return whether to explore, by the lower half of the 64 random bits `word`.
 
-    share  from `exploration`
+    `uniform_like` uses the upper half of the same bits.
+
+    share  uint64 limit of the lower half, from `exploration`
     """
     return (word & _LOWER) < share

@@ -23,6 +23,7 @@ from mccfr.runs.results import average_strategies
 from mccfr.runs.results.average_strategies import sums_average
 from mccfr.runs.session.run_plan import evaluation_bytes, planned_layout, planned_memory
 from mccfr.solvers.public import best_response
+from mccfr.solvers.public.public_walk import train, value
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 from mccfr.tables.table_layout import TableSet
@@ -88,6 +89,17 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
         assert found.exploitability_chips != of_arrays.exploitability_chips  # float32 it was
     for ours, theirs in zip(best_response.hand_values(game, strategy), hands, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(hands[0]).max())
+
+
+def test_training_and_evaluation_share_one_kernel(every_sum_large):
+    def signatures():
+        return [len(getattr(kernel, "signatures", ())) for kernel in (train, value)]  # compilation may be switched off
+
+    cfr = VectorCfr(spot(*SPOTS["paired river"]), variant("dcfr"))
+    cfr.iterate(1)
+    compiled = signatures()
+    evaluate_exact(cfr.game, average(cfr))
+    assert signatures() == compiled
 
 
 def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
