@@ -4,13 +4,16 @@ A board is a set of 3, 4 or 5 cards.  Its *rank* is its colexicographic number C
 in ascending order.  The canonical board of a class is its member of least rank.  There are 1,755, 16,432 and 134,459
 classes, numbered by that rank.
 
-Features and buckets are kept for canonical boards, in rows of 1,326 hole-card slots.  The *location* of a dealt board
-is its canonical index and the suit permutation to the canonical board.  That also maps the hole cards:
+A table of features or buckets has one row for each canonical board.  A row has 1,326 *slots*, one for each combination
+of two hole cards.  The *location* of a dealt board is its canonical index (the number of its class) and the suit
+permutation to the canonical board.  The same permutation maps the hole cards.  With `tables` from `board_tables`, the
+entry for five board cards and the combination number `combo` is:
 
     index, permutation = locate(tables.choose, tables.river, cards)
-    row[index, tables.hole_permutation[permutation, combo]]
+    table[index, tables.hole_permutation[permutation, combo]]
 
-Each slot stands for `multiplicity` dealt pairs of board and hand.  Slots that share a card with the board are unused.
+Each slot stands for `multiplicity` dealt pairs of board and hand, where `multiplicity` is the number of boards in the
+class.  Slots that share a card with the board are unused.
 """
 
 from collections.abc import Sequence
@@ -38,9 +41,9 @@ _BLOCK = 256  # boards for which `used_slots` holds 64-bit card sets at a time
 
 
 class CanonicalBoards(NamedTuple):
-    """The N canonical boards of n cards, one for each class.  Read-only.
+    """The N canonical boards of n cards, and the canonical board of every other board.  Read-only.
 
-    Boards of a class differ only by a permutation of suits.
+    There is one canonical board for each class of boards that differ only by a permutation of suits.
     """
 
     boards: NDArray[np.int8]
@@ -78,7 +81,8 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
     multiplicity      [N] int32, 0 at the start, receives the number of boards in each class
     location          [C(52, n)] int32, −1 at the start, receives canonical index · 32 + suit permutation
 
-    Boards are visited in ascending rank, so the first board of a class is the canonical one and locates all others.
+    Boards are visited in ascending rank, so the first board of a class is the canonical one.  Its images under all suit
+    permutations are the other boards of the class.
     """
     n = boards.shape[1]
     cards, image = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -180,7 +184,8 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 def board_classes(cards: int) -> CanonicalBoards:
     """Return the canonical boards of 3, 4 or 5 cards, their class sizes and the location of every board.
 
-    The arrays are built on first use and shared.
+    A location is canonical index · 32 + suit permutation to the canonical board.  The arrays are built on first use and
+    shared.
     """
     permutation = suit_permutations().astype(np.int64)
     inverse_of = np.argsort(permutation, axis=1)
@@ -202,7 +207,10 @@ def canonical_boards(cards: int) -> NDArray[np.int8]:
 
 @cache
 def board_tables() -> BoardTables:
-    """Return the tables with which kernels locate dealt boards, built on first use and shared."""
+    """Return the tables with which kernels map a dealt board and hand to the canonical board.
+
+    They are built on first use and shared.
+    """
     return BoardTables(_choose_table(), board_classes(4).location, board_classes(5).location, hole_permutations())
 
 

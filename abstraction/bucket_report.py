@@ -12,7 +12,10 @@ _ROWS = 1 << 17  # points whose variance is summed at a time
 
 
 class BucketTotals(NamedTuple):
-    """Statistics of the K buckets of one street."""
+    """Size, mean equity and equity spread of each of the K buckets of one street.
+
+    A build saves the sizes and mean equities with the buckets, and `summary` reduces all three to a few numbers.
+    """
 
     hands: NDArray[np.int64]
     """[K] number of dealt pairs of board and hole cards"""
@@ -47,9 +50,9 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
 def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
     """Return the number of hands, mean equity and equity spread of each bucket of a street.
 
-    street   the street's hands; its `times` says how often each board is dealt
+    street   the street's hands, with the number of dealt boards that each row stands for
     bucket   [boards, slots] unsigned: bucket of each hand; the largest value of the dtype marks impossible hands
-    sums     [boards, slots] strength of each hand, summed over its run-outs
+    sums     [boards, slots] river strength (2·wins + ties against opponent hands), summed over the hand's run-outs
     buckets  number of buckets K
     """
     multiplicity = street.times(0, len(bucket))
@@ -67,7 +70,7 @@ def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: NDAr
     """Return the share of the weighted variance of points [N, D] that lies between buckets 0 to k − 1.
 
     labels   [N] bucket of each point
-    weights  [N]
+    weights  [N] weight of each point, such as its number of hands
 
     The share is 1 − within / total, and 1 if the points do not vary.
     """
@@ -89,7 +92,12 @@ def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: NDAr
 
 
 def summary(totals: BucketTotals) -> dict[str, Any]:
-    """Return the statistics of all buckets together that `mccfr abstraction info` prints, by name."""
+    """Return the statistics of all buckets together that `mccfr abstraction info` prints, by name.
+
+    They are numbers of hands (in all, and in the smallest, median and largest bucket) and of empty buckets.
+    `equity_spread` is the mean standard deviation of E[HS] (0 to 1) within a bucket, weighted by hands.
+    `equity_explained` is the share of the variance of E[HS] that lies between buckets.
+    """
     hands = totals.hands.astype(np.float64)
     overall = float(hands @ totals.equity / hands.sum())
     within = float(hands @ np.square(totals.spread))

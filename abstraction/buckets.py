@@ -1,4 +1,4 @@
-"""Reads a built abstraction: the bucket of each hand, and the facts about the buckets."""
+"""Reads a built abstraction: the bucket of each hand, and the statistics of the buckets."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def unused(dtype: np.dtype[Any]) -> int:
-    """Return the mark of hands that share a card with the board: the largest value of the dtype."""
+    """Return dtype's largest value, the entry of hands that share a card with the board."""
     return int(np.iinfo(dtype).max)
 
 
@@ -76,7 +76,10 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 
 
 def stated_cells(stage: Checkpoint) -> dict[str, Any]:
-    """Return {array name: checksum of its cells} as a stage's state says; `ValueError` if it has none."""
+    """Return {array name: checksum of its values} from the state.json of a stage.
+
+    A stage is the checkpoint with a street's buckets.  Raises `ValueError` if state.json has no such dictionary.
+    """
     checksums = stage.state.get(CELLS)
     if not isinstance(checksums, dict):
         raise ValueError(f"{stage.path}: state.json states {checksums!r} as {CELLS}: build the abstraction again")
@@ -84,7 +87,9 @@ def stated_cells(stage: Checkpoint) -> dict[str, Any]:
 
 
 class Abstraction:
-    """Reads an abstraction directory.  A street's buckets are read and verified on first use.
+    """A built abstraction: gives the bucket of each hand and the statistics saved in its directory.
+
+    A street's buckets are read and verified on first use.
 
     Raises `ValueError` if files are missing or damaged, and `UnreadableError` if the operating system cannot read them.
     """
@@ -119,7 +124,7 @@ class Abstraction:
 
     @property
     def streets(self) -> tuple[str, ...]:
-        """Names of the streets."""
+        """Names of the abstraction's streets, in the order of play from "preflop" on."""
         return tuple(self.stages)
 
     def bucket_counts(self) -> dict[str, int]:
@@ -133,7 +138,7 @@ class Abstraction:
         return bucket_count
 
     def content_hashes(self) -> dict[str, str]:
-        """Return a hash of each street's cells, independent of recipe and storage format."""
+        """Return {street: hash of its arrays}, independent of recipe and storage format."""
         return {street: self._content_hash(stage) for street, stage in self.stages.items()}
 
     def _content_hash(self, stage: Checkpoint) -> str:
@@ -141,13 +146,17 @@ class Abstraction:
         return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
 
     def check_cells(self) -> None:
-        """Raise `ValueError` if the cells of a street's array do not match the checksum in its state."""
+        """Read all arrays; raise `ValueError` if one does not match its saved checksum."""
         for street, stage in self.stages.items():
             for spec in stage.specs:
                 self._read(street, spec.name)
 
     def origin(self) -> dict[str, Any]:
-        """Return one hash over all streets, and each street's hash, number of buckets and recipe, as JSON."""
+        """Return a JSON document that identifies the buckets, to store with results that use them.
+
+        It has one content hash over all streets, and each street's content hash, number of buckets and recipe (the
+        settings of its build).
+        """
         hashes, counts = self.content_hashes(), self.bucket_counts()
         streets = {
             street: {"content_hash": hashes[street], "buckets": counts[street], "recipe": stage.identity["recipe"]}
@@ -158,8 +167,9 @@ class Abstraction:
     def table(self, street: str, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return the bucket of each hand on each canonical board, [boards, 1326] uint16 or uint32.
 
-        On a street with a `history` the cells are percentiles, which the history maps to buckets.  For a small deck the
-        table is [boards, hands] in the order of its `listing`.
+        A hand that shares a card with the board has the dtype's largest value.  On a street with a `history` the
+        entries are not buckets but percentiles of E[HS] or E[HS²], which the history maps to buckets.  For a small deck
+        the table is [boards, hands] in the order of its `listing`.
 
         out  array to read the table into; None: a table that is kept for the next call
 
@@ -174,12 +184,16 @@ class Abstraction:
     def history(self, street: str) -> Table:
         """Return the street's map [bucket of the street before, percentile] to its bucket, int32, or None.
 
-        None: the street's table holds the buckets themselves.
+        A percentile is a hand's entry in the street's table: 0 to `percentiles` − 1, by E[HS] or E[HS²] among all hands
+        of the street.  None: the table holds the buckets themselves.
         """
         return None if self.percentiles(street) is None else self._read(street, HISTORY)
 
     def percentiles(self, street: str) -> int | None:
-        """Return the number of percentiles in the street's table; None if the table holds buckets."""
+        """Return the number of percentiles in the street's table; None if the table holds buckets.
+
+        Percentiles divide the street's hands by E[HS] or E[HS²]; `history` maps them to buckets.
+        """
         shapes = {spec.name: spec.shape for spec in self.stages[street].specs}
         return shapes[HISTORY][1] if HISTORY in shapes else None
 
@@ -202,9 +216,10 @@ class Abstraction:
         return np.where(buckets == unused(table.dtype), NO_BUCKET, buckets.astype(np.int64)).astype(np.int32)
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
-        """Return (street, bucket) of hole cards on a board; `ValueError` for cards that do not fit.
+        """Return (name of the street, bucket) of hole cards on a board, given as card numbers.
 
-        Cards of a small deck are rank·suits + suit, and its boards are in order of dealing.
+        Raises `ValueError` for wrong numbers of cards, unknown cards or a card twice.  Cards of a small deck are
+        rank·suits + suit, and its boards are in order of dealing.
         """
         if self.listing is not None:
             return self._listed_bucket(self.listing, hand, board)
@@ -233,7 +248,14 @@ class Abstraction:
         return STREETS[street], int(self.table(STREETS[street])[board_row[0], row[0]])
 
     def bucket_of_text(self, hand: str, board: str = "") -> dict[str, Any]:
-        """Return the output of `mccfr abstraction bucket`: street, bucket and features."""
+        """Return a hand's street and bucket, and the name of the street's features in the recipe.
+
+        hand   text of the hole cards, such as "AsKd"
+        board  text of the board in order of dealing, such as "Qs7h2d"
+
+        Features are those by which the street's hands were bucketed, such as "histogram".  The result has the keys that
+        `mccfr abstraction bucket` prints: street, bucket and features.
+        """
         parse = parse_cards if self.listing is None else self.listing.parse
         street, bucket = self.bucket(parse(hand), parse(board))
         return {"street": street, "bucket": bucket, "features": self.stages[street].identity["recipe"]["features"]}
@@ -241,14 +263,15 @@ class Abstraction:
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the number of dealt hands per bucket, [K] int64, and their mean equity, [K] float64.
 
-        On a street with a `history` both are per percentile.
+        The equity is the mean of E[HS], 0 to 1.  On a street with a `history` both are per percentile of the table
+        instead of per bucket.
 
         Raises `ValueError` if the files are damaged.
         """
         return self._read(street, "hands"), self._read(street, "equity")
 
     def info(self) -> dict[str, Any]:
-        """Return recipe and bucket statistics of each street."""
+        """Return {street: its recipe, and the statistics of its buckets that the build saved}."""
         return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self.stages.items()}
 
 

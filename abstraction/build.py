@@ -1,8 +1,9 @@
 """Builds an abstraction: one stage for each street, committed when it is complete.
 
-A stage holds the bucket of every hole-card slot of every canonical board, and statistics of the buckets.  It is
-committed like a checkpoint, with checksums.  A second build skips stages whose recipe and parents are unchanged, and
-resumes an interrupted clustering.  The same recipe gives the same bytes, for any number of workers or interruptions.
+A stage holds the bucket of every hand on every canonical board (for a small deck: every listed board), and statistics
+of the buckets.  It is committed like a checkpoint, with checksums.  A stage's *parents* are the other streets whose
+buckets it is built from.  A second build skips stages whose recipe and parents are unchanged, and resumes an
+interrupted clustering.  The same recipe gives the same bytes, for any number of workers or interruptions.
 """
 
 from collections.abc import Callable, Sequence
@@ -87,13 +88,13 @@ class Builder:
         self._maker = StageMaker(workers, deck)
 
     def build(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Build the missing stages of the given streets (None: all) and their parents; return these streets.
+        """Build the given streets (None: all) and those they need, if missing; return those built.
 
         `replace` allows replacing buckets of another recipe.  All streets are checked before the first is built.
         Raises:
 
         * `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`
-        * `MemoryError`, with both numbers, if memory is too small
+        * `MemoryError`, with the needed and the available memory, if that is too small
         * `BlockingIOError` while another process builds in the same directory
         * `ValueError`, perhaps after computing features, for fewer distinct points than buckets
         """
@@ -118,7 +119,7 @@ class Builder:
         return [street for street in self._recipe.streets if street in built]
 
     def check(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Return the given streets (None: all) and their parents in the order of building.
+        """Return the given streets (None: all) and the streets they need, in the order of building.
 
         Raises `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`.
         """
@@ -196,7 +197,10 @@ class Builder:
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
     def _stage_inputs(self, street: str, stages: dict[str, Checkpoint]) -> StageInputs:
-        """Return the results of other streets that building `street` needs; `stages` holds its parents."""
+        """Return the results of other streets that building `street` needs.
+
+        stages  {street: checkpoint} of the streets whose buckets it uses (`parent_streets`)
+        """
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             earlier_stages = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
@@ -242,9 +246,9 @@ def _is_begun(path: Path) -> bool:
 
 
 def _content(stage: Checkpoint) -> str:
-    """Return the hash of a stage's cells and identity.
+    """Return a hash of the checksums of a stage's arrays and of its identity (recipe and parents).
 
-    Unlike the manifest's, it does not include the stage's number.
+    Unlike the hash in the manifest of the stage's checkpoint, it does not include the checkpoint's number.
     """
     return content_hash({CELLS: stated_cells(stage), **stage.identity})
 

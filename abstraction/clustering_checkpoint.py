@@ -20,7 +20,12 @@ SECONDS = 30.0
 
 
 class FileStateSaver(StateSaver):
-    """Saves the newest state of a clustering in a directory.  A state with another identity is ignored."""
+    """Saves the newest state of a clustering in a directory, so that a later build resumes it.
+
+    root      the directory
+    identity  JSON that determines the clustering (recipe and parents); a saved state with another one is ignored
+    seconds   least interval between two saved states
+    """
 
     def __init__(self, root: Path, identity: dict[str, Any], seconds: float = SECONDS) -> None:
         self._root, self._identity, self._seconds = root, identity, seconds
@@ -35,7 +40,11 @@ class FileStateSaver(StateSaver):
         return str(checkpoint.state.get("phase")), {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs}
 
     def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return the last saved state if it belongs to this phase, else None."""
+        """Return the arrays found in the directory at the start if they belong to `phase`, by name.
+
+        Else return None.  A phase is a part of the algorithm: "lloyd", or "groups", "buckets" and "flat" of a
+        clustering in two levels.
+        """
         return self._arrays if self._phase == phase else None
 
     def save(self, phase: str, arrays: Callable[[], Arrays]) -> None:

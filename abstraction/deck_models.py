@@ -1,14 +1,15 @@
 """Strengths, features and classes of hands that an abstraction build needs, for each kind of deck.
 
 `StandardDeck` has 52 cards and canonical boards (`abstraction.boards`).  `SmallDeck` computes hold'em's features
-directly over all listed boards (`abstraction.small_deck_hands`).  Its strength is 2·wins + ties against every hand
-that shares no card (`abstraction.strength`).
+directly over all listed boards (`abstraction.small_deck_hands`).  The *strength* of a hand on a full board (the board
+of the last street) is 2·wins + ties.  It counts the opponent hands that share no card with hand or board.
 
 A small deck lists boards in order of dealing, so every street can be nested in the one before.  Isomorphic hands, and
 boards that differ only in the order of their cards, have bit-identical features and so the same bucket.  Nested and
 lossless buckets distinguish the order.
 
-Arrays are [boards, slots] of one street.
+Arrays are [boards, slots] of one street, with one slot for each combination of hole cards.  Entries of hands that share
+a card with the board have no meaning, unless stated.
 """
 
 from collections.abc import Sequence
@@ -37,13 +38,14 @@ _BOARDS = 1024  # boards described at a time
 
 
 class StageInputs(NamedTuple):
-    """Results of other streets' stages from which a street's buckets are built.
+    """Buckets of other streets, already built, from which a street's buckets are built.
 
     following  buckets of the next street, for features "potential"; else None
     before     [boards, slots] bucket of each hand on the street before, for small decks with nested buckets; else None
     earlier    one pair (table, history) for each earlier street, for perfect recall on the full deck; else empty.
-               table: [boards, 1326] the street's buckets, or percentiles if it has a history
-               history: [buckets before, percentiles] maps a percentile to the bucket, or None
+               table: [boards, 1326] the street's buckets, or percentiles of E[HS] or E[HS²] if it has a history
+               history: None, or the bucket for each bucket on the street before and each percentile,
+               [buckets before, percentiles]
     """
 
     following: NextStreet | None = None
@@ -59,15 +61,22 @@ class StandardDeck:
 
     @cached_property
     def river(self) -> NDArray[np.uint16]:
-        """[134459, 1326] strength of each hand on each canonical river board, computed once."""
+        """[134459, 1326] strength of each hand on each canonical river board.
+
+        It is 2·wins + ties, 0 to 1,980, and is computed on first use.  65,535 marks hands that share a card with the
+        board.
+        """
         return river_strengths(workers=self._workers)
 
     def hands(self, street: str) -> StreetHands:
-        """Return the hands of a street on its canonical boards."""
+        """Return the size and weights of a street's tables, whose rows are its canonical boards."""
         return standard_hands(STREET_CARDS[street])
 
     def sums(self, street: str) -> NDArray[Any]:
-        """Return the strength of each hand on each board, summed over all run-outs to the river."""
+        """Return [boards, 1326] strength of each hand, 2·wins + ties, summed over its run-outs.
+
+        Run-outs to the river are unordered: 1 on the river, 46 on the turn, 1,081 on the flop and 2,118,760 preflop.
+        """
         cards, classes = STREET_CARDS[street], preflop_classes()
         if cards:
             return self.river if cards == 5 else runout_sums(self.river, cards, workers=self._workers)[0]
@@ -76,18 +85,30 @@ class StandardDeck:
         return means
 
     def squares(self, street: str) -> NDArray[Any]:
-        """Return the squared strength of each hand on the flop or turn, summed over run-outs."""
+        """Return [boards, 1326] int64: squared strength of each hand, summed over its run-outs.
+
+        The square is that of 2·wins + ties on the river.  The street is the flop or turn.
+        """
         return runout_sums(self.river, STREET_CARDS[street], workers=self._workers)[1]
 
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
+        """Return the number of suit-isomorphism classes of a street, and the class of each hand.
+
+        Classes are [boards, 1326].  `share` is called with the completed share, 0 to 1, except preflop.  Hands that
+        share a card with the board have the largest value of the dtype.
+        """
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
             return count, preflop_classes().astype(bucket_dtype(count))[None]
         return count, lossless_table(STREET_CARDS[street], share)
 
     def histogram(self, street: str, bins: int) -> Features:
-        """Return equity-histogram features of the flop or turn.  Points are cumulative distributions."""
+        """Return features of the flop or turn: histograms of hands' strength over their run-outs.
+
+        bins  number of equal intervals of strength
+
+        For clustering, histograms become cumulative distributions, so their L1 distance is the earth mover's distance.
+        """
         cards, river = STREET_CARDS[street], self.river
 
         def rows(first: int, last: int) -> NDArray[Any]:
@@ -96,7 +117,11 @@ class StandardDeck:
         return Features(self.hands(street), rows, cdf, lambda centres: -total(centres))
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return OCHS features of the river: equities against opponent clusters (`abstraction.ochs`)."""
+        """Return OCHS features of the river: hands' equities against clusters of opponent hands.
+
+        clusters  number of clusters into which the 169 preflop classes are divided
+        seed      of the random draws of that clustering
+        """
         cluster_of = opponent_clusters(preflop_strengths(river=self.river, workers=self._workers), clusters, seed)
 
         def rows(first: int, last: int) -> NDArray[np.float32]:
@@ -105,14 +130,18 @@ class StandardDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return the parent buckets of a nested flop: the 169 preflop classes, on every board."""
+        """Return a function that gives the parents of a nested flop: the 169 preflop classes.
+
+        It returns [last − first, 1326] for boards [first, last): each slot's class, the same on every board.
+        """
         return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
 
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
     """Return the suit-isomorphism class of each slot of the canonical boards, [boards, 1326] uint32.
 
-    `cards` is 3, 4 or 5; `share` is called with the completed share.
+    `cards` is 3, 4 or 5; `share` is called with the completed share, 0 to 1.  Slots that share a card with the board
+    have the largest value of the dtype.
     """
     boards, hole = canonical_boards(cards), combo_table()
     bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)
@@ -130,7 +159,8 @@ def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]
 class SmallDeck:
     """Strengths and features of a recipe's small deck, all of whose hands and boards are listed.
 
-    H hands, B boards of a street, U different sets of cards of full boards.
+    There are H hands and, in order of dealing, B boards of a street.  A full board is a board of the last street.  U
+    counts full boards without regard to the order of dealing.
     """
 
     def __init__(self, listing: DeckListing, workers: int = 1) -> None:
@@ -140,14 +170,17 @@ class SmallDeck:
         return STREETS.index(street)
 
     def hands(self, street: str) -> StreetHands:
-        """Return the hands of a street on its listed boards."""
+        """Return the size and weights of a street's tables, whose rows are its listed boards."""
         return listed_hands(self.listing, self._street(street))
 
     # --- strengths ---
 
     @cached_property
     def _full_boards(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """([U] index of one full board with each set of cards, [B] index of each full board's set)."""
+        """Two arrays that merge full boards of the same set of cards, to evaluate each set once.
+
+        They are [U] index of one full board for each set, and [B] index in the first array for each full board.
+        """
         boards = np.sort(self.listing.boards[-1], axis=1)
         _, first, which = np.unique(boards, axis=0, return_index=True, return_inverse=True)
         return first, which.reshape(-1)
@@ -169,7 +202,10 @@ class SmallDeck:
 
     @cached_property
     def river(self) -> NDArray[np.int64]:
-        """[B, H] strength on full boards: 2·wins + ties against all other hands; 0 for a shared card."""
+        """[B, H] strength on full boards: 2·wins + ties against all hands that share no card.
+
+        It is 0 if hand and board share a card.
+        """
         first, which = self._full_boards
         wins2_of_hand = np.zeros((len(first), len(self.listing.hands)), np.int64)
         for row, board in enumerate(first.tolist()):
@@ -178,26 +214,31 @@ class SmallDeck:
         return wins2_of_hand[which]
 
     def _summed(self, values: NDArray[np.int64], street: int) -> NDArray[np.int64]:
-        """Return values [B, H] of full boards, summed over the full boards that follow each board of a street."""
+        """Return [B, H] values summed over the full boards that follow each board of a street.
+
+        values  [B of the last street, H] one value for each full board and hand
+        street  number of the street, from 0
+        """
         for later in range(self.listing.streets - 1, street, -1):
             parents = self.listing.parents[later]
             values = np.add.reduceat(values, np.flatnonzero(np.diff(parents, prepend=-1)), axis=0)
         return values
 
     def sums(self, street: str) -> NDArray[np.int64]:
-        """Return the strength of each hand, summed over all full boards that can follow."""
+        """Return [B, H] int64: 2·wins + ties, summed over all full boards that can follow."""
         return self._summed(self.river, self._street(street))
 
     def squares(self, street: str) -> NDArray[np.int64]:
-        """Return the squared strength of each hand, summed over all full boards that can follow."""
+        """Return [B, H] int64: (2·wins + ties)², summed over all full boards that can follow."""
         return self._summed(np.square(self.river), self._street(street))
 
     # --- descriptions ---
 
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """Return the number of suit-isomorphism classes and the class of each hand.
+        """Return the number of suit-isomorphism classes of a street, and [B, H] class of each hand.
 
-        Boards are in order of dealing, so the classes have perfect recall.
+        Boards are in order of dealing, so the classes have perfect recall.  Hands that share a card with the board have
+        the largest value of the dtype.
         """
         share(0.0)
         numbers = self.listing.numbers(self._street(street), merge_suits=True)
@@ -206,9 +247,10 @@ class SmallDeck:
         return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
 
     def _counts(self, street: int, bins: int, first: int, last: int) -> NDArray[np.uint32]:
-        """Return the histogram of river strengths over run-outs, of boards `first` to `last` − 1.
+        """Return the histogram of each hand's strength over the full boards that can follow.
 
-        The result is [last − first, H, bins] uint32.
+        The result is [last − first, H, bins] uint32 for boards `first` to `last` − 1 of street number `street`.  `bins`
+        intervals divide the strengths 2·wins + ties evenly.
         """
         hands, above = len(self.listing.hands), np.arange(len(self.listing.boards[-1]), dtype=np.int32)
         for later in range(self.listing.streets - 1, street, -1):
@@ -222,7 +264,12 @@ class SmallDeck:
         return counts.reshape(last - first, hands, bins).astype(np.uint32)
 
     def histogram(self, street: str, bins: int) -> Features:
-        """Return equity-histogram features of a street before the last."""
+        """Return features of a street before the last: histograms of strength over the run-outs.
+
+        bins  number of equal intervals of strength, 2·wins + ties
+
+        For clustering, histograms become cumulative distributions.
+        """
         number = self._street(street)
 
         def rows(first: int, last: int) -> NDArray[np.uint32]:
@@ -232,7 +279,7 @@ class SmallDeck:
 
     @cached_property
     def hole_classes(self) -> NDArray[np.int64]:
-        """[H] preflop class of each hand, up to a permutation of suits."""
+        """[H] class of each hand; the hands of a class differ only by a permutation of suits."""
         suits = self.listing.suits
         held = self.listing.hands[:, : self.listing.hole_cards].tolist()
         kinds = [(*sorted(card // suits for card in hand), len({card % suits for card in hand})) for hand in held]
@@ -240,7 +287,11 @@ class SmallDeck:
         return np.array([numbers[kind] for kind in kinds])
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return OCHS features of the last street: equities against clusters of opponent hands."""
+        """Return OCHS features of the last street: equities against clusters of opponent hands.
+
+        clusters  number of clusters into which the classes of hole cards are divided
+        seed      of the random draws of that clustering
+        """
         classes, weights = self.hole_classes, np.bincount(self.hole_classes)
         member = np.eye(len(weights), dtype=np.int64)[classes]
         # counts of a class over all full boards, also if the first street has board cards
@@ -264,7 +315,11 @@ class SmallDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return, for each hand and board, the hand's bucket on the board of the street before."""
+        """Return a function that gives each hand's bucket on the street before.
+
+        Its result for boards [first, last) is [last − first, H].  `others.before` holds the buckets of the street
+        before.
+        """
         assert others.before is not None
         above, before = self.listing.parents[self._street(street)], others.before
         return lambda first, last: before[above[first:last]]
@@ -289,9 +344,11 @@ def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Fe
 
 
 def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:
-    """Return the parent in which each hand's bucket must lie; None without keys `nested` and `public`.
+    """Return a function that gives the parent within which each hand's bucket must lie, or None.
 
-    A parent is a bucket of the street before, or a cluster of boards.
+    With `nested` in the recipe's `document` a parent is a bucket of the street before.  With `public` it is one of so
+    many clusters of boards.  Without both the result is None.  The function returns [last − first, slots] for boards
+    [first, last).
     """
     street, hands = document["street"], deck.hands(document["street"])
     if document.get("nested"):
@@ -306,8 +363,8 @@ def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, worker
 def board_features(deck: Deck, street: str) -> NDArray[np.float32]:
     """Return the mean strength of each class of hole cards on each board, [boards, classes] float32.
 
-    Strengths are 0 to 1, or ½ if all hands of a class share a card with the board.  Boards are clustered by these
-    strengths.
+    Strengths are mean E[HS], 0 to 1, or ½ if all hands of a class share a card with the board.  Boards are clustered by
+    these strengths.
     """
     hands, sums, classes = deck.hands(street), deck.sums(street), deck.hole_classes
     member = np.eye(int(classes.max()) + 1)[classes]

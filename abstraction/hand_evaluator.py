@@ -3,8 +3,8 @@
 Every card has a *key*, and the keys of a hand are added.  Bits 0..16 hold the counts of the ranks 2..8 as a number in
 base 5.  Bits 17..30 hold those of 9..A. From bit 32 on, four bits for each suit count its cards.
 
-The sum is a perfect hash.  The low half gives an offset, and the high half an index within the hands that share it.
-Their sum addresses a dense table (49,205 rank multisets for seven cards).  Seven cards with a flush hold neither four
+The counts of the ranks 2..8 give an offset into a dense table, and those of 9..A an index from there on.  So each
+multiset of ranks has an entry of its own, 49,205 for seven cards.  Seven cards with a flush hold neither four
 of a kind nor a full house.  So the suit's 13-bit rank set decides a flush.  A board is summed once; each hand then
 costs two additions and three look-ups.
 
@@ -87,7 +87,9 @@ def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _score(category: int, main: NDArray[np.int64], kickers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return [N] int64 that order hands: category, then the set of main ranks, then the set of kickers.
+    """Return the scores of N hands of one category, [N] int64; of two hands the higher score wins.
+
+    Category (index in `CATEGORIES`), main ranks and kickers count in this order.
 
     main, kickers  [N] int64 rank sets of 13 bits
     """
@@ -130,7 +132,10 @@ def _flush_scores() -> NDArray[np.int64]:
 
 
 def _half_counts(ranks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the base-5 digits [5^ranks, ranks] of the numbers below 5^ranks, and their sums [5^ranks]."""
+    """Return all possible counts of cards for `ranks` ranks, 0 to 4 of each, and their sums.
+
+    The counts are the base-5 digits of the row's number, lowest first, [5^ranks, ranks]; the sums are [5^ranks].
+    """
     digits = np.arange(5**ranks)[:, None] // 5 ** np.arange(ranks) % 5
     return digits, digits.sum(axis=1)
 

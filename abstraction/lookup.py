@@ -55,7 +55,7 @@ _LOCATIONS = _LOCATION_FIRST[5] + comb(CARD_COUNT, 5)
 class BucketTables(NamedTuple):
     """Tables with which kernels find buckets on S streets.  Read-only.
 
-    `narrow`, `wide` and `location` are views of the same memory.
+    `narrow` and `wide` are views of one block of memory as uint16 and as uint32; `location` is its beginning.
     """
 
     board_cards: NDArray[np.int64]

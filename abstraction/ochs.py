@@ -29,7 +29,7 @@ _RESTARTS = 200
 
 
 def _weighted_median(points: NDArray[np.float64], weights: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return [d] the lower median of each column of points [n, d], with weights [n].
+    """Return [d] the weighted lower median of each column of points [n, d], with weights [n].
 
     It is the centre with the least total L1 distance.
     """
@@ -99,7 +99,7 @@ def cluster_classes(
 
     counts   [C, bins] equity histogram of each class
     weights  [C] number of combinations of each class
-    equity   [C] strength of each class, summed over its combinations
+    equity   [C] strength of each class in any unit, summed over its combinations; it orders the clusters
 
     The result is the best of 200 runs of k-medians.  Raises `ValueError` unless `clusters` is from 1 to the number of
     distinct histograms.

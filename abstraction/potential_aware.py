@@ -33,7 +33,7 @@ VALUES = 8
 
 
 class NextStreet(NamedTuple):
-    """The K buckets of the next street, from which the features of a street are computed."""
+    """The K buckets of the next street, from which a street's potential features are computed."""
 
     table: NDArray[Any]
     """[boards, slots] bucket of each hand"""
@@ -47,7 +47,10 @@ class NextStreet(NamedTuple):
     """distance between the centres: l2 or emd"""
 
     def positions(self) -> NDArray[np.float64]:
-        """Return the bucket centres' positions [K, S] on S directions; without centres, the equities [K, 1]."""
+        """Return the positions [K, S] of the bucket centres on S directions (`bucket_positions`).
+
+        Buckets without centres have their mean equities as positions, [K, 1].
+        """
         if self.centres is None:
             return self.equity[:, None]
         return bucket_positions(self.centres, self.hands, self.distance)
@@ -81,8 +84,8 @@ def bucket_positions(
     directions  largest number S
 
     For "emd" the directions are S coordinates at even steps, or all D if D is smaller.  For "l2" they are spread evenly
-    over a half-sphere of the first three principal axes (half-circle or line if D is smaller).  The mean over
-    directions is then the Euclidean distance up to a factor.
+    over a half-sphere of the first three principal axes (half-circle or line if D is smaller).  The mean distance of
+    two projections over all directions then approximates the Euclidean distance up to a factor.
     """
     if distance_code(distance) == EMD:
         dimensions = centres.shape[1]
@@ -142,14 +145,14 @@ def _sort(values):
 def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
     """Write the point of every hand on boards [N, 3 or 4] to out [N, 1326, S·Q] float32.
 
-    A point holds, for each of S directions, the next-street buckets' positions, sorted and summed in Q runs.  It is 0
-    if hand and board share a card.
+    For each of S directions, the positions of the hand's next-street buckets are sorted and divided into Q runs of
+    neighbours.  A point holds the sum of each run.  It is 0 if hand and board share a card.
 
     tables  `BoardTables`
     combos  [1326, 2] cards of each combination
     table   [next boards, 1326] next-street bucket of each hand
     scaled  [S, K] float32 bucket positions divided by the number of next boards of a hand
-    starts  [Q + 1] bounds of the runs
+    starts  [Q + 1] index of each run's first position, then the number of next boards of a hand
     """
     locations, cards = np.empty((CARD_COUNT, 3), np.int64), np.empty(boards.shape[1] + 1, np.int64)
     buckets = np.empty(CARD_COUNT, np.int64)
@@ -183,7 +186,8 @@ def potential_features(street: str, following: NextStreet) -> Features:
     street     "flop" or "turn"
     following  buckets of the next street
 
-    Centres are ordered along the direction from the weakest to the strongest next-street bucket.
+    The resulting buckets are numbered by the position of their centres, along the direction from the weakest to the
+    strongest next-street bucket.
     """
     cards, positions = STREET_CARDS[street], following.positions()
     count = CARD_COUNT - cards - 2

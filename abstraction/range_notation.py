@@ -89,7 +89,10 @@ def _onward(hand: _HandClass, sign: str) -> list[_HandClass]:
 
 
 def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
-    """Return the classes from one to the other, in either order, or None if they do not bound a run."""
+    """Return the classes from one to the other, in either order; None if there is no such run.
+
+    A run changes only the lower card, or both cards of a hand (also of a pair) by equal steps.
+    """
     (high, low, suited), (other_high, other_low, other_suited) = max(first, last), min(first, last)
     if suited != other_suited or (high == low) != (other_high == other_low):
         return None
@@ -101,7 +104,10 @@ def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
 
 
 def _top(share: float) -> list[_HandClass]:
-    """Return the best hand classes by all-in equity, as many as fit into `share` of all combinations."""
+    """Return the best hand classes by equity against a random hand, as many as fit in `share`.
+
+    `share` is a fraction, 0 to 1, of the 1,326 combinations.  The first class that does not fit ends the list.
+    """
     classes, remaining = list[_HandClass](), share * COMBO_COUNT
     for name in _BY_EQUITY.split():
         hand = _hand_class(name[0].lower(), name[1].lower(), name[2:])
@@ -123,7 +129,10 @@ _TWO_MEANINGS = {
 
 
 def _refuse_two_meanings(name: str) -> None:
-    """Raise `ValueError` with both meanings of an item that has two."""
+    """Raise `ValueError` with both meanings of an item that has two, such as "ax" or "0.5".
+
+    `name` is the item in lower case, without its weight.
+    """
     if re.fullmatch("[2-9]{2}", name) and name[0] >= name[1]:  # two ranks, the higher first
         return
     for pattern, meanings in _TWO_MEANINGS.items():
@@ -165,7 +174,11 @@ def _suited_or_not(match: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a range text with plain suits and signs, and without blanks inside of items."""
+    """Return a range text in which equal notations are spelled in one way, for `_items` to split.
+
+    Suits become letters, dashes "-", "any two" "random" and 40%(AA) [40%]AA[/]; "top" and blanks inside of items are
+    removed.  Raises `ValueError` if a blank gives the text two meanings.
+    """
     text = plain_suits(unicodedata.normalize("NFKC", text))
     text = re.sub("[\u2010-\u2015\u2212]", "-", text)
     text = re.sub(r"(?i)\bany ?(two|2)( cards)?\b", "random", re.sub(r"(?i)\btop\s*(?=[\d.])", "", text))
@@ -183,7 +196,11 @@ def _plain(text: str) -> str:
 
 
 def _items(text: str) -> Iterator[tuple[str, str, float]]:
-    """Yield each item of a range text: its text, its hands and its weight."""
+    """Yield (item, hands, weight) for each item of a range text, such as ("AKs:0.5", "AKs", 0.5).
+
+    The weight is 0 to 1: the item's own, that of the brackets around it, or 1.  Raises `ValueError` for invalid weights
+    or brackets.
+    """
     plain, tag = _plain(text), None
     parts = _TAG.split(plain)
     bare = [
@@ -211,7 +228,10 @@ def _items(text: str) -> Iterator[tuple[str, str, float]]:
 
 
 def _weight(item: str, sign: str, text: str) -> float:
-    """Return the weight behind ":", 0.5 or 50%, or behind "@", 50 or 50%."""
+    """Return the weight 0 to 1 that `text` states: after ":" 0.5 or 50%, after "@" 50 or 50%.
+
+    `sign` is ":" or "@", and `item` the whole item, for messages.  Raises `ValueError` for another text.
+    """
     number, percent = text.removesuffix("%"), text.endswith("%")
     weight = float(number) if _NUMBER.fullmatch(number) else -1.0
     if sign == "@" and not percent and 0 < weight <= 1:

@@ -2,8 +2,9 @@
 
 These are percentile buckets within the bucket before, as in Johanson, Bard, Burch & Bowling 2012 (CFR-BR): 2, 4, 8 and
 16, or 3, 9, 27 and 81.  Bucket tables use unordered boards, so a turn or river table does not know which cards were the
-flop.  The table of such a street therefore holds `PERCENTILES` percentiles of one feature.  A small table, the
-*history* [buckets before, PERCENTILES] int32, maps the bucket before and a percentile to the bucket.
+flop.  The table of such a street therefore holds a percentile of each hand by E[HS] or E[HS²], 0 to `PERCENTILES` − 1.
+A small table, the *history* [buckets before, PERCENTILES] int32, maps the bucket on the street before and a percentile
+to the bucket.
 
 Each bucket before is divided into equal shares of the hands that deals bring to it, estimated on `DEALS` deals drawn by
 the recipe's seed.  Sixteen buckets are then equal to 0.3 % of all hands.
@@ -31,12 +32,12 @@ Table = NDArray[np.int32] | None
 
 
 def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) -> list[NDArray[np.int32]]:
-    """Return the buckets of hands on every street, by applying the histories to the tables' entries.
+    """Return the buckets of hands on every street, from their entries in the streets' tables.
 
-    histories  one for each street; None: the table's entries are the buckets
-    rows       one integer array of table entries for each street, all of one shape
+    histories  for each street the map [bucket on the street before, table entry] to bucket; None: entries are buckets
+    rows       for each street the hands' table entries, integer arrays of one shape; below 0 for impossible hands
 
-    The results have that shape; −1 marks impossible hands.
+    The results are int32 arrays of that shape, one for each street; −1 marks impossible hands.
     """
     rows_of_street: list[NDArray[np.int32]] = []
     for history, row in zip(histories, rows, strict=True):
@@ -47,9 +48,11 @@ def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) 
 
 @dataclass(frozen=True)
 class Histories:
-    """Histories of a game's S streets: maps from (bucket on the street before, table entry) to bucket.
+    """Histories of a game's S streets, with which perfect-recall buckets of deals are looked up.
 
-    in_tables  [S] number of different entries of each street's table
+    A street's history maps (bucket on the street before, entry of the street's table) to the bucket.
+
+    in_tables  [S] number of different entries of each street's table: percentiles, or buckets without a history
     load       returns the histories; called when hands are first looked up
     """
 
@@ -58,13 +61,14 @@ class Histories:
 
     @cached_property
     def tables(self) -> Sequence[Table]:
-        """[S] histories, read by `load` on first use; raises its errors."""
+        """[S] histories, [buckets before, percentiles] int32 or None, read on first use."""
         return self.load()
 
     def replace(self, bucket: NDArray[np.int32]) -> None:
         """Replace table entries of deals by buckets, in place.
 
-        `bucket` is [K, P·S] int32 with column P·street + player.
+        `bucket` is [K, P·S] int32 for K deals and P players: the table entry, then the bucket, in column P·street +
+        player.
         """
         count, streets = len(bucket), len(self.in_tables)
         rows = list(bucket.reshape(count, streets, bucket.shape[1] // streets).swapaxes(0, 1))
@@ -78,7 +82,7 @@ def history_of(
     """Return a street's history: the bucket for each bucket of the street before and each percentile.
 
     table    [boards, 1326] percentile of each hand on the street
-    earlier  (table, history) of each earlier street; history None: the table holds buckets
+    earlier  (table, history) of each earlier street, from the preflop on; history None: the table holds buckets
     cards    number of board cards on those streets and on this one
     buckets  number of buckets of this street
 
@@ -109,6 +113,7 @@ def _equal_shares(hands: NDArray[np.float64], share: int) -> NDArray[np.int32]:
     """Return the history that divides each bucket before into `share` buckets of about equal weight.
 
     hands  [buckets before, PERCENTILES] number of sampled hands
+    share  number of buckets of this street within each bucket of the street before
     """
     history = np.empty(hands.shape, np.int32)
     for before, weight in enumerate(hands):

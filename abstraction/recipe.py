@@ -113,7 +113,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def streets(self) -> tuple[str, ...]:
-        """Names of the game's streets."""
+        """Names of the game's streets, in the order of play from "preflop" on."""
         return STREETS if self.deck is None else STREETS[: len(self.deck.board_cards)]
 
     def part(self, street: str) -> StreetRecipe:
@@ -247,9 +247,10 @@ def bucket_count(recipe: Recipe, street: str) -> int:
 
 
 def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
-    """Return all settings that determine a street's buckets, with defaults filled in.
+    """Return all settings that determine a street's buckets, by name, with defaults filled in.
 
-    Two recipes with equal documents and equal parent stages share the stage.
+    Buckets depend on these settings and on the buckets of other streets (`parent_streets`) alone.  So a street is not
+    built again for a recipe in which both are equal.
     """
     part, small = recipe.part(street), recipe.deck is not None
     document: dict[str, Any] = {"street": street, "features": part.features}

@@ -49,7 +49,9 @@ def few_cards_strength(card_ranks: Sequence[int], ranks: int) -> int:
 
 @dataclass(frozen=True)
 class DeckListing:
-    """All hands and boards of a deck with H hands, S streets and B_s boards on street s.
+    """A small deck, and the lists of all its hands and boards, for games and abstraction builds.
+
+    There are H hands, S streets and B_s boards on street s, in order of dealing.
 
     ranks, suits  number of each in the deck, 2 to 13 and 1 to 4
     hole_cards    number of cards in a hand, 1 or 2
@@ -120,7 +122,7 @@ class DeckListing:
 
     @property
     def most_strength(self) -> int:
-        """Strength 2·wins of a hand that wins against every other hand."""
+        """Largest strength 2·wins + ties: twice the number of opponent hands, as all are beaten."""
         return 2 * comb(self.cards - self.hole_cards - self.cards_on(self.streets - 1), self.hole_cards)
 
     @cached_property
@@ -260,11 +262,12 @@ def _masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.int64]:
 
 
 def _groups(cards: npt.NDArray[np.int16], codes: _Cells) -> _Cells:
-    """Return [R, N] a number for the set of cards in each row of `cards` [N, n], under each permutation.
+    """Return [R, N] a number for each row's set of cards under each of R suit permutations.
 
-    Equal sets have equal numbers.
-
+    cards  [N, n]
     codes  [R, deck] code of each card under each permutation (`_card_codes`)
+
+    Rows whose permuted cards are the same set (the same ranks, if codes ignore suits) have equal numbers.
     """
     return _ranks(codes[:, cards].sum(axis=2))
 

@@ -1,8 +1,9 @@
 """Builds one street of an abstraction: features, clustering, assignment and statistics of the buckets.
 
 Lossless streets have one bucket for each suit-isomorphism class (`abstraction.suit_isomorphism`).  `ehs` and `ehs2` are
-percentiles of the mean and mean squared strength.  All other features use k-means of distinct weighted points: flat, in
-two levels, or within clusters of boards or parent buckets.
+percentiles of the mean and mean squared strength.  All other features use k-means of distinct weighted points.  It runs
+over all points at once, in two levels, or separately within each *parent*.  A parent is a bucket of the street before
+or a cluster of boards.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,9 +31,10 @@ _ROWS = 2048  # boards whose buckets are looked up at a time
 
 
 class Phases:
-    """Reports the phases of a stage: features, clustering, assignment, quality and files.
+    """Reports the progress of building one street, phase by phase, to a function.
 
-    A stage may skip phases.  `tell` is called with the phase and its completed share, 0 to 1.
+    Phases are features, clustering, assignment, quality and files; lossless streets skip the first two.  `tell` is
+    called with the name of the phase and its completed share, 0 to 1.
     """
 
     def __init__(self, tell: Callable[[str, float], None]) -> None:
@@ -47,7 +49,7 @@ class Phases:
 
 
 class Stage(NamedTuple):
-    """Result of building one street: arrays with the buckets, and statistics."""
+    """Result of building one street, as it is saved: arrays with the buckets, and statistics."""
 
     arrays: dict[str, NDArray[Any]]
     """bucket [boards, slots]; hands and equity [K]; centres [K, D] if clustered; history if there is one"""
@@ -56,7 +58,10 @@ class Stage(NamedTuple):
 
 
 class StageMaker:
-    """Builds stages from the documents of one recipe (`stage_document`).  Shared inputs are computed once."""
+    """Builds the buckets of one recipe's streets, each from its settings (`stage_document`).
+
+    River strengths, which several streets need, are computed once.
+    """
 
     def __init__(self, workers: int, deck: Deck) -> None:
         self._deck, self._workers = deck, workers
@@ -96,9 +101,11 @@ class StageMaker:
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
     def _percentiles(self, document: dict[str, Any], others: StageInputs, phases: Phases) -> tuple[NDArray[Any], Stage]:
-        """Return buckets of equal weight by E[HS] or E[HS²], weakest first, within each parent if nested.
+        """Return [boards, slots] buckets of about equal weight by E[HS] or E[HS²], and the `Stage`.
 
-        Streets with history (`abstraction.recall_buckets`) get percentiles and a history instead of buckets.
+        Buckets are numbered from the weakest on, within each parent (bucket of the street before, or cluster of boards)
+        if there are parents.  With `others.earlier` (perfect recall on the full deck) they are percentiles.  The
+        history in the `Stage` then maps (bucket on the street before, percentile) to the bucket.
         """
         street, buckets = document["street"], document.get("percentiles", document["buckets"])
         with phases.phase("features") as share:
@@ -150,7 +157,8 @@ class StageMaker:
 def _percentile_labels(hands: HandPoints, span: int, buckets: int) -> NDArray[np.int64]:
     """Return the bucket of each point [N, 1]: a percentile of its value within its parent, if any.
 
-    Parents get a number of buckets by the spread of their values (0 to `span` − 1), as for nested clusters.
+    hands    points whose only coordinate is a sum of strengths, or of their squares, from 0 to `span` − 1
+    buckets  number of buckets in all; parents with more weight and a wider spread of values get more of them
     """
     values = hands.points[:, 0]
     order = np.lexsort((values,) if hands.parents is None else (values, hands.parents))
@@ -171,9 +179,12 @@ def _percentile_labels(hands: HandPoints, span: int, buckets: int) -> NDArray[np
 def _draw_sample(
     weights: NDArray[np.float64], sample: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-    """Draw `sample` hands by weight; return (points drawn, number of draws of each), or None: take all.
+    """Draw `sample` hands at random, to cluster only their points; return None to take all.
 
     weights  [N] number of hands with each point
+    sample   number of draws, with replacement; 0, or no fewer than there are hands: take all
+
+    Returns the numbers of the points drawn, ascending, and how often each was drawn.
     """
     if sample == 0 or sample >= weights.sum():
         return None
@@ -208,7 +219,14 @@ def _cluster(
     saver: StateSaver,
     share: Share,
 ) -> _Buckets:
-    """Cluster the chosen points (None: all), and assign every point to a bucket."""
+    """Cluster the chosen points, and assign every point to a bucket.
+
+    whole     all N points
+    parents   [N] parent within which each point's bucket lies; None: buckets may hold any points
+    chosen    numbers of the points to cluster, and their weights (`_draw_sample`); None: all points
+    document  the street's settings (`stage_document`)
+    share     called with the completed share, 0 to 1
+    """
     part = whole
     if chosen is not None:
         part = Problem(np.ascontiguousarray(whole.points[chosen[0]]), chosen[1], whole.metric, whole.workers)
@@ -260,7 +278,16 @@ def _nested(
     saver: StateSaver,
     share: Share,
 ) -> _Buckets:
-    """Cluster the points of each parent separately; each parent gets a share of the buckets."""
+    """Cluster the points of each parent separately; each parent gets a share of the buckets.
+
+    whole    all N points
+    part     the points to cluster, all or a sample
+    parents  [N] bucket of the street before, or cluster of boards, within which each point's bucket lies
+    chosen   numbers in `whole` of the points of `part`; None: all
+
+    Raises `ValueError` if no point of a parent is in `part`, or if there are fewer buckets than parents or more than
+    points in `part`.
+    """
     count = int(parents.max()) + 1
     inside = parents if chosen is None else parents[chosen]
     members = group_members(inside, count)
@@ -296,7 +323,10 @@ def _nested(
 
 
 def _table(hands: HandPoints, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return [boards, slots] the bucket of each hand, from the bucket `labels` of each point."""
+    """Return [boards, slots] the bucket of each hand, from the bucket of each point, `labels` [N].
+
+    Hands that share a card with the board get the largest value of the dtype.
+    """
     # The additional last entry is the mark of unused slots, which have index −1.
     marked = np.append(labels, labels.dtype.type(unused(labels.dtype)))
     bucket = np.empty(hands.numbers.shape, labels.dtype)

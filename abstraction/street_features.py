@@ -1,6 +1,7 @@
 """Features of a street's hands, and the distinct feature rows with the hands that have them.
 
-`collect` computes the features of every hole-card slot of every board and merges equal rows exactly.
+A table of a street has a row for each board and a *slot* for each combination of hole cards.  `collect` computes the
+features of every slot of every board and merges equal feature rows exactly.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ Rows = Callable[[int, int], NDArray[Any]]
 
 @dataclass(frozen=True)
 class StreetHands:
-    """All hands of a street: one row for each board, one slot for each hole-card combination."""
+    """Size and weights of a street's tables: a row for each board, a slot for each hand in it."""
 
     boards: int
     """number of rows"""
@@ -53,7 +54,7 @@ def _one_each(first: int, last: int) -> NDArray[np.int64]:
 
 
 def standard_hands(cards: int) -> StreetHands:
-    """Return the hands of the 52-card deck on canonical boards of `cards` cards: 0, 3, 4 or 5."""
+    """Return the `StreetHands` of the 52-card deck for canonical boards of 0, 3, 4 or 5 `cards`."""
     numbers = COMBO_COUNT, BOARDS_AT_A_TIME[cards], HAND_CLASSES[cards], float(STRENGTH_LIMIT * RUNOUTS[cards])
     if not cards:
         return StreetHands(1, *numbers, lambda first, last: np.ones((last - first, COMBO_COUNT), np.bool_), _one_each)
@@ -67,7 +68,7 @@ def standard_hands(cards: int) -> StreetHands:
 
 
 def listed_hands(listing: DeckListing, street: int) -> StreetHands:
-    """Return the hands of a street of a small deck on the listed boards, in order of dealing."""
+    """Return the `StreetHands` of a small deck's street, with boards in order of dealing."""
     free = listing.free(street)
     largest = float(listing.most_strength * listing.run_outs(street))
     boards, slots = free.shape
@@ -76,7 +77,11 @@ def listed_hands(listing: DeckListing, street: int) -> StreetHands:
 
 @dataclass(frozen=True)
 class Features:
-    """Features of a street's hands, and their conversion to points for clustering."""
+    """Features by which a street's hands are clustered, computed for a range of boards at a time.
+
+    hands  size and weights of the street's tables
+    rows   returns the features [last − first, slots, D] of boards [first, last)
+    """
 
     hands: StreetHands
     rows: Rows
@@ -87,20 +92,20 @@ class Features:
 
 
 def total(centres: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return [k] the sum of each row of `centres` [k, D]."""
+    """Return [k] the sum of each row of `centres` [k, D], which orders buckets by strength."""
     return centres.sum(axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class HandPoints:
-    """The distinct points of a street's hands (their features), and the point of each hand."""
+    """Result of `collect`: a street's N distinct points (features), and the point of each hand."""
 
     points: NDArray[Any]
     """[N, D] points, distinct within a parent"""
     weights: NDArray[np.float64]
     """[N] number of dealt hands with each point"""
     parents: NDArray[np.int32] | None
-    """[N] parent bucket of each point; None without nesting"""
+    """[N] parent of each point: a bucket of the street before or a cluster of boards; None without parents"""
     numbers: NDArray[np.int32]
     """[boards, slots] point of each slot; −1 if the slot shares a card with the board"""
 
@@ -122,7 +127,11 @@ def _with_parents(rows: Rows, parents: Rows) -> Rows:
 def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
     """Compute the features of all hands of a street and merge equal feature rows into one point.
 
-    `parents` gives the parent bucket of each slot, [boards, slots].  Points are numbered by first appearance.
+    parents  gives the parent of each slot, a bucket of the street before or a cluster of boards; points of different
+             parents are not merged
+    share    called with the completed share, 0 to 1
+
+    Points are numbered by first appearance.
     """
     street, count = features.hands, features.hands.boards
     rows_of = features.rows if parents is None else _with_parents(features.rows, parents)

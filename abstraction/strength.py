@@ -50,7 +50,7 @@ _CHUNK = 256  # boards in one call of a kernel
 
 
 class PairOrder(NamedTuple):
-    """Scratch memory for one river board: the strength rank of each pair of the 47 cards not on the board."""
+    """Scratch memory of one thread: all hands that fit a river board, ranked by strength."""
 
     board: NDArray[np.int8]
     """[5] the board, set by the caller"""
@@ -123,12 +123,12 @@ def fill_pair_order(tables, pairs):
 
 @part_njit
 def _count_beaten_by_card(order, beaten):
-    """Write beaten[i, j], 2·weaker + equal over the hands that contain live card i, [48, 48] int16.
+    """Write to beaten[i, j] how the hand of live cards i and j fares against hands with card i.
 
-    They are compared with the hand of live cards i and j, which counts itself as equal.  Live cards are the 47 cards
-    that are not on the board.
+    Live cards are the 47 cards that are not on the board, in ascending order.
 
-    order  [48, 48] int16 strength rank of the hand of two live cards; 32,767 on the diagonal
+    order   [48, 48] int16 strength rank of the hand of two live cards; 32,767 on the diagonal
+    beaten  [48, 48] int16: twice the number of weaker hands plus that of equal ones, the hand itself included
     """
     beaten[:] = 0
     for i in range(LIVE_CARDS):

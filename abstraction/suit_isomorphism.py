@@ -4,9 +4,9 @@ Source: Waugh, "A Fast and Optimal Hand Isomorphism Algorithm" (AAAI 2013 worksh
 order within a round does not matter.  (2, 5) is two hole cards and an unordered board; (2, 3, 1, 1) is hole cards,
 flop, turn and river.  The classes for given rounds are numbered 0, 1, ... without gaps.
 
-The cards of one suit are one rank set for each round, and each set avoids the ranks of the earlier rounds.  Closing
-those gaps and taking the set's colexicographic rank among sets of its size gives one digit for each round.  The digits
-form one number for the suit.
+The cards of one suit are one set of ranks for each round; a set cannot hold ranks of the suit's earlier rounds.  So
+the remaining ranks are renumbered without gaps, and the set's colexicographic rank among sets of its size is a digit.
+The digits of all rounds, in a mixed radix, form one number for the suit.
 
 The *configuration* of a hand is the multiset of its suits' card counts by round.  Suits are sorted by these counts.
 Suits with different counts are distinguishable, and their numbers are digits of the index. k suits with equal counts

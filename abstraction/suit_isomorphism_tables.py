@@ -1,4 +1,4 @@
-"""Look-up tables of the suit-isomorphism index: configurations, suit layouts and digit radices."""
+"""Builds the tables with which `abstraction.suit_isomorphism` numbers hands up to suit order."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise, product
@@ -19,7 +19,7 @@ _Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
 
 
 class RankSets(NamedTuple):
-    """The sets of ranks that one suit may hold.  A set is a number of 13 bits, one for each rank."""
+    """Size and index of every set of ranks that one suit may hold.  A set is a number of 13 bits."""
 
     set_size: NDArray[np.int64]
     """[8192] number of ranks in a rank set"""
@@ -28,10 +28,10 @@ class RankSets(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """The C configurations: ways to divide the cards of R rounds among the suits, up to the suits' order.
+    """Radices and offsets of the index for each of the C configurations.
 
-    A shape states the number of cards in each round, such as (2, 3) for hole cards and flop.  A configuration lists
-    each suit's number of cards in each round, largest first.  A position 0..3 is a place in this list.
+    A configuration is a way to divide the cards of R rounds among the four suits, whichever suit is which.  It lists
+    the suits' numbers of cards in each round, sorted in descending order.  A position 0..3 is an index into this list.
     """
 
     radix: NDArray[np.int64]
@@ -47,7 +47,10 @@ class Configurations(NamedTuple):
 
 
 class IsomorphismTables(NamedTuple):
-    """Read-only look-up tables of one shape: N cards in R rounds, such as (2, 3); 0.2 to 0.9 MB."""
+    """Read-only look-up tables of hands of N cards in R rounds, such as (2, 3): hole cards, flop.
+
+    They take 0.2 to 0.9 MB.
+    """
 
     round_start: NDArray[np.int64]
     """[R + 1] first card of each round, then N"""
@@ -76,8 +79,9 @@ def _splits(cards: int) -> Iterator[tuple[int, ...]]:
 def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
     """Return the weight [R, 4] of a card by round and suit, and the number of possible sums.
 
-    In a round of n cards the weights 0, 1, n + 1, n² + n + 1 suffice.  Up to n cards of suit 1 weigh less than the
-    third weight.  Up to n cards of suits 1 and 2 weigh at most n(n + 1), less than the fourth.
+    The sum of the cards' weights identifies how many cards each suit has in each round.  In a round of n cards the
+    weights 0, 1, n + 1, n² + n + 1 suffice for this.  Up to n cards of suit 1 weigh less than the third weight.  Up to
+    n cards of suits 1 and 2 weigh at most n(n + 1), less than the fourth.  Later rounds multiply them by a scale.
     """
     weights, scale = [], 1
     for n in cards_per_round:
@@ -87,7 +91,10 @@ def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64],
 
 
 def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all configurations, the weights [R, 4] of `_count_weights`, and `IsomorphismTables.layout`."""
+    """Return all configurations, the cards' weights [R, 4], and the table `layout` of their sums.
+
+    `_count_weights` defines the weights.  `IsomorphismTables.layout` gives a sum's configuration and order of suits.
+    """
     weights, sums = _count_weights(cards_per_round)
     deals = []
     for by_round in product(*(_splits(n) for n in cards_per_round)):
@@ -118,9 +125,10 @@ def _products(factors: Sequence[int]) -> list[int]:
 
 
 def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[int], int]:
-    """Return a configuration's row of `group`, `member` and `group_radix`, and its number of classes.
+    """Return one configuration's rows of `Configurations`, and its number of classes of hands.
 
-    Suits with equal counts form a group; the row of `group` is not shifted here.
+    The rows are those of `group` (not shifted here), `member` and `group_radix`, four numbers each.  Suits with equal
+    counts form a group.
     """
     group, member = [0], [0]
     for before, counts in pairwise(configuration):
@@ -136,7 +144,7 @@ def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[i
 
 
 def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
-    """Return the look-up tables of the isomorphism index for hands with so many cards in each round.
+    """Build the look-up tables of the index for hands with so many cards in each round.
 
     It takes milliseconds for hold'em, and 0.3 s for seven rounds of one card.
     """

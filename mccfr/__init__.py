@@ -67,7 +67,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the interface from its module (PEP 562)."""
+    """Import one of the public names in `__all__` when it is first used (PEP 562)."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers {', '.join(__all__)}")
     found = globals()[name] = getattr(import_module(_WHERE[name]), name)

@@ -1,1 +1,1 @@
-"""Stores named arrays in files: creates, maps, checksums, commits atomically and locks them."""
+"""Stores named arrays in files and shared memory: creates, maps, checks, locks and commits them."""

@@ -1,7 +1,7 @@
 """Atomic outputs: a file or directory gets its final name in one step when it is complete.
 
-Users choose these names. Foreign files are never overwritten, readers never see an incomplete output, and an older
-output of the same kind is replaced atomically.
+Outputs are checkpoints, and files and directories under names that users give, such as reports. An earlier output of
+the same kind is replaced atomically; other files are never overwritten. Readers never see an incomplete output.
 """
 
 import contextlib
@@ -26,7 +26,9 @@ _STILL_READ = ".old"  # suffix to the temporary name of a replaced version
 
 @reading()
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
-    """Raise `FileExistsError` unless `path` is absent, empty, or accepted by `replaceable`.
+    """Raise `FileExistsError` unless `path` is absent, empty, or an output that may be replaced.
+
+    replaceable  returns whether the existing file or directory may be replaced
 
     Call it for every path that a user names for writing, also for appending. Links, devices and pipes always raise.
     Raises `UnreadableError` if the system cannot read it.
@@ -40,13 +42,13 @@ def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
 
 
 def begins_with(*heads: bytes) -> Callable[[Path], bool]:
-    """Return a test for files that begin with one of `heads`, for `check_output` and `output`."""
+    """Return a test, for use as `replaceable`: does a file begin with one of `heads`."""
     most = max(map(len, heads))
     return lambda path: _head(path, most).startswith(heads)
 
 
 def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
-    """Return a test for files that have `mark` in their first `within` bytes."""
+    """Return a test, for use as `replaceable`: is `mark` in a file's first `within` bytes."""
     return lambda path: mark in _head(path, within)
 
 
@@ -89,7 +91,10 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
 
 
 def _give_name(temporary: Path, path: Path) -> None:
-    """Rename an output to its final name; an older one that it cannot replace gets the temporary name."""
+    """Rename an output to its final name.
+
+    Where the system cannot replace the older output in this step, the two exchange their names.
+    """
     try:
         durable.rename(temporary, path)
     except OSError as error:  # a non-empty directory, or a file in place of a directory or the reverse
@@ -101,7 +106,7 @@ def _give_name(temporary: Path, path: Path) -> None:
 def _remove_unread(temporary: Path) -> None:
     """Remove a temporary file or directory; a directory that a reader has locked is only renamed.
 
-    A later output removes the renamed one. Errors of the system are ignored.
+    A later `output` to the same path removes the renamed one after its last reader. Errors of the system are ignored.
     """
     with contextlib.suppress(OSError):
         if temporary.is_dir():

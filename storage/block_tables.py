@@ -1,6 +1,6 @@
 """Stores tables in blocks of rows; each write creates a new immutable version of a block.
 
-Blocks divide the first axis of each table. ROOT is the run directory.
+A block is a range of consecutive rows of each table, read and written by itself. ROOT is the run directory.
 
 A version, `ROOT/blocks/0003/000017`, is a checkpoint of a block's rows (`storage.checkpoint`). It is written atomically
 and fsynced. Each array is contiguous raw cells with a checksum (`storage.contiguous_arrays`), so it moves at disk
@@ -86,7 +86,10 @@ def partition_from_json(data: Any) -> Partition:
 
 
 def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of block versions, given the identity of the checkpoints that name them."""
+    """Return the JSON that block versions store to show their run: {"blocks_of": run identity}.
+
+    identity  identity of the checkpoints that name the versions
+    """
     return {"blocks_of": identity.get("run_identity")}
 
 
@@ -100,7 +103,7 @@ class BlockStore:
 
     Attributes:
         partition: division of the arrays into blocks
-        versions:  {block: (newest version, hash of its manifest)}; blocks of zeros are absent
+        versions:  {block: (newest version, hash of its manifest)}; a block without a version is absent and holds zeros
         moved:     bytes of cells written and read by this object
     """
 
@@ -129,7 +132,9 @@ class BlockStore:
         self._removing: list[Future[None]] = []
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Continue from the versions that a checkpoint names (None: zeros); remove versions that none names.
+        """Continue from the versions that a checkpoint names; remove unused versions.
+
+        Without a checkpoint all blocks hold zeros. Unused are the versions that no checkpoint of the run names.
 
         Raises `ValueError` if the checkpoint has another partition.
         """
@@ -146,7 +151,7 @@ class BlockStore:
     def names(self) -> dict[str, str]:
         """Return {name: hash of the manifest} of each block's newest version, for a checkpoint to name.
 
-        These versions are kept at least until `settle`.
+        Write them to the checkpoint's `parents`. These versions are kept at least until `settle`.
         """
         with self._lock:
             content_hashes = {
@@ -162,7 +167,9 @@ class BlockStore:
         return {BLOCKS: self.partition.to_json()}
 
     def write(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write a new version of a block durably; the previous one is removed unless a checkpoint names it.
+        """Write a new version of a block durably, and remove the previous one in a thread.
+
+        The previous one stays if a checkpoint on disk names it, or the newest result of `names` until `settle`.
 
         arrays  {name: cells of the block}; must not change during the call
 
@@ -210,11 +217,10 @@ class BlockStore:
             self.moved += self.partition.nbytes(block)
 
     def settle(self) -> None:
-        """Remove versions that no checkpoint on disk names; call it after the commit of `names`.
+        """Remove versions that no checkpoint on disk names, except the newest of each block.
 
-        `names` must be among the parents of the committed checkpoint.
-
-        The newest version of each block is kept for the next checkpoint.
+        Call it after each commit of a checkpoint whose parents include the result of `names`. It removes nothing if a
+        checkpoint of the run cannot be read.
         """
         with self._lock:
             while self._removing:
@@ -229,7 +235,7 @@ class BlockStore:
             self._held.check()
 
     def _drop(self, name: str) -> None:
-        """Remove a version unless a checkpoint on the disk names it."""
+        """Remove a version unless a checkpoint on disk names it or cannot be read."""
         self._check()
         named = versions_of_checkpoints(self.root)
         if named is not None and name not in named and (self.root / name).exists():
@@ -247,7 +253,10 @@ def sweep_blocks(root: Path) -> None:
 
 
 def drop_unnamed(root: Path) -> None:
-    """Remove half-written versions, and all versions that no checkpoint of the run names."""
+    """Remove half-written versions, and all versions that no checkpoint of the run names.
+
+    If a note, or a checkpoint without a note, cannot be read, only half-written versions are removed.
+    """
     sweep_blocks(root)
     _keep_only(root, ())
 
@@ -257,8 +266,9 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
 
     among  numbers of the checkpoints to read; None: all. Those set aside are always read
 
-    The note of a damaged or set-aside checkpoint, `NUMBER.note`, gives its versions. Returns None if a checkpoint
-    without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
+    The versions of a damaged or set-aside checkpoint are listed in its note, the file `NUMBER.note`. Returns None if a
+    note, or a checkpoint without a note, is unreadable, damaged or of another format version. The caller must then
+    remove nothing.
     """
     versions = set[str]()
     try:
@@ -274,7 +284,7 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
 
 
 def _named_by_one(path: Path) -> Collection[str]:
-    """Return the versions that the checkpoint at `path` names, or its note if it has one.
+    """Return the version names listed in the note of the checkpoint at `path`, or in itself.
 
     Returns () if the checkpoint does not exist, for example because another process has removed it.
     """
@@ -290,7 +300,10 @@ def _named_by_one(path: Path) -> Collection[str]:
 
 
 def _keep_only(root: Path, versions: Collection[str]) -> None:
-    """Remove all versions except those in `versions` and those that checkpoints name."""
+    """Remove all versions except `versions` and those that checkpoints name.
+
+    It removes nothing if a note, or a checkpoint without a note, cannot be read.
+    """
     named = versions_of_checkpoints(root)
     if named is None:
         return
@@ -340,7 +353,8 @@ def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[st
 def block_problems(checkpoint: Checkpoint, checked_versions: dict[str, list[str]]) -> list[str]:
     """Check every byte of the versions that a checkpoint names; return one sentence for each problem.
 
-    checked_versions  {name: problems} of versions already checked for other checkpoints; updated in place
+    checked_versions  {name: problems} of versions already checked for other checkpoints, which are not read again;
+                      new results are added in place
     """
     root, problems = checkpoint.path.parent.parent, []
     for name in versions_of_checkpoint(checkpoint):
@@ -356,7 +370,7 @@ def block_problems(checkpoint: Checkpoint, checked_versions: dict[str, list[str]
 
 
 class CheckpointWithBlocks(Checkpoint):
-    """A checkpoint that reads the arrays stored in blocks like its own arrays."""
+    """A checkpoint whose `read` and `read_into` also give arrays stored in block versions."""
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         super().__init__(path, manifest)

@@ -1,4 +1,4 @@
-"""Reads checkpoints: immutable directories that are written atomically.
+"""Reads checkpoints: immutable directories with the arrays and the state of a run at one moment.
 
 A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`, written by
 `storage.checkpoint_writer`. The manifest lists the length and checksum of every file. Without it, a missing Zarr chunk
@@ -92,7 +92,7 @@ class Checkpoint:
 
     Attributes:
         path, number: the directory, and its number
-        identity:     JSON that identifies the run
+        identity:     JSON that identifies the run; a run resumes only from checkpoints with its own
         parents:      {name: content hash} of artefacts on which it depends, such as block versions
         specs:        schema of the arrays
         state:        JSON of the run's state, such as counters and random states
@@ -186,11 +186,11 @@ class Checkpoint:
         return out
 
     def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
-        """Read rows of an array, from `first` on, into `out` [rows, ...], in place.
+        """Read rows of an array, from row `first` on, into `out` [rows, ...], in place.
 
-        Reads only the chunks that hold these rows and checks only their own checksums, so use it on a verified
-        checkpoint. Raises `KeyError` for an unknown array, `DamagedError` for a damaged or missing file, and
-        `UnreadableError` if the system cannot read a file.
+        Reads only the chunks that hold these rows, and checks only the chunks' checksums and not the manifest's.
+        Therefore call it after `verify`. Raises `KeyError` for an unknown array, and `UnreadableError` if the system
+        cannot read a file. Raises `DamagedError` for a damaged or missing file, and for arrays without chunks.
         """
         with self._opened(self.spec(name)) as array:
             step = max(1, array.chunks[0])
@@ -261,7 +261,7 @@ class Checkpoint:
             return [str(error)]
 
     def array_problem(self, spec: ArraySpec) -> str | None:
-        """Decode all cells of an array; return a sentence if they are unreadable, NaN or infinite, else None.
+        """Decode all cells of an array; return a sentence on damage, NaN or infinity, or None.
 
         Contiguous arrays give None, because `file_problems` checks them. Raises `UnreadableError` if the system cannot
         read a file.
@@ -282,7 +282,7 @@ class Checkpoint:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Return whether a directory has the name and files of a checkpoint, valid or damaged."""
+    """Return whether a directory is named by a number and has a manifest or a state file."""
     with reading():
         return _NUMBER.fullmatch(Path(path).name) is not None and any(
             (Path(path) / name).exists() for name in (STATE, MANIFEST)
@@ -291,7 +291,10 @@ def is_checkpoint(path: Path) -> bool:
 
 @contextmanager
 def _inside(path: Path) -> Iterator[None]:
-    """Convert `FileNotFoundError` of the block to `DamagedError`, unless the directory `path` is gone."""
+    """Convert errors about missing files of the checkpoint `path` to `DamagedError`.
+
+    `FileNotFoundError` stays if the whole directory is gone, because a checkpoint may be removed during reading.
+    """
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -304,7 +307,7 @@ def _inside(path: Path) -> Iterator[None]:
 def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoint:
     """Open a checkpoint and check its manifest and state; arrays are checked when they are read.
 
-    kind  class of the result
+    kind  class of the result: `Checkpoint` or a subclass
 
     Raises:
         FileNotFoundError: the directory does not exist.
@@ -368,7 +371,7 @@ def newest_valid(
     Args:
         root:     directory of the checkpoints
         identity: required identity; None accepts any
-        elsewhere:  returns the problems of files outside the directory that a checkpoint names, such as blocks
+        elsewhere: returns the problems of files outside of a checkpoint's directory on which it depends, such as blocks
 
     Returns:
         (checkpoint or None, problems of the checkpoints that were skipped).

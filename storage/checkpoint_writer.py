@@ -68,14 +68,14 @@ def commit(
         root:       directory of the checkpoints; created if absent, but its parent must exist
         number:     number of the checkpoint; at least `next_number(root)`
         specs, arrays: the schema, and {name: array} with its shapes and dtypes
-        state:      JSON that reads back exactly: counters, random states (integers up to 2**64 - 1), positions
+        state:      JSON of the run's state, such as counters and random states; must read back exactly
         identity:   JSON that identifies the run (`identity_problem`)
         format:     `zarr` or `hdf5`
         keep:       number of checkpoints to keep, at least 1
-        journal, parents: JSON lines file that gets one line; {name: content hash} of the checkpoint's origins
+        journal:    file that gets a JSON line with the number, the manifest's hash and the time; None: no file
+        parents:    {name: content hash} of artefacts on which the checkpoint depends, such as block versions
         spared:     numbers of older checkpoints to keep in addition
-        compressed: False: raw cells, for disks that are faster than the compression
-        whole:      store each array as contiguous raw cells, which are written and read at disk speed
+        compressed, whole: compressed=False: chunks of raw cells. whole=True: contiguous raw cells without chunks
         background: compress and write at low priority
         notes:      JSON for readers of the tables: attributes of the Zarr group or HDF5 file
         lock:       checked before each step: writing, the journal line, removing older checkpoints
@@ -113,7 +113,10 @@ def _write_arrays(
     whole: bool,
     directory: Path,
 ) -> tuple[Files, dict[str, FileCells]]:
-    """Write the arrays to a directory; return (its files, {name: position of a contiguous array's cells})."""
+    """Write the arrays to a directory in the format `layout`, in chunks or (`whole`) contiguously.
+
+    Returns (its files, {name: position of the array's cells}); the latter is {} for chunks.
+    """
     if whole:
         return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)
     return layout.write_tables(directory, specs, arrays, **options), {}
@@ -132,7 +135,10 @@ def _check(lock: RunLock | None) -> None:
 
 
 def _free_path(root: Path, number: int, keep: int) -> Path:
-    """Return the path of a new checkpoint; raises `FileExistsError` if the number is not above all others."""
+    """Return the path of a new checkpoint.
+
+    Raises `FileExistsError` if the number is not above all others, and `ValueError` if `keep` is below 1.
+    """
     if keep < 1:
         raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
     lowest = next_number(root)
@@ -151,8 +157,11 @@ def _write_and_rename(
 ) -> str:
     """Write a checkpoint durably under a temporary name, rename it, and return its content hash.
 
-    `storage.atomic_outputs.output` gives the temporary name, and renames the directory when its block ends.
-    `write_tables` returns the files of the tables, and the positions of contiguous cells if there are any.
+    final         path of the checkpoint
+    write_tables  function that writes the tables to a directory. It returns their files, and the positions of
+                  contiguous cells, {} if there are none
+    state         content of `state.json`
+    fields        fields of the manifest besides the files and positions
     """
     with output(final, lambda _: False, parents=False) as temporary:
         durable.make_dir(temporary)

@@ -1,11 +1,12 @@
-"""Checksums of files: XXH3-128 for chunks of tables, CRC-32C for everything else.
+"""Checksums of files and arrays: XXH3-128, such as for checkpoints with chunks, and CRC-32C.
 
-A Zarr chunk ends with its own CRC-32C, and the CRC-32C of any data followed by its CRC-32C is a constant. Chunks
-therefore need another checksum: XXH3-128 (Yann Collet, https://xxhash.com).
+The two kinds are CRC-32C, an integer, and XXH3-128, 32 hexadecimal digits (Yann Collet, https://xxhash.com). A Zarr
+chunk ends with its own CRC-32C, and the CRC-32C of data followed by its CRC-32C is a constant. It would not detect
+exchanged chunks.
 
 `joined` combines the CRC-32C of two parts, so that threads can share the work. A CRC is a polynomial remainder over
 GF(2): the CRC of a concatenation is crc(first) * x^(bits of the second) + crc(second). Polynomials have their highest
-power in bit 0, as in CRC-32C.
+power in bit 0 of an integer, as in CRC-32C.
 """
 
 from functools import cache
@@ -28,7 +29,7 @@ _TYPES = {CRC32C: int, XXH3: str}
 
 
 class Sum:
-    """Computes a checksum of the given kind, CRC-32C or XXH3-128, piece by piece."""
+    """Computes a checksum of the kind `CRC32C` or `XXH3` from data that arrives in parts."""
 
     def __init__(self, kind: str) -> None:
         self._crc, self._xxh3 = 0, xxhash.xxh3_128() if kind == XXH3 else None
@@ -51,12 +52,12 @@ def new_sum(kind: str) -> Sum:
 
 
 def is_checksum(value: object, kind: str) -> TypeGuard[Checksum]:
-    """Return whether `value` has the type of a checksum of `kind`; False for an unknown kind."""
+    """Return whether `value` is an int for `CRC32C` or a str for `XXH3`; False for another kind."""
     return type(value) is _TYPES.get(kind)
 
 
 def cells_checksum(array: np.ndarray) -> str:
-    """Return the XXH3-128 of an array's cells in row-major, little-endian order, for any storage order."""
+    """Return the XXH3-128, in hexadecimal, of an array's row-major, little-endian bytes."""
     cells = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return xxhash.xxh3_128_hexdigest(cells.reshape(-1).view(np.uint8).data)
 
@@ -67,12 +68,15 @@ def checksum(data: memoryview | bytes) -> int:
 
 
 def joined(first: int, second: int, second_bytes: int) -> int:
-    """Return the CRC-32C of a concatenation, given those of both parts and the second's length in bytes."""
+    """Return the CRC-32C of two parts of data together, given the CRC-32C of each.
+
+    second_bytes  length of the second part in bytes
+    """
     return _product(_power(second_bytes), first) ^ second
 
 
 def _product(first: int, second: int) -> int:
-    """Return the product of two polynomials modulo the CRC polynomial."""
+    """Return the product of two polynomials over GF(2) modulo the polynomial of CRC-32C."""
     product = 0
     while first:
         if first & _ONE:
@@ -84,7 +88,7 @@ def _product(first: int, second: int) -> int:
 
 @cache
 def _power(count: int) -> int:
-    """Return x^(8 * count) modulo the CRC polynomial."""
+    """Return the polynomial x^(8 * count) modulo that of CRC-32C, the factor for `count` bytes."""
     power, square = _ONE, _X8
     while count:
         if count & 1:

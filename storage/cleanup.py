@@ -10,7 +10,10 @@ from storage.open_directory import shown
 
 @contextlib.contextmanager
 def closed_after(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` when the block ends; after an error in the block, an error of `close` is only logged."""
+    """Call `close` at the end of a `with` block.
+
+    If the block raised, errors of `close` are not raised, so that they do not hide the block's; `OSError` is logged.
+    """
     try:
         yield
     except BaseException:
@@ -22,7 +25,7 @@ def closed_after(close: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def failure_logged(task: str) -> Iterator[None]:
-    """Log an `OSError` of the block as a warning instead of raising it.
+    """Log an `OSError` in a `with` block as a warning instead of raising it.
 
     task  beginning of the warning, such as "old checkpoints were not removed"
     """

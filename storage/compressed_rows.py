@@ -1,7 +1,8 @@
 """Tables whose rows are compressed one by one, so that a reader unpacks only the row that it needs.
 
 A table [R, C] is written as two arrays.  `streams` [bytes] uint8 holds the rows one after the other.  Each is a zlib
-stream (RFC 1950) of its cells, low byte first.  `starts` [R+1] uint32 holds the first byte of each row, and the end.
+stream (RFC 1950) of its cells, low byte first.  `starts` [R+1] uint32 holds the index in `streams` of each row's first
+byte, and at the end the length of `streams`.
 """
 
 import zlib
@@ -23,7 +24,7 @@ def pack_rows(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
     """Return `streams` and `starts` of a table [R, C] of integers; `ValueError` above 4 GiB of streams.
 
-    dtype  of the packed cells, to which rows are cast when they are packed; None: the table's
+    dtype  dtype to which the cells are cast before they are packed; None: the table's
     """
     packed = np.dtype(table.dtype if dtype is None else dtype).newbyteorder("<")
 
@@ -40,7 +41,7 @@ def pack_rows(
 
 
 class PackedRows:
-    """Reads the rows of a packed table."""
+    """Reads single rows of a table [R, C] that `pack_rows` has packed; len() is R."""
 
     def __init__(
         self,
@@ -51,12 +52,15 @@ class PackedRows:
         dtype: np.dtype[Any],
         check: Callable[[int], None] = lambda byte: None,
     ) -> None:
-        """Read rows of `width` cells of `dtype` from the arrays that `pack_rows` wrote.
+        """Take the arrays that `pack_rows` returned; no row is unpacked yet.
 
         file   name of the streams' file, for messages
-        check  called with the first and last byte of each stream before it is unpacked; raises for damage
+        width  number C of cells in a row
+        dtype  dtype to which the cells were cast for packing
+        check  called with the index of the first byte of each stream to be unpacked, then of the last. It should raise
+               an error if this part of the file is damaged
 
-        Raises `ValueError` if the starts do not divide the streams.
+        Raises `ValueError` if `starts` does not ascend from 0 to the length of `streams`.
         """
         if starts[0] != 0 or starts[-1] != len(streams) or (starts[1:] <= starts[:-1]).any():
             raise ValueError(f"{file}: the first bytes of its rows do not ascend from 0 to its {len(streams)} bytes")
@@ -67,7 +71,7 @@ class PackedRows:
         return len(self._starts) - 1
 
     def rows(self, first: int, stop: int) -> npt.NDArray[Any]:
-        """Return rows `first` to `stop` − 1 as a read-only array [n, C]; `DamagedError` for damaged streams."""
+        """Return rows `first` to `stop` - 1 as [n, C], read-only; `DamagedError` for bad data."""
         unpacked = b"".join(self._unpack(row) for row in range(first, min(stop, len(self))))
         return np.frombuffer(unpacked, self._dtype).reshape(-1, self._width)
 

@@ -1,8 +1,9 @@
 """Reads and writes arrays as contiguous raw cells at the speed of the disk.
 
-The files are those of live tables: one Zarr shard per array, or one HDF5 file with contiguous datasets. Threads move
-the cells in large pieces and bypass the page cache (O_DIRECT) where possible. The page cache would cost another copy
-and evict other data. Checksums are computed from the moving bytes, so nothing is read twice.
+The files have the layout of live tables, on which a run trains (`storage.live_tables`). They are one Zarr shard per
+array, or one HDF5 file with contiguous datasets. Threads move the cells in large pieces and bypass the page cache
+(O_DIRECT) where possible. The page cache would cost another copy and evict other data. Checksums are computed from the
+moving bytes, so nothing is read twice.
 """
 
 import math
@@ -35,7 +36,7 @@ _PAGE_BYTES = 4096  # alignment of direct transfers, in memory and in the file
 
 
 class FileCells(msgspec.Struct, frozen=True):
-    """Position of an array's raw row-major, little-endian cells.
+    """Place of an array in a checkpoint's file: raw row-major, little-endian cells, no gaps.
 
     Fields:
         file:         path relative to the directory of the tables
@@ -49,19 +50,22 @@ class FileCells(msgspec.Struct, frozen=True):
 
 
 class Piece(NamedTuple):
-    """Consecutive cells (a flat array) and their offset in the file in bytes."""
+    """Consecutive cells read or written at once: a flat array, and their byte offset in the file."""
 
     cells: np.ndarray[Any, Any]
     offset: int
 
     @property
     def aligned(self) -> bool:
-        """True if the cells are aligned for O_DIRECT."""
+        """True if address, offset and length are multiples of 4096 bytes, as O_DIRECT needs."""
         return not (self.offset | self.cells.ctypes.data | self.cells.nbytes) % _PAGE_BYTES
 
 
 def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) cell indices of the pieces to move: large ones of whole pages, then the rest."""
+    """Yield (first, end) cell indices of an array's pieces: those of whole pages, then the rest.
+
+    cells, cell_bytes  number of the array's cells, and size of one in bytes
+    """
     step = PIECE_BYTES // cell_bytes
     whole = cells * cell_bytes // _PAGE_BYTES * _PAGE_BYTES // cell_bytes
     for first, end in ((0, whole), (whole, cells)):
@@ -70,7 +74,10 @@ def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
 
 
 def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
-    """Yield the pieces of a C-ordered array whose first cell is at byte `offset` of a file."""
+    """Divide a C-ordered array into pieces of at most `PIECE_BYTES`; yield them in order.
+
+    offset  position of the array's first cell in its file, in bytes
+    """
     flat = array.reshape(-1)
     for first, end in _spans(flat.size, array.itemsize):
         yield Piece(flat[first:end], offset + first * array.itemsize)
@@ -100,7 +107,7 @@ class MovingFile:
         return piece.cells
 
     def read(self, piece: Piece) -> np.ndarray:
-        """Fill the cells of a piece and return them.
+        """Read a piece's cells from its place in the file, in place, and return them.
 
         Raises `OSError` if the disk fails, `DamagedError` if the file is too short.
         """
@@ -114,7 +121,7 @@ class MovingFile:
         return piece.cells
 
     def between(self, first: int, end: int | None = None) -> Iterator[bytes]:
-        """Yield the bytes between two offsets, or up to the end of the file."""
+        """Yield the file's bytes from offset `first` to `end` (None: the file's end), in parts."""
         while end is None or first < end:
             with durable.naming(self._path):
                 block = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
@@ -133,7 +140,7 @@ def _bytes(cells: np.ndarray) -> memoryview:
 
 @contextmanager
 def moving(path: Path, flags: int) -> Iterator[MovingFile]:
-    """Open a `MovingFile` for the duration of a `with` statement."""
+    """Open a `MovingFile` in a `with` statement; `flags` are those of `os.open`."""
     file = MovingFile(path, flags)
     with closed_after(file.close):
         yield file
@@ -148,8 +155,10 @@ def write_tables(
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, tuple[int, Checksum]], dict[str, FileCells]]:
-    """Write tables durably into a directory.
+    """Write the arrays `specs` durably into a directory, each as contiguous raw cells.
 
+    layout      module of the format, which creates the files
+    arrays      {name: array} with the schema's shapes and dtypes
     background  run at low priority
     notes       JSON that becomes attributes of the group or file
 
@@ -216,9 +225,11 @@ def _file_sums(
 def _sum_of(
     work: Callable[[Item], tuple[int, int]], parts: Iterable[Item], size_bytes: int, background: bool = False
 ) -> int:
-    """Return the CRC-32C of all parts together, in their order; several threads call `work`.
+    """Read or write all parts, and return the CRC-32C of their bytes together, in their order.
 
-    work  reads or writes one part and returns (its CRC-32C, its length in bytes)
+    work        reads or writes one part and returns (its CRC-32C, its length in bytes); several threads call it
+    size_bytes  length of all parts in bytes
+    background  run at low priority
     """
     whole = 0
     for part, length in ordered(work, parts, size_bytes=size_bytes, background=background, threads=MOVING_THREADS):
@@ -227,7 +238,7 @@ def _sum_of(
 
 
 def _write_piece(file: MovingFile, spec: ArraySpec, offset: int, piece: Piece) -> tuple[int, int]:
-    """Write a piece of an array and return (CRC-32C, bytes).
+    """Write a piece of an array to the file, and return its (CRC-32C, length in bytes).
 
     offset  position of the array's first cell in the file
 
@@ -260,6 +271,10 @@ def _read_piece(file: MovingFile, piece: Piece) -> tuple[int, int]:
 def read_array(directory: Path, cells: FileCells, out: np.ndarray) -> bool:
     """Fill a C-ordered array with its stored cells; return whether their checksum is right.
 
+    directory  directory of the tables
+    cells      place of the array in its file
+    out        array to fill
+
     Raises `UnreadableError` if the system cannot read the file, `DamagedError` if it is too short.
     """
     path = directory / cells.file
@@ -271,7 +286,10 @@ def file_problems(path: Path, stated: Checksum, arrays: Sequence[tuple[ArraySpec
     """Read every byte of a file of arrays once; return one sentence for each problem.
 
     stated  CRC-32C of the file
-    arrays  (array, position of its cells), ascending by offset
+    arrays  (array, place of its cells) of all arrays in the file, ascending by offset
+
+    A wrong checksum of the file is the only problem returned. Otherwise each array gives one for a wrong checksum, and
+    one for its first NaN or infinite cell.
 
     Raises `UnreadableError` if the system cannot read the file, `DamagedError` if it is too short.
     """

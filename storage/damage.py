@@ -1,7 +1,7 @@
 """Errors of reading: `DamagedError` for bad content, `UnreadableError` for failures of the system.
 
-A damaged artefact may be skipped in favour of another. After a system error the artefact may be valid, and a retry may
-succeed.
+Artefacts are the files that runs write, such as checkpoints and policies. A damaged one may be skipped in favour of
+another. After a system error the artefact may be valid, and a retry may succeed.
 """
 
 import errno
@@ -36,7 +36,10 @@ class UnreadableError(OSError):
         self.number: int | None = None
 
     def advised(self, advice: str) -> "UnreadableError":
-        """Return the same error with a clause on what to do if it persists; the first clause given is kept."""
+        """Return a copy of this error whose message ends with advice; earlier advice is kept instead.
+
+        advice  text to append to "run the command again", with its own punctuation
+        """
         return UnreadableError(self.cause, self._advice or advice)
 
     def __str__(self) -> str:
@@ -46,9 +49,9 @@ class UnreadableError(OSError):
 
 
 class UnsyncedError(OSError):
-    """A folder could not be opened to sync a new name in it, which a power cut may remove.
+    """A folder could not be opened for fsync, so that a power cut may remove a new name in it.
 
-    A class of its own, because a `PermissionError` of a folder means bad input to the command line.
+    It is not raised as `PermissionError`, because the command line reports that as bad input of the user.
     """
 
 
@@ -56,8 +59,8 @@ class UnsyncedError(OSError):
 def reading(path: Path | None = None) -> Iterator[None]:
     """Convert system errors of reading to `UnreadableError`; a context manager and decorator.
 
-    A directory in place of a file raises `DamagedError`. Errors for absent files, bad names and names that are taken
-    stay as they are. `path` is the file name for errors that have none.
+    A directory in place of a file raises `DamagedError`. These errors stay as they are: absent files, bad names, names
+    that are taken, and locks that are held. `path` is the file name for errors that have none.
     """
     try:
         yield
@@ -74,14 +77,14 @@ def reading(path: Path | None = None) -> Iterator[None]:
 
 
 def check_openable(path: Path) -> None:
-    """Raise `DamagedError` for a pipe, a socket or a device: opening a pipe waits for its writer."""
+    """Raise `DamagedError` if `path` is a pipe, socket or device, whose opening may wait."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DamagedError(f"{path} is a pipe or a device, where a file is needed")
 
 
 def walk(path: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Return `os.walk(path)`, which raises the error of a folder that cannot be listed."""
+    """Return `os.walk(path)`; unlike it, raise the error of a folder that cannot be listed."""
     return os.walk(path, topdown, _raise)
 
 
@@ -93,7 +96,8 @@ def _raise(error: OSError) -> NoReturn:
 def decoding(path: Path, library_data: str) -> Iterator[None]:
     """Raise `DamagedError` if a library fails on the data of the file or directory `path`.
 
-    System errors are raised as Python's own `OSError`. `library_data` is the beginning of the message.
+    A library's error that a system error has caused is raised as `OSError` with its number. `library_data` is the
+    beginning of the message, such as "PATH cannot be read".
     """
     try:
         yield
@@ -107,7 +111,10 @@ def decoding(path: Path, library_data: str) -> Iterator[None]:
 
 
 def system_error(error: Exception, path: Path) -> OSError | None:
-    """Return the system error behind a library's error, with `path` if it names no file; None if none."""
+    """Return the system error that caused a library's error; None if there is none.
+
+    The result names the error's file, or `path` if the error names none.
+    """
     stated = re.search(r"errno = (\d+)", str(error))  # form of HDF5's messages
     number = getattr(error, "errno", None) or (int(stated[1]) if stated else None)
     if "start new thread" in str(error):  # Python's message for a thread that could not start

@@ -1,4 +1,4 @@
-"""Delays signals while work is done that an exception of a handler must not interrupt.
+"""Delays the signals that end the program during work that they must not interrupt.
 
 The module imports only the standard library, because handlers are set before other imports.
 """
@@ -21,16 +21,20 @@ def in_main_thread() -> bool:
 
 
 def exchange_handlers(handler: Handler) -> dict[int, Any]:
-    """Set the handler of all `SIGNALS`, except an ignored SIGHUP; return the previous handlers by number."""
+    """Set the handler of all `SIGNALS`, except an ignored SIGHUP.
+
+    Returns {signal number: previous handler} of those that were set.
+    """
     numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
     return {number: signal.signal(number, handler) for number in numbers}
 
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Within the context, delay signals; at its end, call the previous handler for the first of them.
+    """Delay the signals `SIGNALS` in a `with` block.
 
-    It does nothing outside of the main thread.
+    At its end, the previous handler is called for the first signal that arrived, and further ones are dropped. If the
+    block raises, all are dropped. It does nothing outside of the main thread.
     """
     if not in_main_thread():
         yield
@@ -49,7 +53,7 @@ def signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Within the context, block all signals; processes started in it inherit the blocking."""
+    """Block `SIGNALS` for this thread in a `with` block; processes started in it inherit that."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield

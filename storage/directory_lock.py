@@ -30,14 +30,15 @@ _locks: "weakref.WeakSet[ReadLock]" = weakref.WeakSet()
 
 
 class ReadLock:
-    """A shared lock on the directory now at `path`, until `release` or the end of the object.
+    """A reader's lock on the directory now at `path`, until `release` or the end of the object.
 
-    A forked child does not inherit the lock.
+    Several readers may lock a directory at the same time. A forked child does not inherit the lock.
 
     Attributes:
         path:    as given
         inside:  path to the locked directory, valid until `release` even after another directory takes its name
-        is_held: True if the directory cannot be removed; False on file systems without locks
+        is_held: True if writers leave the directory in place; False on file systems without locks, without permission
+                 to open the directory, or if a writer was still replacing it
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +56,7 @@ class ReadLock:
         _locks.add(self)
 
     def _lock(self) -> bool:
-        """Open and lock the directory; return False if a writer is removing or has replaced it."""
+        """Open and lock the directory; return False if a writer is removing or replacing it."""
         try:
             with reading(self.path):
                 self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -73,7 +74,7 @@ class ReadLock:
         return in_place
 
     def is_in_place(self) -> bool:
-        """Return whether `path` still leads to the locked directory."""
+        """Return whether `path` leads to the opened directory; True if it could not be opened."""
         return self._descriptor is None or _leads_to(self.path, self._descriptor)
 
     def release(self) -> None:
@@ -92,7 +93,7 @@ class ReadLock:
 
 
 def read_directory(path: Path, read: Callable[[Path], Found]) -> Found:
-    """Return `read(inside)`, where `inside` is a stable path to the directory now at `path`.
+    """Return `read(inside)`; `inside` leads to the directory now at `path` even if it is renamed.
 
     All files that `read` opens below `inside` belong to this directory, even if it is replaced meanwhile. Errors of
     `read` name `path`. If there is no directory, `read` is called with `path` itself.
@@ -142,9 +143,11 @@ def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
 
 @contextmanager
 def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
-    """Lock a directory against readers for the block; yield False if a reader holds it.
+    """Lock a directory against readers in a `with` block; yield False if a reader holds it.
 
-    patience_seconds  time to wait for present readers
+    patience_seconds  time to wait until readers release it
+
+    Yields True without a lock if the file system has no locks, or without permission to open the directory.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -161,7 +164,7 @@ def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
 
 
 def drop_unread(paths: Iterable[Path]) -> None:
-    """Remove directories that share one parent, except those that a reader has locked.
+    """Remove directories of the same parent directory, except those that a reader has locked.
 
     Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under its name.
     """

@@ -18,14 +18,14 @@ _SECONDS = 0.7
 
 
 class DiskSpeed(NamedTuple):
-    """Speeds in bytes per second; writing includes the final fsync."""
+    """Sequential speeds of a disk in bytes per second; `write` includes the final fsync."""
 
     write: float
     read: float
 
 
 def disk_speed(directory: Path) -> DiskSpeed:
-    """Measure with a temporary file in `directory`; raises `OSError` if it cannot be written."""
+    """Measure the disk of `directory` with a temporary file; raises `OSError` if it cannot."""
     cells = map_anonymous(PIECE_BYTES // 8, np.dtype(np.uint64))
     cells[:] = np.random.default_rng().integers(2**64, size=cells.size, dtype=np.uint64)  # incompressible
     with tempfile.NamedTemporaryFile(dir=directory) as named, moving(Path(named.name), os.O_RDWR) as file:
@@ -39,7 +39,12 @@ def disk_speed(directory: Path) -> DiskSpeed:
 
 
 def _moved(move: Callable[[Piece], np.ndarray], cells: np.ndarray, most: int) -> int:
-    """Move one buffer to or from consecutive offsets for `_SECONDS`; return the bytes moved."""
+    """Write or read one buffer again and again at consecutive offsets; return the bytes moved.
+
+    move   `MovingFile.write` or `read`
+    cells  the buffer
+    most   bytes after which to stop; it also stops after `_SECONDS`
+    """
     began = time.perf_counter()
 
     def pieces() -> Iterator[Piece]:

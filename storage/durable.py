@@ -1,8 +1,8 @@
 """File operations that survive a crash; all durable writes go through this module.
 
-Each function does one step. A file's content is durable after `fsync_file`; a created, renamed or removed name is
-durable after `fsync_dir` of its parent. Inside `recording()`, every step is recorded with its data. Tests rebuild from
-it the states that a crash after any step may leave.
+Durable means on the disk, so that it survives a power cut. A file's content is durable after `fsync_file`; a created,
+renamed or removed name is durable after `fsync_dir` of its parent. Inside `recording()`, every step is recorded with
+its data. Tests rebuild from it the states that a crash after any step may leave.
 """
 
 import contextlib
@@ -55,9 +55,9 @@ class Operation(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Operation]]:
-    """Record the operations until the block ends, in the list that it yields.
+    """Record all steps of writing to disk in a `with` block, in the list that it yields.
 
-    For tests and small files: the content of written files is kept in memory.
+    For tests with small files: the content of written files is kept in memory.
     """
     operations: list[Operation] = []
     _recordings.append(operations)
@@ -79,9 +79,10 @@ def _record(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Set the file name of a system error of the block to `path`, if it names no file or a temporary one.
+    """Set the file name of a system error in a `with` block to `path` if it names no file.
 
-    Errors of writing, truncating, allocating, locking and syncing name no file by themselves.
+    Names of temporary files, which users do not know, are replaced too. Errors of writing, truncating, allocating,
+    locking and syncing name no file by themselves.
     """
     try:
         yield
@@ -107,7 +108,10 @@ def make_dir(path: Path) -> None:
 
 
 def ensure_dir(path: Path) -> None:
-    """Create a directory durably unless it exists; safe with concurrent callers. Its parent must exist."""
+    """Create a directory durably unless it exists; its parent must exist.
+
+    Several processes may call it for the same path at the same time.
+    """
     if path.is_dir():
         return
     try:
@@ -119,13 +123,13 @@ def ensure_dir(path: Path) -> None:
 
 
 def make_dirs(path: Path) -> None:
-    """Create a directory and its missing parents durably; safe with concurrent callers."""
+    """Create a directory and its missing parents durably; several processes may do so at once."""
     for folder in reversed(missing_dirs(path)):
         ensure_dir(folder)
 
 
 def missing_dirs(path: Path) -> list[Path]:
-    """Return `path` and its parents that do not exist, the deepest first.
+    """Return those of `path` and its parents that do not exist, the deepest first.
 
     Raises `UnreadableError` if the system cannot tell.
     """
@@ -135,7 +139,10 @@ def missing_dirs(path: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def making_dirs(path: Path) -> Iterator[None]:
-    """Create a directory and its missing parents durably; if the block raises, remove the new empty ones."""
+    """Create a directory and its missing parents durably for a `with` block.
+
+    If the block raises, the directories that did not exist before are removed, unless they have content.
+    """
     missing = missing_dirs(path)
     try:
         make_dirs(path)
@@ -153,7 +160,7 @@ def write_file(
     """Write a whole file and fsync it; its name is durable after `fsync_dir(path.parent)`.
 
     Args:
-        path: the file, replaced if it exists
+        path: the file; an existing one is overwritten in place, so a crash may leave part of the content
         data: the content, or an iterable of its pieces
         kind: kind of checksum (`storage.checksums`)
 
@@ -176,7 +183,7 @@ def write_file(
 
 
 def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
-    """Make a file written by a library durable, and return its length and checksum.
+    """Make a file durable that a library such as h5py wrote; return its length and checksum.
 
     The file is read back for its checksum unless `checksum` gives (length, checksum).
 
@@ -200,9 +207,11 @@ def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: s
 
 
 def adopt(path: Path, checksums: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
-    """Make a file or directory written by a library durable; return {name: (length in bytes, CRC-32C)}.
+    """Make a file or directory durable that a library has written, and return its checksums.
 
-    checksums  {path: (length, checksum)} of files that need not be read back
+    checksums  {path: (length in bytes, CRC-32C)} of files that need not be read back
+
+    Returns {file name relative to `path.parent`: (length in bytes, CRC-32C)}.
     """
     return adopt_tree(path, checksums) if path.is_dir() else {path.name: adopt_file(path, checksums.get(path))}
 
@@ -214,9 +223,10 @@ def _depth(path: Path) -> int:
 def adopt_tree(
     path: Path, checksums: Mapping[Path, tuple[int, Checksum]] | None = None, kind: str = CRC32C
 ) -> dict[str, tuple[int, Checksum]]:
-    """Make a directory written by a library durable: all files, then directories, deepest first.
+    """Make a directory durable that a library has written: all files, then folders, deepest first.
 
-    checksums  {path: (length, checksum)} of files that need not be read back
+    checksums  {path: (length in bytes, checksum)} of files that need not be read back
+    kind       kind of the checksums (`storage.checksums`)
 
     The name of `path` itself is durable after `fsync_dir(path.parent)`.
 
@@ -328,7 +338,7 @@ def remove_tree(path: Path) -> None:
 
 
 def drop_trees(paths: Iterable[Path]) -> None:
-    """Remove directories that share one parent.
+    """Remove directories of the same parent directory durably.
 
     Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under its name.
     """
@@ -444,7 +454,7 @@ def cut(path: Path, file: BinaryIO, length: int) -> None:
 
 
 def complete_lines_length(file: BinaryIO) -> int:
-    """Return the length in bytes of the lines that end with a line break, searching from the end."""
+    """Return the length in bytes of an open journal up to its last line break; 0 if it has none."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - 4096)

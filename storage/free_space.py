@@ -16,8 +16,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def available_memory_bytes(root: Path = Path("/")) -> int:
     """Return the bytes of memory available without swapping, within the limits of control groups.
 
+    Control groups are how Linux limits the memory of containers.
+
     Args:
-        root: directory of `proc` and `sys`
+        root: directory that contains `proc` and `sys`; another one than "/" only in tests
 
     Raises:
         OSError: the kernel does not report the available memory.
@@ -73,7 +75,10 @@ def total_memory_bytes(root: Path = Path("/")) -> int:
 
 
 def killed_for_memory(root: Path = Path("/")) -> int:
-    """Return the number of processes killed by the out-of-memory killer so far; 0 if unknown."""
+    """Return how many processes of the machine Linux has killed for lack of memory since its start.
+
+    Returns 0 if the number is unknown.
+    """
     try:
         lines = (root / "proc/vmstat").read_text().splitlines()
     except OSError:

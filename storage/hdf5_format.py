@@ -1,4 +1,4 @@
-"""Tables as one HDF5 file.
+"""Stores a run's arrays as one HDF5 file: live tables, on which workers train, and checkpoints.
 
 Live tables are contiguous datasets, allocated early and aligned. Each is mapped at its offset after the file is closed.
 The superblock is never mapped, and the file is never open for writing during a run. In anonymous memory the cells are
@@ -37,12 +37,15 @@ _DEFLATE_RATIO = 1100  # deflate cannot compress by more than about 1032
 
 
 def _alignment(specs: Sequence[ArraySpec]) -> int:
-    """Return 2 MiB (a huge page) if any array fills one, otherwise the page size."""
+    """Return the alignment of arrays in a file of live tables, in bytes.
+
+    It is 2 MiB (a huge page) if any array is at least as large, otherwise the page size.
+    """
     return HUGE_PAGE_BYTES if max(spec.nbytes for spec in specs) >= HUGE_PAGE_BYTES else mmap.PAGESIZE
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
-    """Return the bytes that live tables take, to within a few pages per array; gaps are not allocated."""
+    """Return the bytes of memory that live tables take, to within a few pages per array."""
     return sum(spec.nbytes for spec in specs) + _METADATA_BYTES
 
 
@@ -57,7 +60,7 @@ def _label_axes(dataset: Any, spec: ArraySpec) -> None:
 
 
 def _create_dataset(file: Any, spec: ArraySpec) -> int:
-    """Create a contiguous dataset, allocated at once; return the offset of its cells in the file."""
+    """Create a contiguous dataset in an open HDF5 file; return the byte offset of its cells."""
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     properties.set_layout(h5py.h5d.CONTIGUOUS)
     properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -73,7 +76,7 @@ def _create_dataset(file: Any, spec: ArraySpec) -> int:
 def create_live(
     directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> tuple[Region, ...]:
-    """Create live tables in one file.
+    """Create live tables, the arrays on which workers train, in one HDF5 file.
 
     Args:
         directory: an existing directory, in which `tables.h5` is created
@@ -81,7 +84,7 @@ def create_live(
         notes:     attributes of the file; values that are not text are stored as JSON
 
     Returns:
-        The position of each array's cells, in the order of `specs`; all cells are zero.
+        The place of each array's cells in the file, in the order of `specs`; all cells are zero.
     """
     path = directory / TABLES
     smallest = min(spec.nbytes for spec in specs)  # the threshold that aligns every dataset
@@ -100,7 +103,9 @@ def create_live(
 
 
 def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[tuple[Region, ...], list[int]]:
-    """Create live tables in anonymous shared memory: `tables.h5`, and links to its external raw cells.
+    """Create live tables whose cells are in anonymous shared memory.
+
+    `directory` gets `tables.h5`, and a link to the memory of each array, which HDF5 reads as an external raw file.
 
     Returns:
         (regions in the order of `specs`, descriptors that keep the memory). The links work while this process has the
@@ -138,7 +143,7 @@ def fletcher32(data: bytes) -> int:
 
 
 def encoded(chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview]:
-    """Return a chunk as stored in the file, in one piece."""
+    """Return a 1-tuple of a chunk's stored bytes: raw cells, or deflate data and Fletcher-32."""
     raw = chunk.data.cast("B")
     if not compressed:
         return (raw,)
@@ -195,14 +200,14 @@ def _write_chunks(
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Return the one HDF5 file, which stores all arrays, from the checkpoint's `files`."""
+    """Return ["tables.h5"], the file of all arrays; [] if the checkpoint's `files` lack it."""
     return [name for name in files if name == TABLES]
 
 
 def _opened(path: Path) -> h5py.File:
-    """Open a file for reading.
+    """Open an HDF5 file for reading.
 
-    HDF5 does not state the error of a failed `stat`; `Path.stat` then raises it.
+    HDF5 hides the system's error if it cannot look up the file; `Path.stat` then raises that error.
     """
     try:
         return h5py.File(path, "r")
@@ -214,9 +219,10 @@ def _opened(path: Path) -> h5py.File:
 
 
 def _own_dataset(file: Any, name: str, path: Path) -> Any:
-    """Return the dataset if it is stored entirely in this file, which the manifest's checksum covers.
+    """Return the dataset `name` of an open HDF5 file; check that its cells are in this file.
 
-    Raises `DamagedError` for external and soft links, virtual datasets, external raw files, and missing datasets.
+    The manifest's checksum covers this file only. Raises `DamagedError` for external and soft links, virtual datasets,
+    external raw files, and missing datasets.
     """
     parts = name.split("/")
     for depth in range(1, len(parts) + 1):
@@ -225,9 +231,7 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
         if link is None:
             raise DamagedError(f"{path} has no array {name!r}")
         if not isinstance(link, h5py.HardLink):
-            raise DamagedError(
-                f"{path}: {group_name} is not a hard link; checksums do not cover data outside of this file"
-            )
+            raise DamagedError(f"{path}: {group_name} is not a hard link, so checksums do not cover its data")
     dataset = file[name]
     if not isinstance(dataset, h5py.Dataset):
         raise DamagedError(f"{path} has no array {name!r}")

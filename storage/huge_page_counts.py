@@ -22,7 +22,7 @@ _HUGE = re.compile(r"^(?:AnonHugePages|ShmemPmdMapped|FilePmdMapped): +(\d+) kB"
 
 
 def gives_huge_pages() -> bool:
-    """Return whether shared memory gets huge pages, by requesting one."""
+    """Return whether this system gives huge pages to shared memory; finds out by requesting one."""
     memory = os.memfd_create("mccfr-page")
     try:
         os.posix_fallocate(memory, 0, HUGE_PAGE_BYTES)
@@ -33,9 +33,9 @@ def gives_huge_pages() -> bool:
 
 
 def huge_bytes(arrays: Iterable[npt.NDArray[np.generic]]) -> int:
-    """Return the bytes in huge pages of this process's mappings that hold the arrays; 0 if unknown.
+    """Return the bytes in huge pages of the memory mappings that hold the arrays; 0 if unknown.
 
-    Whole mappings are counted, including memory beside the arrays.
+    Whole mappings of this process are counted, including memory beside the arrays.
     """
     spans = [(array.__array_interface__["data"][0], array.nbytes) for array in arrays if array.nbytes]
     try:

@@ -1,7 +1,7 @@
 """Reads journals (files of lines) from either end, and replaces their end.
 
-Reading from the end costs time in proportion to the lines read, not to the file. A journal has complete lines in the
-order of `durable.append_line`; an incomplete last line, left by a crash, is ignored.
+`durable.append_line` writes journals. Reading from the end costs time in proportion to the lines read, not to the file.
+An incomplete last line, left by a crash, is ignored.
 """
 
 import io
@@ -46,9 +46,10 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def lines_backwards(path: Path) -> Iterator[Line]:
-    """Yield the complete lines of a journal from its end, reading no more of the file than is used.
+    """Yield the complete lines of a journal, the last line first; none if the journal is absent.
 
-    Yields none if the journal is absent. Raises `UnreadableError` if the system cannot read it.
+    It reads the file in blocks, and only as far as the caller requests lines. Raises `UnreadableError` if the system
+    cannot read it.
     """
     with reading(path), _opened(path) as file:
         end = durable.complete_lines_length(file)
@@ -71,6 +72,8 @@ def lines_backwards(path: Path) -> Iterator[Line]:
 
 def replace_end(path: Path, start: int, lines: Sequence[bytes]) -> None:
     """Replace everything from byte `start` on by the lines `lines`, atomically and durably.
+
+    lines  without line breaks
 
     The journal is rewritten under a temporary name and renamed, so concurrent readers see the old content.
     """

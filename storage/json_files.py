@@ -1,4 +1,4 @@
-"""Reads JSON from untrusted files: size and depth are limited, and every problem is a `ValueError`."""
+"""Reads JSON from untrusted files: size and nesting are limited; bad content is a `ValueError`."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,10 @@ def parse_json(data: bytes | str, where: Path | str) -> Any:
 
 
 def typed(value: Any, kind: type[_Fields], where: Path | str) -> _Fields:
-    """Convert a JSON value to a struct of class `kind`; `ValueError` names `where` and the problem."""
+    """Convert a JSON value to the type `kind`, such as a msgspec struct, after checking its fields.
+
+    Raises `ValueError`, which names `where`, such as the file, and the problem.
+    """
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

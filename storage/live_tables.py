@@ -33,12 +33,12 @@ class LiveTables:
     """Live tables of a run, removed by `close` or at the end of a `with` statement.
 
     Attributes:
-        directory: holds `tables.zarr` or `tables.h5`, and the cells of `storage.mapping.create_cells`
+        directory: holds `tables.zarr` or `tables.h5`; users of the tables create further shared files in it
         tables:    the Zarr group or HDF5 file
         specs:     the schema
-        regions:   position of each array's cells, in the order of `specs`
+        regions:   file and offset of each array's cells, in the order of `specs`
         anonymous: True if the memory is anonymous and ends with this process
-        warning:   a sentence for the user, or None
+        warning:   a sentence for the user if the tables are on disk, which makes training slow; otherwise None
     """
 
     def __init__(self, directory: Path, link: Path, tables: str, specs: tuple[ArraySpec, ...]) -> None:
@@ -60,7 +60,7 @@ class LiveTables:
         self.close()
 
     def close(self) -> None:
-        """Remove the tables, then the link.
+        """Remove the tables and their directory, then the run's link to it.
 
         Processes that have mapped the tables keep the memory until they unmap it. Failures are logged, not raised. A
         second call does nothing, and neither does a call in a forked child.
@@ -91,9 +91,12 @@ def check_free_space(
     free_bytes_margin: int = FREE_BYTES_MARGIN,
     fixed_memory_bytes: int = 0,
 ) -> None:
-    """Raise the errors that `create_live` would raise with these arguments, without creating anything.
+    """Raise the errors of `create_live` for too little memory or room, without creating anything.
 
-    fixed_memory_bytes  further memory that the run needs, in bytes
+    specs, format, live_dir, free_bytes_margin  the arguments for `create_live`
+    fixed_memory_bytes                          further memory that the run needs, in bytes
+
+    Raises `MemoryError`, `OSError`, and `ValueError` for an unknown format.
     """
     _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, fixed_memory_bytes)
 
@@ -163,7 +166,16 @@ def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -
 def _choose_place(
     live_dir: str | Path, needed: int, margin: int, other_bytes: int = 0, *, force: bool = False
 ) -> tuple[Path, bool, str | None]:
-    """Return (parent directory, whether the memory is anonymous, warning), or raise."""
+    """Choose a place for live tables; return (parent directory, is memory anonymous, warning).
+
+    live_dir     a directory, or "auto"
+    needed       bytes of the tables
+    margin       bytes that must stay free in the file system
+    other_bytes  further memory that the run needs
+    force        skip the checks of memory and room
+
+    Raises `MemoryError` or `OSError` if there is too little.
+    """
     if live_dir == "auto":
         _refuse_above(MEMORY_SHARE, needed, other_bytes, force)
         if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
@@ -204,10 +216,10 @@ def _refuse_above(share: float, needed: int, other_bytes: int, force: bool) -> N
 
 
 def remove_stale_live(link: Path) -> Path | None:
-    """Remove the live tables of a killed run behind its link, and the link.
+    """Remove the live tables that a killed run has left, and the link `link` to them.
 
-    Only for the holder of the run lock. The directory is left alone if its process is alive, as for a copied run
-    directory, or if it holds no live tables. The link is removed in all cases.
+    Only for the holder of the run lock. The tables are left alone if the process that created them is alive, because
+    the link may be in a copy of its run directory. The link is removed in all cases.
 
     Returns:
         The removed directory, or None.
@@ -227,9 +239,11 @@ def remove_stale_live(link: Path) -> Path | None:
 
 
 def sweep_live(live_dir: str | Path = "auto") -> list[Path]:
-    """Remove live tables of this user's dead processes from all places that `create_live` may use.
+    """Remove live tables that dead processes of this user have left.
 
-    Returns the removed directories. Tables of living processes are untouched, in any container.
+    It looks in `/dev/shm`, in the directory for temporary files, and in `live_dir` unless it is "auto".
+
+    Returns the removed directories. Tables of living processes are untouched, also of those in other containers.
     """
     places = [_SHARED_MEMORY, Path(tempfile.gettempdir())]
     return stale_live_tables.sweep([*places, *([] if live_dir == "auto" else [Path(live_dir).absolute()])])

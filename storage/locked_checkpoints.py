@@ -11,8 +11,8 @@ from storage.directory_lock import ReadLock
 def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
     """Open and lock the newest checkpoint in `root`, or checkpoint `number`; None if it does not exist.
 
-    The checkpoint and its blocks stay on disk as long as the object or its `lock` is kept. Raises `DamagedError`,
-    `UnreadableError`, or `ValueError` for another format.
+    A damaged newest checkpoint raises; an older one is not tried. The checkpoint and its blocks stay on disk as long as
+    the object or its `lock` is kept. Raises `DamagedError`, `UnreadableError`, or `ValueError` for another format.
     """
     while True:
         numbers = list_checkpoints(root)
@@ -34,9 +34,10 @@ def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
 
 
 def lock_each(root: Path) -> Iterator[ReadLock]:
-    """Yield a lock on each checkpoint in `root`, ascending; each is released when the next is requested.
+    """Lock one checkpoint in `root` after another, ascending, and yield each lock.
 
-    Checkpoints removed meanwhile are left out; if all were removed, the directory is listed again.
+    A lock is released when the next is requested. Checkpoints removed meanwhile are left out; if all were removed, the
+    directory is listed again.
     """
     complete = False
     while not complete and (numbers := list_checkpoints(root)):

@@ -43,7 +43,7 @@ def exact_json(value: Any, document_name: str) -> bytes:
 
     Args:
         value: the value to write
-        what:  its name in messages
+        document_name: its name in messages
 
     Raises:
         ValueError: the value would change; the message says what to do.
@@ -60,6 +60,12 @@ def exact_json(value: Any, document_name: str) -> bytes:
 
 def write_manifest(path: Path, format_name: str, format_version: int, fields: Mapping[str, Any]) -> str:
     """Write and fsync a manifest file; its name is durable after `fsync_dir` of the parent.
+
+    Args:
+        path:           the file
+        format_name:    kind of artefact that the manifest describes, such as a checkpoint
+        format_version: version of its format
+        fields:         content of the manifest; must read back exactly from JSON
 
     Returns:
         The manifest's content hash.
@@ -85,7 +91,7 @@ def read_manifest(
         path:           the manifest's file
         format_name:    the required format
         format_version: the version that is written today
-        others:         further versions that are read
+        other_versions: further versions that are accepted
 
     Raises:
         FileNotFoundError: the file does not exist.

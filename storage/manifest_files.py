@@ -1,7 +1,7 @@
 """Checks the files that a manifest lists: regular files of the stated length and checksum.
 
-Symbolic links below a manifest are errors. A link could change an artefact without its manifest, or expose other users'
-files.
+A manifest is a JSON file that lists all files of an artefact, such as a checkpoint (`storage.manifest`). Symbolic links
+below a manifest are errors. A link could change an artefact without its manifest, or expose other users' files.
 """
 
 import stat
@@ -17,19 +17,23 @@ from storage.threads import ordered
 
 
 class ListedFile(NamedTuple):
-    """Length in bytes, checksum and checksum kind of a file, as its manifest states them."""
+    """Length in bytes, checksum and its kind (`CRC32C` or `XXH3`) of a file, from its manifest."""
 
     length_bytes: int
     checksum: Checksum
     kind: str = CRC32C
 
     def shown(self, checksum: Checksum) -> str:
-        """Return a checksum of this kind as text for messages."""
+        """Return a checksum as hexadecimal text for messages."""
         return checksum if isinstance(checksum, str) else f"{checksum:08x}"
 
 
 def file_entries(files: Mapping[str, tuple[int, Checksum]], kind: str = CRC32C) -> dict[str, dict[str, Checksum]]:
-    """Return a manifest's `files` entry, from {name: (length in bytes, checksum of the kind)}."""
+    """Return the JSON of a manifest's field `files`.
+
+    files  {name relative to the manifest: (length in bytes, checksum of the kind)}
+    kind   kind of all checksums, `CRC32C` or `XXH3`
+    """
     return {name: {"length_bytes": length, kind: checksum} for name, (length, checksum) in files.items()}
 
 
@@ -63,9 +67,10 @@ def link_problem(root: Path, name: str) -> str | None:
 
 @reading()
 def file_problem(root: Path, name: str, stated: ListedFile, *, content: bool = True) -> str | None:
-    """Return the problem of a listed file: a link, missing, of another length or (`content`) checksum.
+    """Return a sentence on the problem of a listed file, or None for a valid file.
 
-    None for a valid file. Raises `UnreadableError` if the system cannot read it.
+    A file has a problem if it is a symbolic link, not a regular file, missing, or of another length or checksum than
+    `stated`. Without `content` the checksum is not compared. Raises `UnreadableError` if the system cannot read it.
     """
     linked = link_problem(root, name)
     if linked:
@@ -85,9 +90,10 @@ def file_problem(root: Path, name: str, stated: ListedFile, *, content: bool = T
 
 
 def file_problems(root: Path, files: Mapping[str, ListedFile], unread: Iterable[str] = ()) -> list[str]:
-    """Return the problems of the listed files, read in parallel.
+    """Check the files that a manifest lists in threads; return a sentence for each problem.
 
-    unread  files of which only the length is checked
+    files   {name relative to `root`: its length and checksum}
+    unread  names of files whose checksum is not compared
     """
     skipped = set(unread)
 

@@ -40,7 +40,7 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 class Region(msgspec.Struct, frozen=True):
-    """Position of an array's raw row-major cells in a file.
+    """Place of an array's raw row-major cells in a file that processes map into memory.
 
     Fields:
         name:         the array's name
@@ -48,7 +48,7 @@ class Region(msgspec.Struct, frozen=True):
         offset_bytes: offset of the first cell in the file, a multiple of the page size
         length_bytes: size of the cells in bytes
         shape:        lengths of the axes
-        dtype:        NumPy's name of the dtype
+        dtype:        NumPy's name of the dtype, such as "float32"
     """
 
     name: str
@@ -92,7 +92,7 @@ class _Pages:
 
 
 class Mapping:
-    """Regions of one dtype, mapped into one contiguous range.
+    """Arrays of one dtype from files, mapped into one contiguous range of memory.
 
     Attributes:
         flat:    [M] of the regions' dtype, from the first cell of the first region to the last cell of the last. Gaps
@@ -192,7 +192,7 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def _place(regions: Sequence[Region]) -> tuple[list[int], int]:
-    """Return the byte position of each region in the range, and the total size in bytes."""
+    """Lay out regions in one address range; return the byte offset of each, and the total bytes."""
     positions, end = [], 0
     for region in regions:
         huge = region.length_bytes >= HUGE_PAGE_BYTES and region.offset_bytes % HUGE_PAGE_BYTES == 0
@@ -231,7 +231,7 @@ def _map_descriptors(
 
 
 def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return `map_reserved` memory with all pages allocated; raises `OSError` if there is not enough."""
+    """Return [cells] zeros in private, allocated memory; raises `OSError` if there is too little."""
     mapped = map_reserved(cells, dtype)
     populate(mapped)
     return mapped
@@ -255,7 +255,10 @@ def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
 
 
 def give_back(array: np.ndarray) -> None:
-    """Set contiguous cells of a `map_reserved` array to zero, in place, and free the pages they fill."""
+    """Set contiguous cells of a `map_reserved` array to zero, and free the pages that they fill.
+
+    The next write to a freed page allocates it again.
+    """
     array[...] = 0
     first = _round_up(array.ctypes.data, mmap.PAGESIZE)
     length = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
@@ -296,7 +299,7 @@ def _populate(address: int, length: int, writable: bool) -> None:
 
 
 class ControlBlock:
-    """A few int64 cells shared between processes that map the same file.
+    """Some int64 cells shared between processes, such as the commands and counters of a run's workers.
 
     Attributes:
         path:  the file, for `map_cells` in other processes
@@ -355,7 +358,7 @@ def anonymous_file(path: Path, length: int) -> int:
 
 
 def allocate(descriptor: int, offset: int, length: int) -> None:
-    """Allocate bytes of a file, in huge pages where the system gives them.
+    """Allocate a range of bytes of an open file in memory or on disk, in huge pages where possible.
 
     Raises `OSError` if there is no room.
     """

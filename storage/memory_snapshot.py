@@ -15,7 +15,7 @@ _PIECE_BYTES = 16 << 20
 
 
 class Snapshot:
-    """Memory for copies of arrays, which `take` fills while the arrays do not change.
+    """Copies of a run's tables at one moment, to save and evaluate while training goes on.
 
     Attributes:
         arrays: {name: copy}; undefined until `take`. Delete an entry to free its memory.
@@ -27,7 +27,7 @@ class Snapshot:
         }
 
     def populate(self) -> None:
-        """Allocate the pages now; if the system cannot, `take` will."""
+        """Allocate the memory of the copies now; what the system refuses, `take` allocates."""
         for array in self.arrays.values():
             try:
                 populate(array)
@@ -35,7 +35,10 @@ class Snapshot:
                 return
 
     def take(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Copy the arrays, with the names and shapes given before; they must not change meanwhile."""
+        """Copy `arrays`, which must not change meanwhile, into the memory of the copies.
+
+        arrays  {name: array} with the names and shapes of those given on creation
+        """
         pieces = []
         for name, copy in self.arrays.items():
             source, target = arrays[name].reshape(-1), copy.reshape(-1)

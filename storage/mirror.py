@@ -1,7 +1,7 @@
-"""Mirrors checkpoints and block versions to another directory, and restores them from there.
+"""Copies checkpoints and block versions to a mirror, a second directory, and restores them from it.
 
-Copies are atomic, like the originals: written under a temporary name, fsynced, checked against the manifest, and then
-renamed.
+A block version has the files of one block, which is a part of the tables' rows (`storage.block_tables`). Copies are
+atomic, like the originals: written under a temporary name, fsynced, checked against the manifest, and then renamed.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,12 @@ _PIECE_BYTES = 4 << 20
 def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> None:
     """Copy checkpoint `number` from `root` to `mirror`, with the versions of `blocks` that it names.
 
-    Then removes from `mirror` the checkpoints that `root` lacks and the versions that no checkpoint names. Removes
-    nothing if a checkpoint is damaged and has no note.
+    root    run directory
+    mirror  directory of the copies
+    blocks  numbers of the blocks to copy; other processes may copy the others
+
+    Then removes from `mirror` the checkpoints that `root` lacks, and the versions that no checkpoint in either names.
+    Removes nothing if a checkpoint is damaged and has no note.
 
     Raises `DamagedError` for damaged files, `UnreadableError` if the system cannot read one, and `OSError` if the disk
     is full.
@@ -44,9 +48,9 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
 
 
 def restore(root: Path, mirror: Path) -> list[str]:
-    """Copy checkpoints and versions from `mirror` that are missing or damaged in `root`; return names.
+    """Copy to the run `root` its missing or damaged checkpoints and block versions from `mirror`.
 
-    Names are relative to `root`. Copies that are damaged in `mirror` are left out.
+    Returns their names, relative to `root`. Copies that are damaged in `mirror` are left out.
 
     Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
     file is not replaced, because it may be valid.
@@ -63,12 +67,17 @@ def restore(root: Path, mirror: Path) -> list[str]:
 
 
 def _whole(directory: Path) -> list[str]:
-    """Return the names of all checkpoints in a directory, valid or damaged."""
+    """Return the names `checkpoints/NUMBER` of all checkpoints in a run or mirror."""
     return [f"{CHECKPOINTS}/{number:06d}" for number in checkpoints.list_checkpoints(directory / CHECKPOINTS)]
 
 
 def _copy(source: Path, target: Path, name: str) -> None:
-    """Copy the checkpoint or version `name` from `source` to `target`, unless it is already there."""
+    """Copy the checkpoint or block version `name`; one with the same manifest in `target` stays.
+
+    source, target  run directory and mirror, or the reverse
+
+    Raises `DamagedError` if a file differs from the manifest.
+    """
     checkpoint, final = checkpoints.open_checkpoint(source / name), target / name
     if _content_hash(final) == checkpoint.content_hash:
         return
@@ -85,7 +94,10 @@ def _copy(source: Path, target: Path, name: str) -> None:
 
 
 def _content_hash(path: Path) -> str | None:
-    """Return the content hash of a checkpoint or version; None if it cannot be opened."""
+    """Return the hash of a checkpoint's manifest; None if missing, damaged or of another format.
+
+    Raises `UnreadableError` if the system cannot read it.
+    """
     try:
         return checkpoints.open_checkpoint(path).content_hash
     except (DamagedError, FileNotFoundError, ValueError):
@@ -93,7 +105,7 @@ def _content_hash(path: Path) -> str | None:
 
 
 def _copy_file(source: Path, target: Path, kind: str) -> tuple[int, Checksum]:
-    """Copy a file durably in pieces; return its length and checksum."""
+    """Copy a file durably, and return its length in bytes and its checksum of the `kind`."""
     durable.make_dirs(target.parent)
 
     def pieces() -> Iterator[bytes]:

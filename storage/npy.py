@@ -1,7 +1,8 @@
 """Reads and writes arrays as `.npy` files in one restricted form.
 
-NumPy's reader evaluates the header as Python, so damage has arbitrary effects. This reader accepts only the header
-below, and compares the file length before it allocates.
+NumPy's reader evaluates the header as Python, so damage has arbitrary effects. This reader accepts only headers of
+version 1.0 of row-major, little-endian integers or floats. It compares the file length with the shape before it
+allocates.
 """
 
 import io
@@ -24,7 +25,10 @@ _HEADER = re.compile(
 
 
 def npy_pieces(array: np.ndarray) -> Iterator[bytes | memoryview]:
-    """Yield the pieces of a `.npy` file (version 1.0, row-major, little endian) for `durable.write_file`."""
+    """Yield the bytes of an array's `.npy` file, in parts that `durable.write_file` takes.
+
+    The file has version 1.0, row-major order and little-endian cells.
+    """
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))

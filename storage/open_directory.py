@@ -1,4 +1,4 @@
-"""A directory held open: a path that leads to it even after it is renamed.
+"""Holds a directory open, which gives a path that leads to it even after it is renamed.
 
 Paths below `/proc/PID/fd/N` go through the open descriptor, so there is no race between checking a directory and
 writing into it. A moved directory is followed, and nothing is created under its old name. Creating a file in a removed
@@ -20,7 +20,7 @@ _held: dict[str, "OpenDirectory"] = {}
 
 
 class OpenDirectory:
-    """A directory that stays open until `close`, or the end of a `with` statement.
+    """A directory held open, to write into safely, until `close` or the end of a `with` statement.
 
     Attributes:
         descriptor: file descriptor of the directory
@@ -74,7 +74,7 @@ class OpenDirectory:
         return Path(str(self.path.readlink()).removesuffix(_REMOVED))
 
     def is_removed(self) -> bool:
-        """Return whether the directory was removed; a moved one was not."""
+        """Return whether the directory was removed; False if it was only moved."""
         name = str(self.path.readlink())
         return name.endswith(_REMOVED) and not self._is_at(Path(name))
 

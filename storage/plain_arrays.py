@@ -1,4 +1,4 @@
-"""Writes plain arrays for other programs, as compressed, checksummed Zarr groups or HDF5 files."""
+"""Writes named arrays for other programs, as compressed, checksummed Zarr groups or HDF5 files."""
 
 import importlib
 import json
@@ -56,9 +56,10 @@ def write_arrays(
 
 
 def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key
-    """Return the description that `write_arrays` stored in a Zarr group or HDF5 file, or None.
+    """Return the description that `write_arrays` stored in a Zarr group or HDF5 file.
 
-    Raises `UnreadableError` if the system cannot read the file.
+    Returns None if there is no file, no such description, or the file is damaged. Raises `UnreadableError` if the
+    system cannot read the file.
     """
     try:
         with reading(path), decoding(path, str(path)):
@@ -69,7 +70,10 @@ def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa:
 
 
 def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
-    """Return the text of the attribute, "" if there is none; raise `OSError` or `ValueError` for damage."""
+    """Return the text of the attribute `description` of a group or file; "" if there is none.
+
+    Raises `OSError` or `ValueError` for a damaged file.
+    """
     text = None
     if format == "zarr":
         content = read_json(path / "zarr.json")

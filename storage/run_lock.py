@@ -25,14 +25,15 @@ _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
 
 class LostDirectoryError(RuntimeError):
-    """The directory of a run was removed, or may be locked by another process; nothing is written."""
+    """A run's directory or lock file was removed or replaced, so nothing is written."""
 
 
 class RunLock:
-    """An exclusive lock on a file, for a `with` statement; the file stays and names its holder (`Holder`).
+    """An exclusive lock on a file, held in a `with` statement.
 
-    While the lock is held, the file's directory is held open; `directory` leads to it even if it is moved. A forked
-    child gives up its copy at once, so that orphans cannot keep the lock of a killed parent.
+    The file stays after release. While it is locked, its first line is the holder's process id and host name. While the
+    lock is held, the file's directory is held open; `directory` leads to it even if it is moved. A forked child gives
+    up its copy at once, so that orphans cannot keep the lock of a killed parent.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,6 +53,7 @@ class RunLock:
 
         Raises:
             BlockingIOError: another process, or another lock object, holds it; the message names the process id.
+            OSError: the directory cannot be opened, or its file system has no file locks.
         """
         if self._descriptor is not None:
             raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this object")
@@ -65,7 +67,10 @@ class RunLock:
         _held.add(self)
 
     def _locked_file(self, directory: OpenDirectory) -> int:
-        """Open and lock the file in an open directory, and write this process's id; return the descriptor."""
+        """Open and lock the file in an open directory; return its descriptor.
+
+        Writes this process's id and host name to the file. Raises `BlockingIOError` if another process holds the lock.
+        """
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(self.path.name, flags, 0o644, dir_fd=directory.descriptor)
@@ -101,7 +106,7 @@ class RunLock:
 
     @property
     def directory(self) -> OpenDirectory:
-        """Directory of the file; only while the lock is held."""
+        """The open directory that has the lock file; available only while the lock is held."""
         if self._directory is None:
             raise ValueError(f"{self.path} is not locked")
         return self._directory
@@ -124,7 +129,10 @@ class RunLock:
             )
 
     def _holds(self, path: Path | str, directory: int | None = None) -> bool:
-        """Return whether the file at a path, relative to an open directory, is the locked one."""
+        """Return whether the file at a path is the locked one.
+
+        directory  descriptor of an open directory to which `path` is relative; None: the working directory
+        """
         if self._descriptor is None:
             return False
         try:
@@ -136,11 +144,10 @@ class RunLock:
             raise UnreadableError(error) from error
 
     def note(self, text: str) -> None:
-        """Write a line on what the holder is doing to the lock file, where `noted` reads it.
+        """Write to the lock file a line on the work of the holder, such as its progress.
 
-        It does nothing while the lock is not held.
-
-        The line is for people and not durable, so errors of the disk are ignored.
+        Other processes read it with `noted` to show it to users. Errors of the disk are therefore ignored. Without the
+        lock it does nothing.
         """
         if self._descriptor is not None:
             data = f"{_own_line()}{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
@@ -161,7 +168,7 @@ class RunLock:
         self._abandon()
 
     def _abandon(self) -> None:
-        """Close this process's descriptors of the lock file and its directory without changing the file."""
+        """Close the descriptors of the lock file and its directory, without changing the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -187,7 +194,7 @@ class Holder(NamedTuple):
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Return the holder of the lock on `path` while `lock_is_held`; None if the file names none."""
+    """Return the holder that a lock file names, or None; valid only while `lock_is_held`."""
     number, _, machine = (_lines(path) or [""])[0].partition(" ")
     return Holder(int(number), machine) if number.isdecimal() else None
 
@@ -229,7 +236,10 @@ def lock_is_held(path: Path) -> bool:
 
 
 def _lock_patiently(descriptor: int) -> None:
-    """Lock exclusively, with a few attempts, because `lock_is_held` holds a lock for an instant."""
+    """Lock an open file exclusively; try again a few times before raising `BlockingIOError`.
+
+    `lock_is_held` in another process holds a shared lock for an instant.
+    """
     for _ in range(_TRIES - 1):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

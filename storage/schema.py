@@ -19,7 +19,7 @@ _RESERVED = (".", "..", "zarr.json")  # "zarr.json" is Zarr's own metadata file
 
 
 def check_relative_name(name: str) -> str:
-    """Return `name` if it is a relative path of plain components that stays inside its root.
+    """Check that `name` is a relative path that cannot leave its root directory, and return it.
 
     Every component between slashes must match `^[A-Za-z0-9_.-]+$`, and must not be `.` or `..`.
 
@@ -127,9 +127,13 @@ def specs_from_json(data: Any) -> tuple[ArraySpec, ...]:
 
 
 def split_at_chunks(shape: Sequence[int], itemsize: int, target_bytes: int) -> tuple[int, ...]:
-    """Return the largest chunk shape with contiguous row-major cells and about `target_bytes` at most.
+    """Return a shape of chunks into which to divide an array, each contiguous in row-major order.
 
-    Trailing axes stay whole as long as they fit; the axis before them is split, and earlier axes have length 1.
+    shape         shape of the array
+    itemsize      bytes of a cell
+    target_bytes  largest size of a chunk; only a chunk of one cell may be larger
+
+    Trailing axes stay whole as long as they fit. The axis before them is split, and earlier axes have length 1.
     """
     chunk = [1] * len(shape)
     for axis in range(len(shape)):

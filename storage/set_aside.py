@@ -1,4 +1,4 @@
-"""Marks checkpoints from which a run must not resume: damaged ones, and ones set aside by the user.
+"""Marks checkpoints from which a run must not resume: damaged ones, and ones that the user rejects.
 
 A damaged checkpoint stays in place. Its *note*, a JSON file `checkpoints/000123.note`, lists the damage. Checkpoints
 with a note are never removed as old ones. A checkpoint that the user sets aside moves to `set-aside/000123`, with a
@@ -19,11 +19,13 @@ from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, no
 
 
 def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
-    """Write the note of a damaged checkpoint durably; it excludes the checkpoint from resuming.
+    """Write a note beside a damaged checkpoint, so that the run does not resume from it.
 
-    An existing note stays.
-
+    run       run directory
+    number    number of the checkpoint
     problems  sentences about the damage, stored in the note
+
+    The note is durable. An existing note stays as it is.
     """
     path = checkpoint_path(run / CHECKPOINTS, number)
     if not note_path(path).exists():
@@ -31,7 +33,7 @@ def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
 
 
 def note_sound(run: Path, number: int) -> None:
-    """Remove the note of the valid checkpoint `number`, and notes of checkpoints that do not exist."""
+    """Remove the note of checkpoint `number`, which is valid, and notes without a checkpoint."""
     root = run / CHECKPOINTS
     existing = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
     stale = [path for path in list_notes(root) if path not in existing]

@@ -1,7 +1,7 @@
 """Creates directories of live tables, and removes those whose owner process has ended.
 
-Shared memory that is not removed stays used until the machine reboots. A directory therefore shows at every moment who
-may remove it.
+Live tables are the arrays in shared memory on which a run trains. Shared memory that is not removed stays used until
+the machine reboots. A directory therefore shows at every moment who may remove it.
 
 * Created (mode 0700): no lock, no marker. A sweep removes it after `_UNMARKED_SECONDS`, and only if empty.
 * Locked: a `flock`, which the kernel frees when the owner dies.
@@ -37,9 +37,11 @@ def new_directory(parent: Path) -> Path:
 
 
 def claim(directory: Path, link: Path) -> RunLock:
-    """Create a directory with mode 0700, lock it and mark it; return the lock.
+    """Create a directory for live tables of this process, lock it and mark it; return the lock.
 
-    link  the path that will point to the directory, recorded in the marker
+    The marker is a file with the process's id, its start time and `link`.
+
+    link  path of the run directory's link that will point to the directory
     """
     directory.mkdir(mode=0o700)
     lock = RunLock(directory / _LOCK)
@@ -70,7 +72,8 @@ def remove(directory: Path) -> None:
 def remove_if_abandoned(directory: Path) -> bool:
     """Remove a live-table directory if its owner has ended; return whether it was removed.
 
-    Symbolic links, directories of other users, foreign names and locked directories are left alone.
+    Left alone are symbolic links, other names than `new_directory` gives, directories of other users, and locked ones.
+    System errors are ignored.
     """
     try:
         if not _is_abandoned(directory):
@@ -85,7 +88,7 @@ def remove_if_abandoned(directory: Path) -> bool:
 
 
 def sweep(directories: Iterable[Path]) -> list[Path]:
-    """Remove live tables of this user's dead processes from some directories; return their paths."""
+    """Remove live-table directories of this user's dead processes in `directories`; return them."""
     live_tables = []
     for parent in dict.fromkeys(directories):
         with contextlib.suppress(OSError):  # the directory is missing or not readable
@@ -94,11 +97,12 @@ def sweep(directories: Iterable[Path]) -> list[Path]:
 
 
 def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
-    """Return whether a directory holds live tables whose owner has ended.
+    """Return whether a directory was made for live tables of this user whose owner has ended.
 
-    locked  whether this process holds its lock
+    locked  True if this process holds its lock
 
-    Raises `FileNotFoundError` if the directory does not exist.
+    Without a valid marker it must have no other files than marker and lock. It must also be locked by this process or
+    older than `_UNMARKED_SECONDS`. Raises `FileNotFoundError` if the directory does not exist.
     """
     facts = directory.lstat()
     if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):
@@ -123,7 +127,10 @@ def _owner(directory: Path) -> tuple[int, int] | None:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot, which tells reused ids apart; None if none runs."""
+    """Return the start of process `pid` in clock ticks since boot; None if no such process runs.
+
+    It tells apart processes that have had the same id.
+    """
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         if fields[0] not in ("Z", "X"):

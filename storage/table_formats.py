@@ -1,6 +1,8 @@
-"""Interface of the two table formats, and functions that both use.
+"""Interface of the two file formats of tables, Zarr and HDF5, and functions that both use.
 
-zarr and h5py are slow to import, so `table_format` imports a format's module on first use.
+Tables are the arrays of a run, such as regrets. They exist as live tables, on which workers train, and in checkpoints,
+there usually divided into chunks. zarr and h5py are slow to import, so `table_format` imports a format's module on
+first use.
 """
 
 import importlib
@@ -27,24 +29,29 @@ _CHUNKS_PER_BLOCK = 4
 
 
 def raw_bytes(spec: ArraySpec) -> int:
-    """Return the bytes of an uncompressed array in a checkpoint, in whole chunks."""
+    """Return the bytes of an uncompressed array in a checkpoint; chunks at its ends are padded."""
     chunk = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
     counts = [-(-length // width) for length, width in zip(spec.shape, chunk, strict=True)]
     return spec.numpy_dtype.itemsize * math.prod(chunk) * math.prod(counts)
 
 
 class TableFormat(Protocol):
-    """Interface of a format module. `directory` always holds the tables."""
+    """Interface of the modules `storage.zarr_format` and `storage.hdf5_format`.
+
+    `directory` is the directory that contains `tables.zarr` or `tables.h5`.
+    """
 
     TABLES: str  # name of the tables inside the directory: `tables.zarr` or `tables.h5`
 
     def live_bytes(self, specs: Sequence[ArraySpec]) -> int:
-        """Return the bytes that live tables take, to within a few pages per array."""
+        """Return the bytes of memory that live tables take, to within a few pages per array."""
 
     def create_live(
         self, directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
     ) -> tuple[Region, ...]:
-        """Create the live tables as files in `directory`, filled with zeros; return the arrays' positions.
+        """Create live tables as files in `directory`, filled with zeros.
+
+        Returns the file and offset of each array's cells, in the order of `specs`.
 
         notes  JSON that becomes attributes of the group or file
         """
@@ -52,9 +59,9 @@ class TableFormat(Protocol):
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
     ) -> tuple[tuple[Region, ...], list[int]]:
-        """Create live tables in anonymous memory, linked from `directory`.
+        """Create live tables in anonymous shared memory, to which `directory` gets links.
 
-        Returns (positions of the arrays, open descriptors that keep the memory).
+        Returns (link and offset of each array's cells, open descriptors that keep the memory).
         """
 
     def write_tables(
@@ -77,13 +84,24 @@ class TableFormat(Protocol):
         """
 
     def encoded(self, chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview, ...]:
-        """Return a chunk of a checkpoint as stored, in pieces: cells, and perhaps a checksum."""
+        """Return the bytes of a chunk as a checkpoint stores them, in one or two parts.
+
+        chunk       row-major, little-endian cells of a whole chunk
+        compressed  False: raw cells
+        """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
-        """Return the files of a checkpoint that store an array; `files` lists all, relative to its directory."""
+        """Return the files that store an array, out of all `files` of a checkpoint.
+
+        Names are relative to the checkpoint's directory.
+        """
 
     def open_array(self, directory: Path, spec: ArraySpec, files: Sequence[str]) -> AbstractContextManager[Any]:
-        """Open an array for reading by slices, after checking shape, dtype and chunks."""
+        """Open an array of a checkpoint for reading by slices; check shape, dtype and chunks.
+
+        spec   schema of the array, from the manifest
+        files  names of all files that the manifest lists
+        """
 
 
 def table_format(name: str) -> TableFormat:
@@ -101,11 +119,11 @@ def compressed_share(
 ) -> float:
     """Estimate the compressed size of tables in a checkpoint, as a share of the bytes of their cells.
 
-    It compresses the first chunk of each table. Without tables the share is 1.
+    It compresses only the first chunk of each table, for speed. Without tables the share is 1.
 
     specs, arrays  the schema, and {name: array} with its shapes and dtypes
-    name           of the format
-    change         maps (schema, chunk) to the chunk that is compressed
+    name           format, `zarr` or `hdf5`
+    change         function of (schema, chunk) that returns the cells to compress in place of the chunk
     """
     layout, stored, cells = table_format(name), 0.0, sum(spec.nbytes for spec in specs)
     for spec in specs:
@@ -133,8 +151,8 @@ class NotFiniteError(FloatingPointError):
     """A cell is NaN or infinite.
 
     Attributes:
-        name, axes: of the array
-        index:      index of the cell
+        name, axes: name of the array, and names of its axes
+        index:      index of the cell in the array
     """
 
     def __init__(self, spec: ArraySpec, index: Sequence[int], value: float) -> None:
@@ -168,13 +186,13 @@ def first_not_finite(part: np.ndarray) -> tuple[int, ...] | None:
 
 
 def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, ratio: int, where: Path) -> None:
-    """Check that stored chunks can hold an array, before anything is decoded.
+    """Check that the sizes of stored chunks are possible for an array, before anything is decoded.
 
     Args:
         spec:         the array according to the manifest
         chunks:       shape of a chunk
         stored_bytes: size of all chunks on disk
-        ratio:        highest possible compression ratio
+        ratio:        highest compression ratio of the format
         where:        the file
 
     Raises:
@@ -190,17 +208,27 @@ def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, rati
 
 
 def chunk_positions(shape: Sequence[int], chunk: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the positions in the grid of all chunks of an array, in row-major order."""
+    """Return the positions of an array's chunks, in chunks along each axis, in row-major order.
+
+    shape, chunk  shapes of the array and of a chunk
+    """
     return list(itertools.product(*(range(-(-length // width)) for length, width in zip(shape, chunk, strict=True))))
 
 
 def _corner(shape: Sequence[int], position: Sequence[int]) -> tuple[slice, ...]:
-    """Return the slices of a chunk in its array."""
+    """Return the slices that select a chunk from its array.
+
+    shape     shape of a chunk
+    position  position of the chunk, counted in chunks along each axis
+    """
     return tuple(slice(index * width, (index + 1) * width) for index, width in zip(position, shape, strict=True))
 
 
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Return a chunk of an array [shape], row-major, little endian, padded with the fill value.
+    """Return a chunk of an array as [shape], row-major, little endian, padded with the fill value.
+
+    shape     shape of a chunk
+    position  position of the chunk, counted in chunks along each axis
 
     Raises:
         NotFiniteError: a cell is NaN or infinite.
@@ -216,7 +244,10 @@ def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position:
 
 
 def blocks(shape: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """Yield slices that cover an array in row-major order, each of a few whole chunks."""
+    """Yield slices that divide an array into parts of one or a few chunks, in row-major order.
+
+    shape, chunk  shapes of the array and of a chunk
+    """
     step = list(chunk)
     if tuple(chunk[1:]) == tuple(shape[1:]):
         step[0] *= _CHUNKS_PER_BLOCK

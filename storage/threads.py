@@ -22,7 +22,7 @@ def available_threads() -> int:
 
 
 def _step_back() -> None:
-    """Lower this thread's priority; on Linux, priorities belong to threads."""
+    """Lower the priority of this thread only, so that its work delays other programs less."""
     thread = threading.get_native_id()
     os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS))
 
@@ -35,17 +35,19 @@ def ordered(
     background: bool = False,
     threads: int | None = None,
 ) -> Iterator[Result]:
-    """Yield work(item) for every item, in order; several run at once, and only a few ahead.
+    """Yield work(item) for every item, in order of the items, computed in several threads.
+
+    Only a few results are computed ahead of the one that the caller takes.
 
     Args:
         work:       called in other threads, or in this one if there is little to do
-        items:      consumed as results are consumed
-        size_bytes: total bytes of the items, if the work is proportional to them; None: large
+        items:      may be an iterator; only a few items are taken ahead of the results
+        size_bytes: bytes that the work processes in all, by which it is judged as little; None: not little
         background: run at low priority
-        threads:    None: one per processor, for work that computes
+        threads:    number of threads; None: one per processor, for work that computes
 
     Raises:
-        Any exception of `work`, at the item's place. Running items are waited for; the rest are cancelled.
+        Any exception of `work`, in place of the item's result. Running items are waited for; the rest are cancelled.
     """
     if size_bytes is not None and size_bytes < _LITTLE_BYTES:
         yield from map(work, items)

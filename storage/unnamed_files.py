@@ -1,4 +1,4 @@
-"""Large arrays in unnamed temporary files, freed when the last mapping is closed."""
+"""Creates large arrays in temporary files without a name, which are freed with the array."""
 
 import mmap
 import os
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 
 def spilled(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
-    """Return an array of zeros, mapped from an unnamed file in the directory for temporary files.
+    """Return an array of zeros that is mapped from an unnamed temporary file.
 
-    The system can write its pages back to the file and drop them when memory is short.
+    When memory is short, the system can write its pages to the file and free them.
 
-    Raises `OSError` if that directory has no room.
+    Raises `OSError` if the directory for temporary files (TMPDIR) has no room.
     """
     length = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if length == 0:

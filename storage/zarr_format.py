@@ -1,8 +1,8 @@
-"""Tables as Zarr version 3 arrays.
+"""Stores the arrays of a run as Zarr version 3 arrays: live tables and checkpoints.
 
-A live array is one uncompressed shard: the raw row-major cells from byte 0, padded to whole inner chunks, then the
-index. The file can be mapped and is a normal Zarr array for readers. Writing it through zarr would replace the file
-under its mappings, so zarr is only imported to read checkpoints.
+Workers train on live tables. A live array is one uncompressed shard: the raw row-major cells from byte 0, padded to
+whole inner chunks, then the index. The file can be mapped and is a normal Zarr array for readers. Writing it through
+zarr would replace the file under its mappings, so zarr is only imported to read checkpoints.
 
 Checkpoints have chunks of about 4 MiB, each followed by a CRC-32C. They are raw, or compressed by Zstandard level 1
 without shuffling, the best that was measured on young tables. Several threads encode and write the chunks here, because
@@ -41,20 +41,26 @@ _INDEX_ENTRY_BYTES = 16
 
 
 def _inner_rows(spec: ArraySpec) -> int:
-    """Return the rows of the first axis in an inner chunk; only whole rows keep the shard row-major."""
+    """Return how many rows, indices of the first axis, an inner chunk of a shard has.
+
+    Only chunks of whole rows keep the shard row-major.
+    """
     row_bytes = spec.nbytes // spec.shape[0]
     return min(spec.shape[0], max(1, _INNER_CHUNK_BYTES // row_bytes))
 
 
 def _shard_bytes(spec: ArraySpec) -> tuple[int, int]:
-    """Return (bytes of the padded cells, number of inner chunks)."""
+    """Return (bytes of a live array's cells in whole inner chunks, number of inner chunks)."""
     rows = _inner_rows(spec)
     chunks = -(-spec.shape[0] // rows)
     return chunks * rows * (spec.nbytes // spec.shape[0]), chunks
 
 
 def _index(spec: ArraySpec) -> bytes:
-    """Return the shard's index: offset and length of every inner chunk, little endian, and a CRC-32C."""
+    """Return the index at the end of a live array's shard, by which Zarr finds the inner chunks.
+
+    It has offset and length of each inner chunk as little-endian uint64, then a CRC-32C.
+    """
     padded, chunks = _shard_bytes(spec)
     length = padded // chunks
     entries = np.empty((chunks, 2), "<u8")
@@ -65,14 +71,17 @@ def _index(spec: ArraySpec) -> bytes:
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
-    """Return the bytes that live tables take, to within a few pages per array."""
+    """Return the bytes of memory that live tables take, to within a few pages per array."""
     return sum(padded + chunks * _INDEX_ENTRY_BYTES + 4 for padded, chunks in map(_shard_bytes, specs))
 
 
 def _create_arrays(
     root: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[ArraySpec, Path]]:
-    """Write the metadata of live arrays; yield (array, path of its shard), whose parent directory exists."""
+    """Create the Zarr group `root` with the metadata of live arrays, without cells.
+
+    Yields for each array (schema, path of its shard). The shard's file is not created, but its directory is.
+    """
     documents = {}
     for spec in specs:
         rows = _inner_rows(spec)
@@ -94,7 +103,7 @@ def _fill_shard(descriptor: int, spec: ArraySpec) -> None:
 def create_live(
     directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> tuple[Region, ...]:
-    """Create live tables as files of a Zarr group, one for each array.
+    """Create live tables, the arrays on which workers train, as files of a Zarr group.
 
     Args:
         directory: an existing directory, in which `tables.zarr` is created
@@ -102,7 +111,7 @@ def create_live(
         notes:     JSON attributes of the Zarr group
 
     Returns:
-        The position of each array's cells, in the order of `specs`; all cells are zero.
+        The file and offset of each array's cells, in the order of `specs`; all cells are zero.
     """
     regions = []
     for spec, path in _create_arrays(directory / TABLES, specs, notes):
@@ -133,7 +142,10 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
 
 
 def encoded(chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview, bytes]:
-    """Return a chunk as stored in its file: the cells and their CRC-32C."""
+    """Return (cells, CRC-32C of these bytes), which the file of a chunk has one after the other.
+
+    compressed  True: the cells compressed by Zstandard; False: raw
+    """
     from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
 
     cells = chunk.data.cast("B")
@@ -181,7 +193,10 @@ def write_tables(
 
 
 def _make_folders(folders: Iterable[Path]) -> list[Path]:
-    """Create missing directories; return all whose entries need an fsync, the deepest first."""
+    """Create those of the directories that are missing.
+
+    Returns `folders`, the created directories and their parents, the deepest first; they need an fsync.
+    """
     changed: dict[Path, None] = {}
     for folder in folders:
         changed[folder] = None
@@ -192,7 +207,7 @@ def _make_folders(folders: Iterable[Path]) -> list[Path]:
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Return the array's metadata and chunk files from all `files` of a checkpoint."""
+    """Return the names of an array's metadata and chunk files, out of a checkpoint's `files`."""
     prefix = f"{TABLES}/{spec.name}/"
     return [name for name in files if name.startswith(prefix)]
 
@@ -242,7 +257,10 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
 
 @functools.cache
 def _whole_store() -> Any:
-    """Return a store class in which a missing chunk raises `DamagedError`; zarr would read fill values."""
+    """Return a zarr store class whose reading raises `DamagedError` for a missing chunk.
+
+    zarr's own class would give fill values.
+    """
     from zarr.storage import LocalStore
 
     class CompleteStore(LocalStore):

@@ -21,14 +21,19 @@ _CRC32C: Document = {"name": "crc32c"}
 
 
 def chunk_key(position: Sequence[int]) -> str:
-    """Return the file name of a chunk, relative to its array."""
+    """Return the path of a chunk's file, such as "c/0/2", relative to its array's directory.
+
+    position  position of the chunk, counted in chunks along each axis
+    """
     return "/".join(["c", *map(str, position)])
 
 
 def sharded(spec: ArraySpec, shard: Sequence[int], chunk: Sequence[int]) -> Document:
-    """Return the metadata of an array in shards of uncompressed chunks, with the index at the end.
+    """Return the metadata, the content of `zarr.json`, of an array stored in shards.
 
-    shard, chunk  shapes
+    A shard is a file with several uncompressed chunks and, at its end, their index.
+
+    shard, chunk  shapes of a shard and of a chunk
     """
     inside = {
         "chunk_shape": list(chunk),
@@ -40,8 +45,9 @@ def sharded(spec: ArraySpec, shard: Sequence[int], chunk: Sequence[int]) -> Docu
 
 
 def chunked(spec: ArraySpec, chunk: Sequence[int], level: int | None) -> Document:
-    """Return the metadata of an array in chunks with a CRC-32C each.
+    """Return the metadata (`zarr.json`) of an array whose chunks are files with a CRC-32C.
 
+    chunk  shape of a chunk
     level  Zstandard level; None: uncompressed
     """
     zstd = {"name": "zstd", "configuration": {"level": level, "checksum": False}}
@@ -49,9 +55,10 @@ def chunked(spec: ArraySpec, chunk: Sequence[int], level: int | None) -> Documen
 
 
 def write_group(root: Path, arrays: Mapping[str, Document], attributes: Mapping[str, Any] | None = None) -> None:
-    """Create a group of arrays without cells: directories and metadata of `root` and everything below it.
+    """Create a Zarr group without cells: directories and metadata of groups and arrays.
 
-    arrays  {name: metadata}
+    arrays      {path of the array in the group: metadata of `sharded` or `chunked`}
+    attributes  JSON for readers of the group
     """
     root.mkdir()
     _write(root, _GROUP | {"attributes": dict(attributes or {})})

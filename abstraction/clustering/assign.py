@@ -96,7 +96,8 @@ def _candidates(a, widest, metric, centres, packed, keys):
     metric   L2 (squared distance) or EMD (earth mover's distance)
     centres  [k, D] float32
     packed   the same centres, [ceil(k / 32), D, 32] float32
-    keys     [k] int64, in place: bits of the distance to a << 32 | number of the centre, nearest first
+    keys     [k] int64, receives for each centre listed, nearest to a first: float32 bits of its distance to a << 32 |
+             its number
     """
     margin = rounding_margin(centres.shape[1])
     reach = 2.0 * length(widest, metric) * (1.0 + 4.0 * margin) + TINY
@@ -117,9 +118,9 @@ def _candidates(a, widest, metric, centres, packed, keys):
 
 @part_njit
 def _pack_chunk(centres, numbers, first, count, panel):
-    """Copy centres numbers[first : first + count] to the columns of panel [D, 32] float32.
+    """Copy centres numbers[first : first + count] to the first columns of panel [D, 32] float32.
 
-    Columns from `count` on become infinite.  `centres` is [k, D] float32.
+    The other columns become infinite, so no point is nearest to them.  `centres` is [k, D] float32.
     """
     for lane in range(LANES):
         if lane < count:

@@ -71,7 +71,8 @@ def _medians_range(first, last, points, weights, members, centres):
     members  order [N] of the point numbers by group, and starts [k + 1] of the groups
     centres  [k, D] float32, in place
 
-    All coordinates are bisected together between values that occur: [low, high] holds the median until both meet.
+    The median of each coordinate is found by bisection between two values of the group, until they are equal.  All
+    coordinates are bisected at the same time.
     """
     dimensions = points.shape[1]
     low, high = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)

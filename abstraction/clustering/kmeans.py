@@ -29,7 +29,10 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class StateSaver:
-    """Base class that saves nothing.  Subclasses save the state of a clustering so that it can resume."""
+    """Base class that saves nothing.  Subclasses save the state of a clustering so that it can resume.
+
+    A *phase* is the name of the part of the algorithm that a state belongs to, such as "lloyd" or "groups".
+    """
 
     def resume(self, phase: str) -> Arrays | None:
         """Return the last saved arrays by name if they belong to `phase`, else None; here always None."""
@@ -47,7 +50,7 @@ NOTHING = StateSaver()
 
 @dataclass(frozen=True)
 class KMeansState:
-    """State of Lloyd's iteration between two steps.
+    """State of Lloyd's iteration between two steps, for N points of D coordinates and k buckets.
 
     Centres, labels and counters determine all further steps.
     """
@@ -106,8 +109,8 @@ def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) ->
 def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansState:
     """Return the state after k-means++ seeding of k centres.
 
-    `seed` and `purpose` determine the random draws.  Raises `ValueError` unless k is from 1 to the number of distinct
-    points.
+    `seed` and `purpose` determine the random draws.  `purpose` is any number; clusterings with one seed and different
+    purposes draw independently.  Raises `ValueError` unless k is from 1 to the number of distinct points.
     """
     seeds = seed_centres(problem, k, seed, purpose)
     inertia = float(_inertia(problem.weights, seeds.nearest.distances))
@@ -213,6 +216,9 @@ def begin_or_resume(
     problem: Problem, k: int, seed: int = 0, saver: StateSaver = NOTHING, phase: str = "lloyd"
 ) -> KMeansState:
     """Return the saved state of `phase` if there is one, else the state after k-means++ seeding.
+
+    saver  restores saved states; the default has none
+    phase  name under which `saver` saved the state
 
     Raises `ValueError` if the saved state does not fit the points.  Without one, raises `ValueError` unless k is from 1
     to the number of distinct points.

@@ -1,8 +1,9 @@
 """Distances of one point to 32 centres at once, in SIMD vectors of float32.
 
 Centres are *packed* as [ceil(k / 32), D, 32] float32.  Panel p holds centres 32·p to 32·p + 31, coordinate by
-coordinate, padded with infinities.  Each lane adds its terms in the order of `abstraction.clustering.metric`, without
-fused operations, so the result has the same bits.
+coordinate, padded with infinities.  A *lane* is the vector element that sums the distance to one of the 32 centres.
+It adds the terms in the order of `abstraction.clustering.metric`, without fused operations, so the result has the same
+bits.
 """
 
 import numpy as np
@@ -41,6 +42,7 @@ def _absolute(builder, difference):
 def _sum_terms(builder, point, panel, dimensions, term):
     """Emit LLVM code that sums term(point[j] − centre[j]) over j for 32 centres; return 2 vectors of 16.
 
+    builder     LLVM builder of the function that receives the code
     point       pointer to float32 [dimensions]
     panel       pointer to float32 [dimensions, 32], the 32 centres
     dimensions  int64 value, at least 1
@@ -124,10 +126,10 @@ def lane_distances(points, row, panels, panel, metric, sums):
 
 @part_njit
 def closest_lane(sums, numbers, start, count, best, best_label):
-    """Return (distance, number) of the closest centre: the best so far or one of the first `count` lanes.
+    """Return (distance, number) of the closest centre: the best so far or one of `count` more.
 
-    sums              [32] float32 distances of the lanes, infinite from lane `count` on
-    numbers           int32 numbers of the centres; that of a lane is numbers[start + lane]
+    sums              [32] float32 distances to the centres of a panel, infinite from index `count` on
+    numbers           int32 numbers of the centres; the centre of sums[i] is numbers[start + i]
     best, best_label  least distance so far and the number of its centre
 
     Among equals the lowest number wins.  Distances are not negative, so their bits compare as integers.  The compiler

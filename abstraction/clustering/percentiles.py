@@ -1,4 +1,4 @@
-"""Percentile buckets of one number (E[HS], E[HS²]), with weights as equal as ties allow."""
+"""Divides the values of one feature (hands' E[HS] or E[HS²]) into buckets of about equal weight."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 def percentile_buckets(values: NDArray[Any], weights: NDArray[np.float64], k: int) -> NDArray[Any]:
     """Divide distinct ascending values [V] with weights [V] into k buckets of about equal weight.
 
-    Returns the smallest value of each bucket, [k]; a value v is in the last bucket whose smallest value is <= v.  A
-    value goes to the bucket that contains the middle of its weight.  Values are moved only as far as needed to leave no
-    bucket empty.
+    Returns the smallest value of each bucket, [k]; a value v is in the last bucket whose smallest value is <= v.  The
+    total weight, in ascending order of value, is divided into k equal parts.  A value goes to the bucket in whose part
+    the middle of its own weight lies.  Values are moved only as far as needed to leave no bucket empty.
     Raises `ValueError` for k larger than the number of values.
     """
     if not 1 <= k <= len(values):

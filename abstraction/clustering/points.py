@@ -16,7 +16,7 @@ def _words(points: NDArray[Any]) -> tuple[NDArray[Any], Any]:
 
 
 class DistinctPoints(NamedTuple):
-    """Points without duplicates, in order of first appearance."""
+    """Result of `distinct_points`: points without duplicates, in order of first appearance."""
 
     points: NDArray[Any]
     """[M, D] distinct rows, dtype as given"""
@@ -110,9 +110,10 @@ def _insert_all(stored_words, count, negative_zero, slots, tags):
 
 
 class PointSet:
-    """Distinct rows that arrive in parts, numbered in order of first appearance.
+    """Collects distinct rows that arrive in parts, such as features of a few boards at a time.
 
-    Memory for `limit` rows is reserved at once, but the system provides only the pages that are filled.
+    Rows are numbered in order of first appearance.  Memory for `limit` distinct rows, the most there can be, is
+    reserved at once, but the system provides only the pages that are filled.
     """
 
     def __init__(self, limit: int, dimensions: int, dtype: np.dtype[Any]) -> None:

@@ -24,6 +24,8 @@ _MASK = (1 << 64) - 1
 def uniform(seed: int, *numbers: int) -> float:
     """Return a pseudo-random number in [0, 1) that depends only on the seed and the numbers.
 
+    numbers  identify one draw among those of a seed, such as its purpose and its index
+
     The generator is SplitMix64 (Steele, Lea & Flood 2014).
     """
     state = 0
@@ -36,7 +38,7 @@ def uniform(seed: int, *numbers: int) -> float:
 
 
 class Seeds(NamedTuple):
-    """The points chosen as first centres, and for each point the nearest of them."""
+    """Result of k-means++ seeding: the points chosen as first centres, and each point's nearest."""
 
     chosen: NDArray[np.int64]
     """[k] numbers of the points that are the first centres"""
@@ -46,7 +48,10 @@ class Seeds(NamedTuple):
 
 @njit
 def _gaps(points, chosen, count, metric, limits):
-    """Write limits[a] for a < count: points this close to centre a cannot be closer to centre `count`.
+    """Write to limits[a] a distance to centre a within which no point is closer to a new centre.
+
+    The new centre is number `count`, and a is each of 0 to `count` − 1.  By the triangle inequality that is half the
+    distance of the two centres (for L2 the square of the half).  It is lowered by a margin for rounding.
 
     points  [N, D] float32
     chosen  [k] numbers of the points that are centres
@@ -155,6 +160,8 @@ def _draw(weights, distances, masses, share):
 
 def seed_centres(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> Seeds:
     """Choose k distinct points as first centres by k-means++; `seed` and `purpose` determine the draws.
+
+    `purpose` is any number; with one seed and different purposes the draws are independent.
 
     Raises `ValueError` unless k is from 1 to the number of distinct points.
     """

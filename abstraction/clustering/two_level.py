@@ -1,8 +1,8 @@
 """Clustering within groups, and two-level clustering for very many buckets.
 
-Flat k-means costs more than linearly in k.  For large k the points are first clustered into about √k groups.  Each
-group gets a share of the k buckets and is clustered alone.  Flat steps over all points and buckets then move points
-between groups.
+Flat k-means, which compares all points with all centres, costs more than linearly in k.  For large k the points are
+first clustered into about √k groups.  Each group gets a share of the k buckets and is clustered alone.  *Flat steps*,
+Lloyd's steps over all points and all k buckets, then move points between groups.
 
 Shares: n buckets in a group of inertia I leave about I·n^(−2/d) of squared distance in d dimensions (Zador 1982), and
 I·n^(−1/d) of distance.  The total is least for n ∝ I^(d/(d+2)) and I^(d/(d+1)).  We use d = 4, about the dimension in
@@ -47,6 +47,10 @@ Progress = Callable[[str, int, int], None]
 def share_buckets(need: NDArray[np.floating[Any]], distinct: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     """Divide k buckets among groups in proportion to `need` [G]: 1 to `distinct` [G] buckets each.
 
+    need      [G] weight of each group in the division (`group_needs`)
+    distinct  [G] number of distinct points of each group
+    k         number of buckets in all
+
     Uses the largest-averages method (Webster): the next bucket goes to the group with the largest need / (2·buckets +
     1), the lowest number among equals.  Raises `ValueError` if k is less than G or more than the sum of `distinct`.
     """
@@ -65,7 +69,10 @@ def share_buckets(need: NDArray[np.floating[Any]], distinct: NDArray[np.int64], 
 
 
 def group_needs(problem: Problem, members: Members) -> NDArray[np.float64]:
-    """Return the `need` [G] of `share_buckets`: a power of each group's inertia about its own centre."""
+    """Return [G] float64 in proportion to which buckets are best divided among G groups of points.
+
+    It is each group's inertia, Σ weight · distance to its own centre, to the power 4/6 (L2) or 4/5 (EMD).
+    """
     empty = np.zeros((len(members.starts) - 1, problem.points.shape[1]), np.float32)
     centres = group_centres(problem.points, problem.weights, members, empty, problem.metric, problem.workers)
     labels = np.empty(len(problem.points), np.int32)
@@ -93,8 +100,12 @@ def cluster_within(
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
 
-    Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.  `saver`
-    saves the finished groups and the arrays of `more` as the phase "buckets", from which a later call resumes.
+    members  numbers of the points of each group
+    shares   [G] number of buckets of each group
+    saver    saves the finished groups under the name "buckets", from which a later call resumes
+    more     further arrays by name, saved together with the finished groups
+
+    Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.
 
     Raises `ValueError` if a group has fewer points than buckets.
     """
@@ -132,7 +143,10 @@ def cluster_within(
 def _within_groups(
     problem: Problem, k: int, seed: int, iterations: int, progress: Progress, saver: StateSaver
 ) -> KMeansState:
-    """Cluster points into about √k groups and each group into buckets, without the flat steps at the end."""
+    """Cluster points into about √k groups, then each group alone into its share of the k buckets.
+
+    Returns the state of all k buckets, in which each point has its nearest centre.  `saver` may resume an earlier call.
+    """
     groups = round(k**0.5)
     saved = saver.resume("buckets")
     if saved is None:
@@ -165,9 +179,10 @@ def refine(
     progress: Progress = lambda _phase, _done, _of: None,
     saver: StateSaver = NOTHING,
 ) -> KMeansState:
-    """Cluster distinct points into k buckets in two levels; `iteration` of the state counts flat steps.
+    """Cluster distinct points into k buckets in two levels: groups, then buckets within each group.
 
-    A saved state of the phases "groups", "buckets" or "flat" is resumed and gives the same bits.
+    Flat steps over all points and buckets follow, which `iteration` of the returned state counts.  A state that `saver`
+    saved in the phase "groups", "buckets" or "flat" (flat steps) is resumed and gives the same bits.
 
     Raises `ValueError` for k larger than the number of points.
     """

@@ -15,7 +15,7 @@ _TESTS = {operator.is_: True, operator.is_not: False}
 
 
 def prune_by_type() -> None:
-    """Have numba decide comparisons with None by type, before it prunes branches."""
+    """Change numba so that it decides `x is None` by the type of x before it prunes branches."""
     analysis: Any = import_module("numba.core.analysis")
     passes: Any = import_module("numba.core.untyped_passes")
     prune = analysis.dead_branch_prune
@@ -28,7 +28,11 @@ def prune_by_type() -> None:
 
 
 def _decide(function_ir: Any, arguments: Sequence[Any]) -> None:
-    """Replace comparisons with None by constants where the type decides them."""
+    """Replace `x is None` and `x is not None` by constants where the type of x is known; in place.
+
+    function_ir  numba's intermediate code of the function
+    arguments    numba types of the function's arguments
+    """
     ir: Any = import_module("numba.core.ir")
     for block in function_ir.blocks.values():
         for statement in block.body:

@@ -1,7 +1,7 @@
 """Detects kernel compilation, and provides a clock that excludes it.
 
-A kernel is compiled when it is first called, once for each version of the program.  A call of a second then takes half
-a minute, which measured times must not include.
+A kernel is compiled when it is first called, once for each version of the program; later processes load it.
+With compilation, a command that takes a second takes half a minute, which measured times must not include.
 """
 
 import time
@@ -16,7 +16,10 @@ _SECONDS = {"train": 8, "value": 5, "list_hands": 2}
 
 
 class _Watch:
-    """Adds up the time of compilation. numba compiles one kernel at a time, possibly nested."""
+    """Adds up the time that this process spends on compiling kernels, and tells callbacks of it.
+
+    numba compiles one kernel at a time, possibly nested: a kernel's compilation includes those of kernels it calls.
+    """
 
     def __init__(self) -> None:
         self.depth = 0
@@ -60,9 +63,10 @@ def working_seconds() -> float:
 
 @contextmanager
 def told_of_compiling(callback: Callable[[int | None], None]) -> Iterator[None]:
-    """Call `callback` in the compiling thread when compilation begins and ends.
+    """Call `callback` when compilation of kernels begins and ends, within a `with` block.
 
-    Its argument is the estimated time in seconds when it begins, and None when it ends.
+    It is called in the compiling thread.  Its argument is the estimated time in seconds when it begins, and None when
+    it ends.
     """
     _watch.callbacks.append(callback)
     try:

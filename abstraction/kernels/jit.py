@@ -52,7 +52,10 @@ _watches: list[tuple[Hearer, Hearer]] = []
 
 
 def watch_compiling(on_start: Hearer, on_end: Hearer) -> None:
-    """Register callbacks for the begin and the end of each kernel's compilation; both get numba's event."""
+    """Call `on_start` when a kernel's compilation begins and `on_end` when it ends, from now on.
+
+    Both get numba's event object, which names the kernel.
+    """
     _watches.append((on_start, on_end))
     if _numba.cache_info().currsize:  # else `_numba` does it on import
         _listen(on_start, on_end)
@@ -81,7 +84,7 @@ errors: Any = _Module("numba.core.errors")
 
 
 def _known(value: Any) -> Any:
-    """Return numba's type of a function or intrinsic that kernels call, such as `carray`."""
+    """Return the numba type of a function that kernels call, such as `carray` or an intrinsic."""
     return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(value)
 
 
@@ -169,7 +172,10 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Return numba's dispatcher of the function, declared on the first access."""
+        """Return numba's dispatcher of the function, which compiles it when it is called.
+
+        It is created on the first access.
+        """
         with _declaring:
             if "dispatcher" not in self.__dict__:  # else another thread has declared it
                 compiled = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
@@ -192,7 +198,7 @@ class Kernel:
 
 
 class Part(Kernel):
-    """A kernel that only other kernels call, compiled without machine code of its own."""
+    """A kernel that only other kernels call, compiled into them, without own machine code."""
 
     compiler: Any = None  # set by `_numba` with `part_compiler`
 
@@ -217,9 +223,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def decorator(name: str, *, cached: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
-    """Return the decorator `name` of `OPTIONS`: it turns a function into a `Kernel`.
+    """Return a decorator that turns a function into a `Kernel`, compiled when it is called.
 
-    "part_njit" gives a `Part`, which only kernels can call.  `cached` keeps compiled code on disk.
+    name    key of `OPTIONS`, which holds numba's options; "part_njit" gives a `Part`, which only kernels can call
+    cached  whether compiled code is kept on disk
     """
     return partial(Part if name == "part_njit" else Kernel, options=OPTIONS[name], cached=cached)
 

@@ -86,9 +86,10 @@ def kernel_source_hash(root: Path) -> str:
 def choose_directory() -> Path:
     """Return this version's cache directory; keep the newest four of other versions, remove the rest.
 
-    The directory is created if it is missing.
-    If the configured directory cannot be written or is not trusted, use one in the temporary directory that belongs to
-    the user.  If that is not trusted either, use one for this process alone.
+    The directory is created if it is missing.  Its parent is NUMBA_CACHE_DIR, or mccfr/kernels in the user's cache
+    directory.  It is not used if it cannot be made or other users could write in it.  Then a directory of the user in
+    the temporary directory takes its place.  If that cannot be used either, the result is a directory for this process
+    alone.
     """
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
@@ -102,7 +103,11 @@ def choose_directory() -> Path:
 
 
 def _usable(version: Path) -> Path | None:
-    """Return the directory of a version, made if missing; None if that fails or it is not trusted."""
+    """Return the cache directory `version` of a program version, or None if it cannot be used.
+
+    It is made if missing.  It cannot be used if making it fails or other users could write in it.  The directories of
+    all but the newest `_KEEP` other versions beside it are removed.
+    """
     try:
         for folder in reversed([version, *(parent for parent in version.parents if not parent.exists())]):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -146,7 +151,10 @@ def _numba_cache() -> Any:
     caching: Any = import_module("numba.core.caching")
 
     class Locator(caching.UserProvidedCacheLocator):
-        """Determines the cache folder of a kernel and the stamp of its source."""
+        """Determines a kernel's cache folder, and the stamp by which edits of its source show.
+
+        The project's kernels have an empty stamp, because the hash in the directory's name covers their sources.
+        """
 
         def __init__(self, function: Any, file: str) -> None:
             super().__init__(function, file)
@@ -214,7 +222,14 @@ class KernelFiles:
         return _numba_cache()(self._kernel.py_func)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the cached code for a signature, or None after preparing numba to compile it."""
+        """Return the cached code for argument types, or None after preparing numba to compile it.
+
+        signature  types of the arguments
+        target     numba's target context, which states the processor
+
+        If the kernel is kept on disk but has no code there yet, this waits for the kernel's lock file.  So one process
+        compiles for all.
+        """
         overload = self._files._load_overload(signature, target) if self._on_disk else None
         if overload is None and self._on_disk:
             self._take_turn()
@@ -224,7 +239,7 @@ class KernelFiles:
         return overload
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Write the compiled code for a signature to disk."""
+        """Write the code compiled for argument types `signature` to disk, if `on_disk` is True."""
         if self._on_disk:
             self._files.save_overload(signature, compiled)
 

@@ -1,7 +1,8 @@
 """Stores compiled kernels in one file for each kernel and argument types, with name and checksum.
 
-The payload is a pickle of numba's own form.  It is loaded only if the checksum is right and no other user may write the
-file.  A file that is empty, truncated, altered or another kernel's counts as absent, and the kernel is compiled again.
+The payload, the compiled code, is a pickle of numba's own form.  It is loaded only if the checksum is right and no
+other user may write the file.  A file that is empty, truncated, altered or another kernel's counts as absent, and the
+kernel is compiled again.
 """
 
 import contextlib
@@ -34,14 +35,21 @@ def say_once(key: str, text: str) -> None:
 
 
 def packed(name: str, payload: bytes) -> bytes:
-    """Return the content of a kernel file: head, checksum, name and payload."""
+    """Return the content of a kernel file: fixed first line, checksum, `name` and `payload`.
+
+    name     text that identifies the kernel, its argument types and its source
+    payload  the compiled code, pickled
+    """
     named = name.encode()
     body = len(named).to_bytes(_LENGTH_BYTES, "little") + named + payload
     return _MAGIC + _checksum(body) + body
 
 
 def unpacked(data: bytes) -> tuple[str, bytes]:
-    """Return (name, payload) of a kernel file's content; `ValueError` if its head or checksum is wrong."""
+    """Return (name, payload) of a kernel file's content, as given to `packed`.
+
+    Raises `ValueError` if the first line or the checksum is wrong.
+    """
     start = len(_MAGIC) + _DIGITS
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(body):
@@ -60,11 +68,19 @@ class KernelStore:
     """Loads and saves the compiled versions of one kernel, in place of numba's index and data files."""
 
     def __init__(self, folder: Path, kernel: str, stamp: Any) -> None:
-        """`kernel` is its name in file names.  `stamp` identifies its source if the folder's name does not."""
+        """Set where the kernel's files are; no file is read yet.
+
+        kernel  name of the kernel in file names
+        stamp   changes with the kernel's source; empty if the folder's name does so
+        """
         self._folder, self._kernel, self._stamp = folder, kernel, repr(stamp)
 
     def load(self, key: Any) -> Any:
-        """Return the object saved under the same key and source; None if it is absent or damaged."""
+        """Return the compiled code saved under `key`, or None.
+
+        The result is None if there is no file, or it is damaged or of another source.  `key` is the one that numba's
+        cache uses: argument types, processor and hashes of the function's code.
+        """
         path, name = self._place(key)
         try:
             stored_name, payload = unpacked(path.read_bytes())
@@ -81,14 +97,17 @@ class KernelStore:
             return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Save the compiled code of a key durably; errors of the file system are ignored."""
+        """Save compiled code, `data`, under a key of numba's cache; ignore file system errors."""
         path, name = self._place(key)
         payload = import_module("numba.core.serialize").dumps(data)
         with contextlib.suppress(OSError):
             durable.replace_file(path, packed(name, payload))
 
     def _place(self, key: Any) -> tuple[Path, str]:
-        """Return (file, name) of a key, which holds argument types, processor and code."""
+        """Return the file of a key of numba's cache, and the name that the file must contain.
+
+        The name holds the kernel, its argument types, the processor, versions and the stamp of the source.
+        """
         signature, *options = key
         types = ", ".join(map(_described, signature))
         makers = [f"{name} {import_module(name).__version__}" for name in ("numba", "llvmlite")]

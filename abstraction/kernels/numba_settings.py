@@ -2,9 +2,11 @@
 
 The changes depend on numba's internal classes, so they are applied only to the tested versions (`KNOWN_VERSIONS`).
 
-A kernel contains the code of all functions that it calls. numba also makes machine code of these parts, which is never
-run.  LLVM must assume that a part is called from elsewhere, so it loads every word of every array argument.  As an
-internal function it loads only the words it uses; an iteration on ranges of 46 hands then takes 0.75 of the time.
+A kernel contains the code of all kernels that it calls, its *parts*. numba alone would also make machine code of each
+part, which is never run.  An array argument is several words (address, lengths and strides).  LLVM must assume that a
+part is called from elsewhere, so the part loads them all.  Marked as internal to the kernel, a part loads only the
+words it uses.  A CFR iteration on ranges of 46 hands then takes 0.75 of the time.
+
 LLVM simplifies the functions of a part, but optimises only whole kernels.  Else it would optimise a small part again in
 every part around it, which took a fifth of the compile time of large kernels.
 """
@@ -41,9 +43,10 @@ define void @store(<8 x float> %row, ptr %place, <8 x i1> %mask) {
 
 @cache
 def stores_masked_vectors() -> bool:
-    """Return whether the target processor has mask registers, as with AVX-512.
+    """Return whether the processor can store chosen elements of a vector fast, as with AVX-512.
 
-    Without them a masked store takes 3.8 ns instead of 0.5 on AMD Zen 4.  Other processors need a branch for each lane.
+    It then has mask registers.  Without them such a store takes 3.8 ns instead of 0.5 on AMD Zen 4.  Other processors
+    need a branch for each element.
     """
     config, binding = import_module("numba").config, import_module("llvmlite.binding")
     binding.initialize_native_target()
@@ -54,16 +57,20 @@ def stores_masked_vectors() -> bool:
 
 
 class Nowhere:
-    """Discards the environment of a function inside a kernel, which only calls from Python would need."""
+    """Takes the place of a part's code generator, and discards the part's numba environment.
+
+    The environment holds Python globals, which only a function that Python calls needs.
+    """
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Ignore the environment."""
+        """Do nothing with the environment of the function `name`, which numba passes."""
 
 
 def part_compiler() -> Any:
-    """Return a compiler of functions without machine code; numba then optimises all code only once.
+    """Return a compiler class for parts (functions without machine code); change numba to use them.
 
-    Call it only with the versions in `KNOWN_VERSIONS`; with others, compiling takes longer.
+    The code of a part is then optimised only within the kernels that contain it.  Call this only with the versions in
+    `KNOWN_VERSIONS`; with others, compiling takes longer.
     """
     _copy_less()
     codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
@@ -103,12 +110,12 @@ def _copy_less() -> None:
 
 
 def _part_library() -> Any:
-    """Return numba's library class, changed to keep functions inside a kernel as bitcode only."""
+    """Return numba's class of compiled code, changed to keep parts as LLVM bitcode only."""
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     binding: Any = import_module("llvmlite.binding")
 
     class Library(library):
-        """The code of a function; with `part` set there is no machine code."""
+        """The code of one function: machine code, or bitcode alone if `part` is True."""
 
         part = False
 

@@ -40,7 +40,10 @@ def by_reference(kind: _Fields) -> _Fields:
 
 
 def kernel_argument(value: Any) -> Any:
-    """Return what a kernel is passed for a value: references for tuples decorated by `by_reference`."""
+    """Return the argument that a kernel takes for `value`: the value, or a `StructPointer` to it.
+
+    Instances of classes decorated by `by_reference` become pointers, also inside of other tuples.
+    """
     kind = type(value)
     if kind in PLAIN_TYPES:
         return value
@@ -74,7 +77,7 @@ class StructPointer:
 
 
 def _reference(value: Any) -> StructPointer:
-    """Return an instance's struct, made on first use."""
+    """Return the struct of a named tuple, made on first use and kept with the tuple."""
     attributes: dict[str, StructPointer] = vars(value)
     if "_struct" not in attributes:
         attributes["_struct"] = StructPointer(value)
@@ -82,7 +85,7 @@ def _reference(value: Any) -> StructPointer:
 
 
 def _append(value: Any, words: list[int]) -> Any:
-    """Append a field to a struct's 64-bit words and return its numba type.
+    """Append a field's value to `words`, the 64-bit words of a struct; return its numba type.
 
     An array takes 1 + 2 * ndim words: its address, shape and strides.  A number takes one, None none.  The fields of a
     tuple follow each other.
@@ -124,7 +127,10 @@ def _words_of(kind: Any) -> int:
 
 
 def _unbox(kind: Any, value: Any, c: Any) -> Any:
-    """Emit code that reads the address of a `StructPointer` argument as a pointer."""
+    """Emit code that reads the address of a `StructPointer` argument as a pointer.
+
+    kind, value, c  numba type, Python object and context that numba gives to functions that convert arguments
+    """
     number = c.pyapi.object_getattr_string(value, "address")
     pointer = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)
@@ -170,7 +176,7 @@ def _declared() -> SimpleNamespace:
         return builder.gep(pointer, [builder.mul(words, cgutils.intp_t(_WORD_BYTES))])
 
     def field(context: Any, builder: Any, kind: Any, pointer: Any) -> Any:
-        """Emit code that loads the field at a pointer."""
+        """Emit code that loads a field of numba type `kind` at a pointer; return its LLVM value."""
         if isinstance(kind, Struct):
             return pointer
         if kind == types.none:

@@ -51,7 +51,7 @@ class Run:
         return run_status(rundir.open_to_look(self.directory, self.abstraction))
 
     def evaluations(self) -> list[Evaluation]:
-        """Return all evaluations of the run, in order."""
+        """Return all evaluations that the run has recorded, oldest first."""
         return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
 
     @checked
@@ -71,7 +71,8 @@ class Run:
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
 
-        format      "policy", or another format of `mccfr export`
+        format      "policy", "csv", "parquet" or "openspiel" for the strategy; "zarr" or "hdf5" for the training
+                    tables; "networks" for a run of Deep CFR
         quantise    "uint8" or "uint16": type of the stored probabilities
         checkpoint  number of the checkpoint; None: the newest
         purify      True: play only the most probable action of each infoset
@@ -102,20 +103,21 @@ def solve(
     """Start the run of a configuration, or continue it, as `mccfr solve`.
 
     config                      a TOML file; the name of an example, which is copied to runs/ first; or a dictionary of
-                                tables.  In a dictionary, files are relative to the current directory, and functions and
-                                classes may stand for their names
+                                tables.  In a dictionary, files are relative to the current directory.  A function or
+                                class may be given itself, in place of its name `module:function`
     run                         run directory; None: runs/NAME for NAME.toml
-    nodes, iterations, seconds  limits as on the command line: totals of the run; seconds of training in this session
+    nodes, iterations, seconds  limits: nodes and iterations of the whole run; seconds of training in this session
     workers                     number of processes; 0: train in this process
     overrides                   keys to change: `{"solver.seed": 3}`
     force                       start even if memory or disk are too small
     replace                     the final export may replace one of another run
-    progress                    called with messages and progress objects; `print` is sufficient
+    progress                    called with message texts, each `Evaluation`, and a `Progress` every ten seconds;
+                                `print` is sufficient
 
     Returns when a limit is reached.  At a signal it writes a checkpoint for `mccfr.resume`, and raises
     `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
 
-    Raises `ValueError` and `OSError` with one sentence, as the commands do, and `RuntimeError` if a worker dies.
+    Raises `ValueError` and `OSError` with a message of one sentence, and `RuntimeError` if a worker dies.
     """
     require_main_thread()
     terms = Terms(CallbackReporter(progress), force=force, replace=replace)
@@ -161,10 +163,16 @@ def resume(
 ) -> Run:
     """Continue a run from its newest intact checkpoint, as `mccfr resume`.
 
-    nodes, iterations, seconds, workers, force, replace and progress, and the errors, are those of `mccfr.solve`.
+    run                         a `Run`, or the path of a run directory
+    nodes, iterations, seconds  new limits: nodes and iterations of the whole run; seconds of this session
+    workers                     number of processes; 0: train in this process
+    abstraction                 path of the run's card abstraction, if it was moved; None: the one that a `Run` was
+                                opened with
+    force                       continue even if memory or disk are too small
+    replace                     the final export may replace one of another run
+    progress                    called with message texts, each `Evaluation`, and a `Progress` every ten seconds
 
-    run          a `Run`, or the path of a run directory
-    abstraction  path of the run's card abstraction, if it was moved; None: the one that a `Run` was opened with
+    Without a limit here, those of the run's configuration hold.  Signals and errors are those of `mccfr.solve`.
     """
     require_main_thread()
     opened = rundir.open_run(path_of(run), abstraction_path_of(run) if abstraction is None else Path(abstraction))
@@ -180,7 +188,10 @@ def path_of(run: "Pathlike | Run") -> Path:
 
 
 def abstraction_path_of(run: object) -> Path | None:
-    """Return the card abstraction's path with which a `Run` was opened; None: the path in the run."""
+    """Return the path of the card abstraction that was given when a `Run` was opened.
+
+    Returns None if there was none or `run` is a path: the path in the run's configuration holds.
+    """
     return run.abstraction if isinstance(run, Run) else None
 
 
@@ -191,7 +202,11 @@ def require_main_thread() -> None:
 
 
 def trained(opened: rundir.Run, game: Game, terms: Terms) -> Run:
-    """Train a run to its limits and export it; return it as a `Run`.
+    """Train a run to its limits, write the export that its configuration names, and return it.
+
+    opened  the run's open directory
+    game    its compiled game
+    terms   receiver of messages, and whether to train with too little memory or disk
 
     Raises `KeyboardInterrupt` after Ctrl-C, and `SystemExit(75)` after another signal.
     """
@@ -220,7 +235,7 @@ class CallbackReporter(report.Silent):
         self._callback(text)
 
     def progress(self, progress: report.SessionProgress) -> None:
-        """Call the function with a `Progress` of the counters, at most once every ten seconds."""
+        """Call the function with a `Progress` of the run, at most once every ten seconds."""
         if time.monotonic() - self._at >= self._SECONDS:
             self._at = time.monotonic()
             share = 0.0 if progress.share_done is None else progress.share_done

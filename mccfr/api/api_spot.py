@@ -35,22 +35,23 @@ def spot(
     force: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> dict[str, Any]:
-    """Solve a spot as `mccfr spot`, and return its JSON answer.
+    """Solve a hold'em spot as `mccfr spot`, and return the fields of its JSON answer.
 
     board         three to five cards: "QsJh2h"
-    oop, ip       ranges out of and in position: a text, "@FILE", 169 or 1,326 numbers
+    oop, ip       ranges out of and in position: a text such as "TT+,AQs+"; "@FILE"; or the weights of the 169 classes
+                  or 1,326 combinations
     pot, stack    chips in the pot, and chips behind of each player
     policy, line  instead: a policy or run, and its line to the start of a street: "b300c/"
-    bets, raises  bet sizes, streets separated by "/": "33%,75%/50%", or "auto:2"; None: "50%", or those of
-                  the policy
-    menu          further keys of `[game.menu]`
+    bets, raises  bet sizes, streets separated by "/": "33%,75%/50%"; or "auto:2": the program chooses two for each
+                  decision; None: "50%", but raises are as bets with auto; both None: those of the policy, if given
+    menu          further keys of the configuration table `[game.menu]`, such as "donk" or "allin_spr"
     rake          share taken of every pot, such as "5%", at most `rake_cap` chips; None: that of the policy
     locks         node locks: a fixed strategy for each line: {"cb94": "f 40%; c 60%"}
     to            stop at an exploitability of this share of the pot; None: "0.3%"
     run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
     workers       number of threads; None: one for each processor
     force         start even if memory or disk are too small
-    progress      called with messages and progress objects
+    progress      called with message texts, each `Evaluation`, and a `Progress` every ten seconds
 
     docs/files.md lists the fields of the result.  Raises `ValueError` or `OSError` with one sentence.  A signal writes
     a checkpoint, and raises `KeyboardInterrupt` (Ctrl-C) or `SystemExit(75)`.

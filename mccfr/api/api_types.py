@@ -17,7 +17,7 @@ class Progress:
 
     iterations, nodes_touched  totals, with those of earlier sessions of a run
     seconds, nodes_per_second  training time and mean speed; of a run, those of this session
-    share_done                 share of the limit that is done, 0 to 1
+    share_done                 share of the nearest limit that is done, 0 to 1; 0 without a limit
     """
 
     iterations: int
@@ -38,11 +38,12 @@ class Evaluation:
     A field is None if the method does not give it.
 
     method, bound         name of the method, and its result's kind: "exact", "lower", "upper" or "estimate"
-    value_chips           mean winnings of player 0; with an opponent: those of the evaluated strategy
-    exploitability_chips  mean over both players of the gain of a best response
+    value_chips           chips per hand: of player 0 if all play the strategy; head-to-head: of the strategy against
+                          the opponent; lbr, sampled-br and bounds: of the response that was found
+    exploitability_chips  mean over players of the gain of a best response, or the bound on it, per hand
     exploitability_mbb    the same in thousandths of a big blind
-    best_response_chips   value of a best response for each player
-    ci95_chips            95 % interval of `value_chips`
+    best_response_chips   chips per hand that the response wins as each player
+    ci95_chips            95 % interval of `value_chips`; of `exploitability_chips` if exact samples flops
     against, boards, seed the opponent, the number of sampled boards and their seed
     seconds                                wall time, without compilation
     iterations, nodes_touched, checkpoint  of the evaluated strategy
@@ -73,13 +74,15 @@ class Evaluation:
 class MatchResult:
     """Result of a match: mean winnings of A per hand, with the fields of `mccfr match --json`.
 
-    Amounts are chips, or thousandths of a big blind (`mbb`; None without big blind).
+    Amounts end in `_chips`, or `_mbb`: thousandths of a big blind, None if the game has none.
 
     a, b, hands, seed, seconds   names, number of hands, seed of the deals, duration
-    mean, ci95                   winnings, and their 95 % interval
-    allin_...                    with all-in pots replaced by their expected value
-    aivat_...                    with the AIVAT correction for luck
+    mean_, ci95_...              A's winnings per hand, and their 95 % interval
+    allin_...                    the same with pots of all-in hands replaced by their expected value
+    aivat_...                    the same with the AIVAT correction for luck
     record                       all fields
+
+    The fields allin_... and aivat_... are None for three and more players.
     """
 
     a: str

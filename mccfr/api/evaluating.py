@@ -1,4 +1,4 @@
-"""Evaluates a run's checkpoint, a policy or an open strategy once, and returns the record."""
+"""Evaluates a strategy of a run's checkpoint, a policy or memory, and returns the results."""
 
 from collections.abc import Callable, Set
 from pathlib import Path
@@ -32,20 +32,21 @@ def evaluate_target(
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Return the evaluation record of a run's checkpoint or a policy.
+    """Evaluate a run's checkpoint or a policy; return the fields of `mccfr evaluate --json`.
 
-    target       path of a run, policy or networks
+    target       path of a run, a policy or exported networks of Deep CFR
     method       name of a method, `module:Class`, or "auto" (see `evaluate_open_strategy`)
     number       number of a run's checkpoint; None: the newest
     abstraction  present path of a run's card abstraction, if it was moved
     average      name of a run's average strategy, for algorithms with several; the record names it
     against      opponent, for the method head-to-head
-    strategy     plain strategy, such as uniform, to evaluate instead in the same game; the record names it
-    reporter     receives the phases of the evaluation
+    strategy     "uniform", "always-call" or "always-fold": evaluate this in the target's game instead; the record
+                 names it
+    reporter     receives the phases of the evaluation, such as "reading PATH"; None: nothing is reported
     options      options of the method, such as `boards`
 
-    Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
-    opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
+    Raises `ValueError` for a target that is none of these, and an unknown or unsuitable method. Also for an opponent
+    of another game, or one given to a method that has none. The opponent may use other buckets. A method
     `module:Class` is searched for in the current directory first.
     """
     reference = Reference(target, number, abstraction, average)
@@ -73,16 +74,18 @@ def evaluate_open_strategy(
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Return the evaluation record of an open strategy.
+    """Evaluate a strategy in memory; return the fields of `mccfr evaluate --json`.
 
+    target    the strategy, its game, and the counts of its training
     method    "auto": head-to-head if there is an opponent, otherwise exact. In games too large for it, a lower bound:
               lbr, or sampled-br if `boards` is given. For three and more players with dealt cards: trained-response
     against   function that returns the opponent's strategy and name; None: uniform play, if the method needs an
               opponent
-    reporter  receives the phases of the evaluation
+    reporter  receives the phases of the evaluation; None: nothing is reported
     options   options of the method, such as `boards`
 
-    Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
+    Raises `ValueError` if the method does not suit the game, or has no opponent although one is given. Raises it too
+    for an opponent of another game, and for an option without effect, such as `boards` of exact.
     """
     reporter, side = reporter or Silent(), Profile(target.game, target.strategy)
     given = {key: value for key, value in options.items() if value is not None}
@@ -102,7 +105,7 @@ def evaluate_open_strategy(
 
 
 def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
-    """Return the name of the evaluation method for "auto".
+    """Return the name of the evaluation method that "auto" means for this game.
 
     opposed       True if an opponent is given
     option_names  options that the user has given

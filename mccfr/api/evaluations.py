@@ -1,4 +1,4 @@
-"""Evaluations, matches and policies of solvers and runs."""
+"""Evaluates strategies of solvers, runs and policies, plays matches, and opens policies."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -41,8 +41,8 @@ def evaluate(
     """Evaluate the strategy of a solver, of a run's checkpoint, or of a policy.
 
     target        a `Solver`, a `Run`, a `Policy`, or the path of a run or policy
-    method        name as in `mccfr evaluate` or "auto"; `module:Class`; a class derived from
-                  `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
+    method        "exact", "lbr", "sampled-br", "bounds", "head-to-head", "trained-response" or "auto"; `module:Class`;
+                  a class derived from `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
     against       opponent, if the method has one: "uniform", "always-call", or a strategy of the same kinds as `target`
     boards, seed  number and seed of samples, if the method samples; None: the method's default
     checkpoint    number of a run's checkpoint; None: the newest
@@ -98,14 +98,15 @@ def match(
     a, b                               a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a
                                        program, or a class derived from `mccfr.play.Program`. With three and more
                                        players b is the list of all others
-    hands                              number of hands, rounded up to whole deals, of which at least 100 are needed
+    hands                              number of hands, rounded up to whole deals. A deal is played once for each
+                                       rotation of the seats; at least 100 deals are needed
     seed                               seed of deals and sampled actions
-    purify, threshold                  A plays its likeliest action only; or no action below this probability
+    purify, threshold                  True: A plays its likeliest action only; A plays no action below this probability
     against_purify, against_threshold  the same for the others
     workers                            processes that share the hands
     log                                a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
 
-    Raises `ValueError` for an unknown name, different games, programs only, or too few hands.
+    Raises `ValueError` for an unknown name, different games, rake, too few hands, or programs only.
     """
     others = b if isinstance(b, Sequence) and not isinstance(b, str) else [b]
     if not others:
@@ -156,8 +157,8 @@ def _name(strategy: Strategic) -> str:
 def load_policy(path: Pathlike, *, check: bool = True) -> Policy:
     """Open a policy directory.
 
-    check  True: compare length and checksum of every file, and the sum of every row.  False: compare only the parts
-           that a look-up reads, so that opening a large policy is fast
+    check  True: check length and checksum of every file, and that each infoset's probabilities sum to 1.  False: check
+           of large tables only the parts that a look-up reads, so that opening a large policy is fast
 
     A policy holds its game as arrays, so that the code of a user's game is not imported.  Raises `FileNotFoundError`,
     `OSError` or `ValueError` if there is no policy, or a damaged one.

@@ -43,7 +43,11 @@ _MOST = 2**62
 
 @dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
-    """A game that keeps its `[game]` table, and the provenance of its card abstraction, for exports."""
+    """A game with the data that exports state about it; created by `mccfr.game`.
+
+    table   `[game]` table from which it was compiled
+    origin  description of its card abstraction's origin; None: no abstraction
+    """
 
     table: GameConfig | None = None
     origin: Mapping[str, Any] | None = None
@@ -51,9 +55,10 @@ class ConfiguredGame(Game):
 
 @checked
 def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None, **keys: Any) -> Game:
-    """Return the game that a `[game]` table of these keys describes.
+    """Return the game that a configuration's `[game]` table with these keys describes.
 
-    name         name of a game, `module:function`, or a function that returns a `Game`; its parameters are the keys
+    name         name of a game; or a function that returns a `Game` and has the keys as parameters, or its name
+                 `module:function`
     abstraction  directory of the card abstraction
     keys         keys of the table; nested tables are dictionaries: `menu={"first": ["1p"], "flop": {"max_bets": 2}}`.
                  Files are relative to the current directory
@@ -96,7 +101,8 @@ def solver(
     algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
                              or a class derived from `Algorithm`
     threads                  number of threads, for full-width algorithms
-    regret_dtype, sum_dtype  types of regrets and strategy sums, as in `[tables]`, for sampling algorithms
+    regret_dtype, sum_dtype  "float32" or "float64": types of regrets and strategy sums, for sampling algorithms;
+                             `sum_dtype` may be "auto"
     options                  keys of the `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant` may
                              be a `Variant` or a regret rule
 
@@ -124,7 +130,10 @@ def solver(
 
 
 def _as_variant(rule: Variant | RegretRule | Callable[..., Any]) -> Variant:
-    """Return a variant as it is, and a regret rule or function as a variant that uses it."""
+    """Return a CFR variant unchanged; wrap a regret rule or function as a variant that uses it.
+
+    A regret rule computes an infoset's strategy from its regrets, in place of regret matching.
+    """
     if isinstance(rule, Variant):
         return rule
     return Variant(rule if isinstance(rule, RegretRule) else regret_rule(rule))
@@ -163,7 +172,10 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """Return {name: array}, such as regrets (docs/files.md); training changes them in place."""
+        """Return {name: array} of the tables, such as regrets; training changes them in place.
+
+        docs/files.md lists the arrays.
+        """
         return self._tables
 
     @property
@@ -173,7 +185,7 @@ class Solver:
 
     @property
     def nodes_touched(self) -> int:
-        """Return the number of nodes touched so far."""
+        """Return how many nodes of the game tree training has visited so far, each visit counted."""
         return self._solver.state.nodes
 
     @property
@@ -259,7 +271,7 @@ class Solver:
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """Return the average strategy at one decision: the fields that `mccfr query --json` prints.
 
-        line   betting line to the decision
+        line   betting line to the decision, such as "cb"; "" for the first decision
         hand   hole cards of the player to act; None: all hands
         board  board cards; None for none
         """

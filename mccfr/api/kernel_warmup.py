@@ -1,7 +1,7 @@
-"""Compiles kernels before commands need them: `mccfr warmup`.
+"""Compiles numba kernels before commands need them, for `mccfr warmup`.
 
-Kernels depend on the types of arrays and not on their sizes.  So each target does what its commands do, on the smallest
-scale: one iteration, the fewest hands and boards, and one hand at the table.
+A kernel is compiled once and stored on disk.  It depends on the types of arrays and not on their sizes.  So each target
+does what its commands do, on the smallest scale: one iteration, the fewest hands and boards, and one hand in play.
 """
 
 import tempfile
@@ -42,13 +42,14 @@ _ONE = {"iterations": 1, "workers": 0}
 
 
 def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Compile the kernels of a target, unless they are in the cache, and return the state of the cache.
+    """Compile the kernels that a target needs, unless they are in the cache on disk.
 
     target  configuration or name of an example, for `solve`; board of three to five cards, for `spot`; policy or run,
             for `bot --resolve flop`; or "all" for the targets in `ALL`
     say     receives a sentence on each target whose kernels cannot all be compiled yet
 
-    Raises `ValueError` for an unknown target, and the errors of solving or opening it.
+    Returns the numbers of newly compiled and of all cached kernels, their bytes, and the cache's directory. Raises
+    `ValueError` for an unknown target, and the errors of solving or opening it.
     """
     before = len(_kernels())
     for each in ALL if target == "all" else (target,):
@@ -60,7 +61,7 @@ def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[st
 
 
 def _kernels() -> list[int]:
-    """Return the sizes of the kernels in the cache, in bytes."""
+    """Return the size in bytes of each compiled kernel in the cache on disk."""
     return [file.stat().st_size for file in kernel_directory().rglob("*.kernel")]
 
 

@@ -1,1 +1,1 @@
-"""Cards dealt beside a game's tree: none, listed hands and boards, or the full hold'em deck."""
+"""Cards dealt outside of a game's betting tree: none, listed hands and boards, or a full deck."""

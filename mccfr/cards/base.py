@@ -33,7 +33,10 @@ _NO_CARDS = "the game has no cards: leave hand and board out, or take a game tha
 
 
 class Dealer(Protocol):
-    """Draws deals; the deal of an iteration is a function of (seed, worker, iteration) alone."""
+    """Draws training deals; the deal of an iteration depends on (seed, worker, iteration) alone.
+
+    In a stratum of boards (`mccfr.cards.board_strata`) the stratum takes the worker's place.
+    """
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write the deals of iterations first..first+count-1 into entries 0..count-1 of `deals`.
@@ -43,12 +46,12 @@ class Dealer(Protocol):
 
 
 class BoardHands(NamedTuple):
-    """Hands on a full board, for `mccfr.solvers.public.sampled_board`. S streets, H hands.
+    """Both players' hands on one full board, for public chance sampling. S streets, H hands.
 
     live      2 × [n] int64      hands in each player's range that share no card with the board, ascending
     weight    2 × [n] float64    their weights in that player's range
     bucket    [S, 2, H] int32    buckets of all hands on this board and the boards before it
-    strength  [H]                showdown order, higher wins
+    strength  [H]                rank of each hand at the showdown, higher wins; equal ranks tie
     cards     [H, 2] int16       cards of each hand, -1 where it has fewer
     """
 
@@ -60,7 +63,10 @@ class BoardHands(NamedTuple):
 
 
 class Cards(ABC):
-    """Interface of the cards that are dealt beside a game's betting tree. S streets, P players."""
+    """Interface of the cards that are dealt beside a game's betting tree. S streets, P players.
+
+    A `Game` has one such object. Solvers take deals and buckets from it, policies and commands its texts and arrays.
+    """
 
     dealt: ClassVar[bool] = True
     """False if all chance is in the tree and no cards are dealt beside it."""
@@ -73,7 +79,7 @@ class Cards(ABC):
 
     @property
     def streets(self) -> int:
-        """Number of streets."""
+        """Number of streets: betting rounds, each with the board cards dealt before it."""
         return len(self.buckets)
 
     # --- deals ---
@@ -84,7 +90,7 @@ class Cards(ABC):
 
     @property
     def boards(self) -> int | None:
-        """Number of full boards if boards are listed, otherwise None."""
+        """Number of full boards (those of the last street) if boards are listed, else None."""
         return None
 
     @property
@@ -112,16 +118,18 @@ class Cards(ABC):
 
     @abstractmethod
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield (buckets on `street`, buckets on the street before), of all hands of a few boards at a time.
+        """Yield hands' (buckets on `street`, buckets on the street before), a few boards at a time.
 
-        The hands are those in the player's range.
+        Each pair of arrays is for the same hands [n]. All hands in the player's range occur on all boards, up to
+        permutations of suits. A test of perfect recall reads them.
         """
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
-        """Yield (buckets, weights) of the hands in the player's range, for each block P·street + player.
+        """Yield (buckets, weights) of the hands in range, for each street and player.
 
-        Hands and their order do not depend on the buckets, so that two abstractions of the same cards can be compared
-        hand by hand. If hands are not listed, they come from `HELD_DEALS` sampled deals, each with weight 1.
+        The order is street 0 with players 0 .. P-1, then street 1. Listed hands occur once for each board, with their
+        range weight. Other hands come from `HELD_DEALS` sampled deals, each with weight 1. Hands and their order do
+        not depend on the buckets, so that two abstractions of the same cards can be compared hand by hand.
         """
         dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets, self.buckets.shape[1])
         dealer.draw(0, HELD_DEALS, deals)
@@ -165,13 +173,14 @@ class Cards(ABC):
         return self
 
     def at_table(self) -> "IndexedCards":
-        """Return the cards as `IndexedCards`, with numbered hands; `ValueError` if no cards are dealt."""
+        """Return the cards with numbered hands, for play; `ValueError` if no cards are dealt."""
         raise ValueError("the game has chance nodes in its tree: a table needs cards dealt outside of the tree")
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
-        """Return each street's buckets [canonical boards, 1326], indexed as in `abstraction.boards`.
+        """Return each street's buckets [canonical boards, 1326], one row for each class.
 
-        Raises `ValueError` for cards that have no such tables.
+        `abstraction.boards` numbers the classes of boards that are equal up to a permutation of suits. Raises
+        `ValueError` for cards that have no such tables.
         """
         raise ValueError(f"cards dealt from {self.source} have no tables of buckets by canonical board")
 
@@ -191,7 +200,11 @@ class Cards(ABC):
 
     @abstractmethod
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, hand text, board text) of the first hand in every possible bucket, ascending."""
+        """Return (bucket, hand text, board text) of one example hand for each bucket, ascending.
+
+        Listed hands: without buckets that no hand of the player's range has. Otherwise the hand text may be "bucket N",
+        and the board text is "".
+        """
 
     @property
     def card_texts(self) -> dict[int, str]:
@@ -210,24 +223,33 @@ class Cards(ABC):
         return None
 
     def in_table(self, street: int) -> int:
-        """Return the number of buckets in a street's table."""
+        """Return the number of different entries of a street's bucket table.
+
+        It is the largest number of buckets over players, unless buckets remember earlier streets.
+        """
         return int(self.buckets[street].max())
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield (name, array) of everything a policy stores, with bucket tables in the dtype from `narrow`."""
+        """Yield (name, array) of all arrays on the cards that a policy stores.
+
+        narrow  function from a number of buckets to the dtype of a bucket table
+        """
         yield from ()
 
     def texts(self) -> dict[str, list[str]]:
-        """Return {name: list of texts} of all texts that a policy stores."""
+        """Return {name: list of texts} of the texts that a policy stores, such as hand names."""
         return {}
 
     @property
     def fits_policies(self) -> bool:
-        """True if `arrays` and `texts` suffice to find the bucket of any hand."""
+        """True if a policy can store the cards: `arrays` and `texts` give every hand's bucket."""
         return True
 
     # --- comparison ---
 
     def deals_as(self, other: "Cards") -> bool:
-        """Return whether cards of the same `source` deal the same hands and boards; buckets may differ."""
+        """Return True if both deal the same hands and boards; buckets may differ.
+
+        other  cards of the same `source`
+        """
         return True

@@ -1,9 +1,9 @@
 """Partitions the boards of the second street into strata, which are trained separately.
 
-After the first street every table row belongs to one stratum. Isomorphic boards stay in one stratum. From the second
-street on, a bucket becomes a (stratum, bucket) pair, numbered stratum by stratum. So a stratum trains one contiguous
-range of rows in every table. Tables do not grow if buckets already differ from board to board, as in games without an
-abstraction.
+The second street is the flop in hold'em. After the first street every row of the regret and strategy tables belongs
+to one stratum. Isomorphic boards stay in one stratum. From the second street on, a bucket becomes a (stratum, bucket)
+pair, numbered stratum by stratum. So a stratum trains one contiguous range of rows in every table. Tables do not grow
+if buckets already differ from board to board, as in games without an abstraction.
 """
 
 from collections.abc import Sequence
@@ -46,13 +46,14 @@ _SHARE_BITS = 40  # resolution of shares that are not integer multiples of the l
 
 @dataclass(frozen=True)
 class Strata:
-    """A partition of a game's deals. N strata, S streets, P players.
+    """A partition of a game's deals by the second street's board. N strata, S streets, P players.
 
     shares   [N] int64          probability of each stratum, up to a common factor
     first    [N+1, S, P] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
-    boards   N × [F]            boards of the second street, canonical ones for the full deck
+    boards   N × [F]            indices of the stratum's boards; the full deck has canonical boards only
     weights  N × [F] float64    probability of each board, up to a common factor
-    hottest  float              largest probability of one bucket of the first street, over buckets and players
+    hottest  float              largest probability of a first-street bucket, over buckets and players; it determines
+                                after how many iterations the strata combine the first street's tables
     """
 
     shares: Ints
@@ -79,9 +80,10 @@ def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
 
 @singledispatch
 def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
-    """Return a dealer for each stratum; a deal is a function of (seed, stratum, number).
+    """Return a dealer for each stratum; a deal depends on (seed, stratum, iteration) alone.
 
     cards   the first result of `in_strata`
+    strata  its second result
     """
     del strata, seed
     raise ValueError(f"cards dealt from {cards.source} cannot be dealt by stratum: leave out run.strata")
@@ -91,12 +93,13 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 
 
 def _share_out(weights: Floats, count: int, noun: str) -> Ints:
-    """Divide F groups of boards, in their order, among `count` strata of about equal weight.
+    """Divide F classes of isomorphic boards, in their order, among strata of about equal weight.
 
-    weights  [F] probability of each group
-    noun     name of the groups in errors
+    weights  [F] probability of each class, up to a common factor
+    count    number of strata
+    noun     name of the boards in errors
 
-    Returns [F] the stratum of each group, ascending.
+    Returns [F] the stratum of each class, ascending. Raises `ValueError` unless `count` is from 1 to F.
     """
     if not 1 <= count <= len(weights):
         raise ValueError(
@@ -126,12 +129,15 @@ def _shares(weights: Sequence[Floats]) -> Ints:
 def _renumbered(
     bucket: npt.NDArray[np.integer], occurs: npt.NDArray[np.bool_], stratum: Ints, count: int
 ) -> tuple[Ints, Ints]:
-    """Number the (stratum, bucket) pairs that occur, stratum by stratum.
+    """Number the (stratum, bucket) pairs that occur from 0 on, stratum by stratum.
 
-    bucket   [F, H], of which the cells `occurs` [F, H] are numbered
+    bucket   [F, H] old bucket of each hand on each board
+    occurs   [F, H] True where a hand is possible; only these cells are numbered
     stratum  [F] stratum of each board
+    count    number of strata
 
-    Returns the numbers [.] of these cells, and the first number of each stratum [count+1].
+    Returns the new number of each such cell, in the order of `bucket[occurs]`, and [count+1] the first number of each
+    stratum, then the end.
     """
     size = int(bucket[occurs].max(initial=0)) + 1
     keys = (stratum[:, None] * size + bucket.astype(np.int64))[occurs]
@@ -174,7 +180,9 @@ def _(cards: ListedCards, count: int) -> tuple[Cards, Strata]:
 
 
 def _board_weights(cards: ListedCards, boards: Ints) -> Floats:
-    """Return [n] the probability of some boards of the second street, up to a common factor.
+    """Return [n] the probability of boards of the second street, up to a common factor.
+
+    boards  [n] indices of the boards
 
     Boards are drawn after the hands, uniformly among the disjoint ones. So a board's probability is proportional to the
     weight of the pairs disjoint from it, if each pair fits equally many boards. Raises `ValueError` if not.
@@ -206,7 +214,7 @@ def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
 class StratifiedDeck(WholeDeck):
     """A full deck in strata: buckets from the second street on depend on the stratum of the flop.
 
-    stratum  [canonical boards of the second street] int64
+    stratum  [canonical boards of the second street] int64 stratum of each board
     plain    [S] number of buckets of each street in the unstratified tables
     """
 
@@ -215,7 +223,7 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def layout(self) -> BucketLayout:
-        """Memory layout of the tables: stratified buckets on the second street, unstratified ones after it."""
+        """Layout in memory of the bucket tables; only the second street's is stratified."""
         board_counts = tuple(self.cards_on(street) for street in range(self.streets))
         counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
         return BucketLayout(board_counts, tuple(bucket_dtype(int(count)).name for count in counts))
@@ -235,7 +243,10 @@ class StratifiedDeck(WholeDeck):
         return np.where(row == NO_BUCKET, row, row + stratum * self.plain[street]).astype(np.int32)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield buckets on `street` and the street before, for all canonical boards in every dealing order."""
+        """Yield hands' stratified buckets on `street` and on the street before, some boards at a time.
+
+        All canonical boards of `street` occur, with each choice of the cards that were dealt earlier.
+        """
         if street < 2:
             yield from super().bucket_pairs(street, player)
             return
@@ -254,13 +265,13 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def fits_policies(self) -> bool:
-        """True for two streets: a policy's turn and river tables cannot depend on the flop."""
+        """True if the game has two streets; later tables of a policy cannot depend on the flop."""
         return self.streets == 2
 
 
 @cache
 def _choose(cards: int) -> Ints:
-    """Return [52] the number of ways to choose `cards` cards from those below each card."""
+    """Return [52] C(c, cards) for each card c: the number of sets of `cards` cards all below c."""
     return np.array([comb(card, cards) for card in range(CARD_COUNT)], np.int64)
 
 
@@ -302,10 +313,10 @@ def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
 
 
 def _hole_classes(cards: int) -> Ints:
-    """Return [canonical boards] the number of hole-card classes on each board of so many cards.
+    """Return for each canonical board of `cards` cards the number of possible hands up to suits.
 
-    A class is an orbit of the suit permutations that fix the board. By Burnside's lemma, the number of orbits is the
-    mean number of hands that such a permutation fixes.
+    Hands count once if a permutation of suits that fixes the board maps one to the other. By Burnside's lemma,
+    this is the mean number of hands that such a permutation fixes.
     """
     boards, combos = canonical_boards(cards), np.arange(COMBO_COUNT)
     renamed = (boards & ~3)[None] | suit_permutations()[:, boards & 3]

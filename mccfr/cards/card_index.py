@@ -1,4 +1,4 @@
-"""Interface of cards with numbered hands and boards, for tables, ranges and run-outs."""
+"""Interface of cards with numbered hands and boards, for play, hand ranges and sampled run-outs."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,14 +18,17 @@ DEALT = 1
 
 
 class Deal(NamedTuple):
-    """The cards of one hand of poker: the index of each player's hand, and the board of every street."""
+    """The cards of one deal: the index of each player's hand, and the board of every street."""
 
     hands: tuple[int, ...]
     boards: tuple[Board, ...]
 
 
 class IndexedCards(Cards):
-    """Interface of cards with numbered hands, for tables and ranges. H hands, one list for all; S streets."""
+    """Interface of cards whose hands have numbers 0 .. H-1, the same for all players; S streets.
+
+    Play, evaluations and views of ranges use it. `ListedCards` and `WholeDeck` implement it.
+    """
 
     hand_cards: npt.NDArray[np.int16]
     """[H, 2] int16 cards of each hand, -1 where it has fewer than two."""
@@ -33,7 +36,7 @@ class IndexedCards(Cards):
     """[P, H] float64 range weights; disjoint hands are dealt in proportion to the product."""
 
     def at_table(self) -> "IndexedCards":
-        """Return these cards, whose hands are numbered already."""
+        """Return these cards themselves, whose hands are numbered already."""
         return self
 
     # --- hands ---
@@ -63,16 +66,19 @@ class IndexedCards(Cards):
 
     @cached_property
     def card_indices_of_hands(self) -> npt.NDArray[np.int64]:
-        """[H, 2] cards of each hand, `deck_size` instead of a missing card: indices into sums by card."""
+        """[H, 2] the two cards of each hand; a missing card is `deck_size`, not -1.
+
+        They are indices into an array of `deck_size` + 1 sums, one for each card and one for "no card".
+        """
         return np.where(self.hand_cards < 0, self.deck_size, self.hand_cards).astype(np.int64)
 
     @cached_property
     def _whole(self) -> npt.NDArray[np.bool_]:
-        """[H] True for hands of two cards, whose weight is counted twice, once for each card, in sums by card."""
+        """[H] True for hands of two cards, whose weight sums by card count twice, once for each."""
         return np.all(self.hand_cards >= 0, axis=1)
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [H], for each hand, the total of weights [H] of all hands that share no card with it."""
+        """Return for each hand [H] the sum of weights [H] of hands that share no card with it."""
         places, deck = self.card_indices_of_hands, self.deck_size
         sums = np.bincount(places[:, 0], weight, deck + 1)
         sums += np.bincount(places[:, 1], weight, deck + 1)
@@ -84,7 +90,11 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed: disjoint hands in proportion to their weights, and a disjoint board."""
+        """Return deal `number` of a seed, the same at each call.
+
+        Hands that share no card are drawn in proportion to the product of their range weights. The board then avoids
+        them and is uniform.
+        """
 
     @abstractmethod
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
@@ -103,10 +113,15 @@ class IndexedCards(Cards):
     def full_boards(
         self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return full boards after `board` without the cards `excluded`: all, or a sample of `sample_size`.
+        """Return full boards that continue `board` without the cards `excluded`, and a factor.
 
-        The second result is a factor for means over these boards: their number, divided by how many of all following
-        boards are disjoint from any one pair of hands.
+        street       street of `board`; -1: before any board
+        excluded     card numbers, such as those of known hands
+        sample_size  at most so many boards: all if there are no more, otherwise a random sample
+
+        The factor is the number of boards without `excluded`, before sampling, divided by a second number. This is how
+        many boards after `board` a pair of hands leaves possible. Means of values that are 0 for impossible pairs are
+        multiplied by the factor.
         """
 
     @abstractmethod
@@ -114,22 +129,26 @@ class IndexedCards(Cards):
         """Return the cards of a board as a bit mask: bit c for card c."""
 
     def live(self, street: int, board: Board) -> npt.NDArray[np.bool_]:
-        """Return [H] bool: True for hands disjoint from the board."""
+        """Return [H] bool: True for hands that share no card with the board."""
         return np.asarray((self.hand_masks() & self.board_mask(street, board)) == 0)
 
     @abstractmethod
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [H] the bucket of each of a player's hands on a board; negative if impossible.
+        """Return [H] the bucket of each hand on a board for a player; negative: it has none there.
 
-        Raises `ValueError` if the street has no such board.
+        Hands that share a card with the board have none. Hands outside of the player's range may have none. Raises
+        `ValueError` for cards that are not a board of the street.
         """
 
     @abstractmethod
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [H] the showdown order of each hand on a full board; negative if they share a card."""
+        """Return each hand's [H] showdown rank on a full board: higher wins, equal ranks tie.
+
+        It is negative if hand and board share a card.
+        """
 
     def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:
-        """Return [K] showdowns of two hands on full boards: +1 the first wins, -1 the second, 0 a tie."""
+        """Return the result of two hands on each of K full boards: +1 first wins, -1 second, 0 tie."""
         strength_pairs = [self.strengths(board)[list(hands)] for board in full]
         return np.array([np.sign(float(one) - float(other)) for one, other in strength_pairs])
 
@@ -141,7 +160,7 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Return the hands that a text can mean, at least one; `ValueError` if there is none."""
+        """Return the indices [n] of the hands that a text can mean; `ValueError` if none."""
 
     @abstractmethod
     def board_text(self, street: int, board: Board) -> str:

@@ -1,7 +1,7 @@
 """Parses texts of hands and boards of listed cards: `AsKh`, `Qs7h2d`, `K`, `Kc`, `nuts`.
 
-Card names come from the list of hands. In a deck with suits a rank alone matches all its cards; the caller accepts it
-if all matches belong to one infoset.
+Hands without cards have a name such as `nuts`. Card names come from the list of hands. In a deck with suits a rank
+alone matches all its cards; the caller accepts it if all matches belong to one infoset.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _SHOWN = 8  # examples in a message
 
 
 class NamedCards(IndexedCards):
-    """Cards whose hands have names and whose boards are listed."""
+    """Base class of `ListedCards`, with the hand names and boards that functions here read."""
 
     hand_names: Sequence[str]
     """[H] text of each hand."""
@@ -37,7 +37,14 @@ def card_names(cards: NamedCards) -> dict[int, str]:
 
 
 def _read_cards(text: str, names: dict[int, str], noun: str) -> list[list[int]]:
-    """Return the possible cards of each card text; `ValueError` names the part that is not a card."""
+    """Split a text into cards and return, for each, the list of card numbers that it can mean.
+
+    names  text of each card by number
+    noun   "hand" or "board", for errors
+
+    A rank alone means its cards of all suits. Raises `ValueError` for a part that is no card, and for a card named
+    twice.
+    """
     text = plain_text(text)
     by_name = {name: [card] for card, name in names.items()}
     by_rank: dict[str, list[int]] = {}
@@ -61,7 +68,11 @@ def _read_cards(text: str, names: dict[int, str], noun: str) -> list[list[int]]:
 
 
 def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> npt.NDArray[np.bool_]:
-    """Return [B] bool: True for rows whose cards, in some order, match the options one to one."""
+    """Return [B] bool: True for rows whose cards, in some order, match the options one to one.
+
+    rows     [B, n] card numbers
+    options  n lists: the card numbers that are allowed for one card of a row
+    """
     fitting = np.zeros(len(rows), bool)
     for order in permutations(range(len(options))):
         columns = [np.isin(rows[:, column], options[option]) for column, option in enumerate(order)]
@@ -125,10 +136,11 @@ def _board_needed(cards: NamedCards, street: int, own: int) -> str:
 
 
 def meanings(cards: NamedCards, street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
-    """Return the texts of the first few pairs, for a message.
+    """Return up to eight hands and boards that a text can mean, as text for an error message.
 
-    pairs  (board, hand) indices
-    live   [pairs] True for pairs to include
+    street  street of the boards
+    pairs   (board, hand) indices
+    live    bool for each pair: True to include it
     """
     texts = [
         f"{cards.hand_names[hand]} {cards.board_text(street, board)}".rstrip()

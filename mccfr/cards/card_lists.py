@@ -25,7 +25,7 @@ _KEPT = 64  # number of boards whose following full boards are cached
 
 @dataclass(frozen=True)
 class ListedCards(NamedCards):
-    """Hands, ranges and boards of a game.
+    """Cards of a game whose hands and boards are all in arrays, with range weights and buckets.
 
     H hands (one list for both players), S streets, B_s boards on street s.
 
@@ -34,7 +34,7 @@ class ListedCards(NamedCards):
     reach          [2, H] float64  range weights; the joint weight of a disjoint pair is the product
     board_cards    S × [B_s, n]    all board cards dealt up to and including street s, in order of dealing
     board_parent   S × [B_s] int32 index of the board on the street before (0 on street 0)
-    strength       [B_last, H] int32   showdown order on each last-street board, higher wins; -1: they share a card
+    strength       [B_last, H] int32   showdown rank of each hand on a full board, higher wins; -1: they share a card
     bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; NO_BUCKET if impossible
     buckets        [S, 2] int64    number of buckets of each street and player
     """
@@ -70,7 +70,7 @@ class ListedCards(NamedCards):
         return self
 
     def after(self, street: int, board: Any) -> "ListedCards":
-        """Return the cards of the subgame after board index `board` of `street`."""
+        """Return the cards of the subgame that begins with board index `board` of `street`."""
         if not 0 <= board < len(self.board_cards[street]):
             raise ValueError(
                 f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
@@ -128,7 +128,7 @@ class ListedCards(NamedCards):
         return BoardHands(live, weight, bucket, self.strength[board], self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield buckets on `street` and the street before, by board."""
+        """Yield (buckets on `street`, buckets on the street before) of hands in range, by board."""
         live = self.reach[player] > 0
         for board, parent_board in enumerate(self.board_parent[street].tolist()):
             bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, parent_board]
@@ -136,7 +136,7 @@ class ListedCards(NamedCards):
             yield bucket[live_hands], before[live_hands]
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
-        """Yield (buckets, range weights) of all hands on all boards."""
+        """Yield (buckets, range weights) of hands on all boards, for each street and player."""
         for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
             possible = (bucket >= 0) & (reach > 0)
             yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
@@ -145,7 +145,7 @@ class ListedCards(NamedCards):
 
     @cached_property
     def _first_chance(self) -> npt.NDArray[np.float64]:
-        """[H] cumulative weights with which player 0 is dealt each hand."""
+        """[H] cumulative sums of the weights with which player 0 is dealt each hand."""
         return np.cumsum(self.reach[0] * self.disjoint_weight(self.reach[1]))
 
     def deal(self, seed: int, number: int) -> Deal:
@@ -180,7 +180,11 @@ class ListedCards(NamedCards):
         return {}
 
     def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the last-street boards after `board`, and how many of them fit any one pair of hands."""
+        """Return the last-street boards [n] after `board`, and how many a pair of hands leaves.
+
+        The pair is the first disjoint one of the ranges. Games are expected to have the same number for each pair.
+        Raises `ValueError` if no pair is possible.
+        """
         boards = self._kept.get((street, board))
         if boards is None:
             if len(self._kept) >= _KEPT:
@@ -205,7 +209,11 @@ class ListedCards(NamedCards):
     def full_boards(
         self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return indices of full boards after `board` without the cards `excluded`, and a factor for means."""
+        """Return indices of full boards after `board` without the cards `excluded`, and a factor.
+
+        The factor is the number of such boards, before sampling, divided by the number of boards after `board` that a
+        pair of hands leaves possible. At most `sample_size` boards are returned, drawn with repetition.
+        """
         last, each = self._last_boards(street, board)
         excluded_mask = np.uint64(sum(1 << card for card in excluded))
         last = last[(self.board_masks[-1][last] & excluded_mask) == 0]
@@ -221,7 +229,7 @@ class ListedCards(NamedCards):
         return self.bucket[street][player, board]
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [H] the strength of each hand on a full board, higher wins; -1 if they share a card."""
+        """Return [H] each hand's showdown rank on a full board, higher wins; -1: shares a card."""
         return self.strength[full]
 
     # --- texts ---
@@ -247,7 +255,10 @@ class ListedCards(NamedCards):
         return [self.card_texts[card] for card in np.unique(self.board_cards[-1]).tolist() if card in self.card_texts]
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand on a board."""
+        """Return the bucket of a hand on a board for a player; hand and board are texts.
+
+        Raises `ValueError` for texts that mean no possible hand in the player's range, or hands of several buckets.
+        """
         hands, boards = find_hands(self, hand), find_boards(self, street, board)
         disjoint = (self.hand_masks()[hands] & self.board_masks[street][boards][:, None]) == 0
         if not disjoint.any():
@@ -278,7 +289,10 @@ class ListedCards(NamedCards):
         return bucket_of_hand
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, hand text, board text) of the first hand in every possible bucket, ascending."""
+        """Return (bucket, hand text, board text) of the first hand in each bucket, ascending.
+
+        Buckets that no hand of the player's range has are left out.
+        """
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
         numbers_used, first = np.unique(bucket, return_index=True)
         places = [divmod(int(position), bucket.shape[1]) for position in first]
@@ -298,7 +312,10 @@ class ListedCards(NamedCards):
         return f"{self.stem}bucket_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield (name, array); bucket tables mark impossible hands by the maximum of their dtype."""
+        """Yield (name, array) of the cards' fields for a policy.
+
+        narrow  function from a number of buckets to the dtype of a bucket table, whose maximum marks impossible hands
+        """
         for name in ("hand_cards", "reach", "strength", "buckets"):
             yield f"{self.stem}{name}", getattr(self, name)
         for street, bucket in enumerate(self.bucket):
@@ -417,6 +434,10 @@ def joint_weight(cards: ListedCards) -> float:
 
 
 def _drawn(sums: npt.NDArray[np.float64], share: float) -> int:
-    """Return the index at a fraction `share` in [0, 1) of the cumulative weights; never one of weight 0."""
+    """Return the index that a uniform number draws in proportion to weights; never one of weight 0.
+
+    sums   [n] cumulative sums of the weights
+    share  the uniform number, in [0, 1)
+    """
     row = int(np.searchsorted(sums, share * sums[-1], side="right"))
     return min(row, int(np.searchsorted(sums, sums[-1])))

@@ -44,7 +44,7 @@ class DealArrays(NamedTuple):
 
 
 class Deals(NamedTuple):
-    """Buckets and showdowns of K deals. S streets, P players.
+    """Batch of K deals as training reads them: buckets and showdowns. S streets, P players.
 
     bucket    [K, P·S] int32  bucket of each hand, column P·street + player
     result    [K] float64     showdown of two players: +1 if player 0 wins, -1 if player 1 wins, 0 for a tie

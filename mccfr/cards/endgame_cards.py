@@ -52,7 +52,13 @@ def endgame_cards(
 def _drawn(
     boards: Sequence[npt.NDArray[np.int16]], parents: Sequence[npt.NDArray[np.int32]], most: int
 ) -> tuple[list[npt.NDArray[np.int16]], list[npt.NDArray[np.int32]]]:
-    """Return at most `most` boards below each board, with their parents; the draw is always the same."""
+    """Return listed boards reduced to at most `most` following boards for each board.
+
+    boards   S × [B, n] boards of each street
+    parents  S × [B] index of each board's predecessor on the street before
+
+    Returns the boards and parents that remain. The draw is random with a fixed seed.
+    """
     random, kept = np.random.default_rng(0), np.arange(1)
     found, above = [boards[0]], [parents[0]]
     for here, parent in zip(boards[1:], parents[1:], strict=True):

@@ -1,7 +1,8 @@
 """Cards of full hold'em: 52 cards, all hands in range, buckets of a card abstraction.
 
-A deal of P players is 2·P + 5 cards, and buckets are looked up by canonical board. All players have the same buckets.
-Only games of two players that end on the flop can be listed, which an exact best response requires.
+A deal of P players is 2·P + 5 cards. Buckets are stored for one canonical board of each class of boards that are equal
+up to suits. All players have the same buckets. Only games of two players that end on the flop can be listed, which an
+exact best response requires.
 """
 
 import re
@@ -64,15 +65,19 @@ _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 @dataclass(frozen=True)
 class WholeDeck(IndexedCards):
-    """Cards dealt beside the betting tree of a full hold'em game. S streets.
+    """Cards of a full hold'em game: any of the 1,326 hands, boards of the 52 cards. S streets.
+
+    A canonical board stands for all boards that are equal to it up to a permutation of suits.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
     buckets      [S, P] int64 number of buckets of each street and player
-    load         returns each street's bucket table [canonical boards, 1326], as in `abstraction.buckets`; called at the
-                 first lookup, so that sizes are known before an abstraction is built
-    memory       [layout.length_bytes] uint8 with bucket tables already written, or None
-    histories    maps table buckets to buckets that remember earlier streets (nested recipes), or None
-    read_into    as `load`, but into arrays of the tables' shapes and dtypes; None: the tables of `load` are copied
+    load         returns each street's bucket table [canonical boards, 1326]; called when buckets are first needed, so
+                 that a game's size is known before its abstraction is built
+    memory       [layout.length_bytes] uint8 with bucket tables already written; None: `load` gives them
+    histories    maps (bucket on the street before, table entry) to a bucket that remembers earlier streets, for
+                 abstractions with nested recipes; None: table entries are the buckets
+    read_into    writes the tables into given arrays, with which `in_memory` saves a copy; None: it copies those of
+                 `load`
     """
 
     source: ClassVar[str] = "the whole deck"
@@ -88,7 +93,7 @@ class WholeDeck(IndexedCards):
     reach: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Give all hands weight 1."""
+        """Set the range weights `reach` of all hands and players to 1."""
         object.__setattr__(self, "reach", np.ones((self.players, COMBO_COUNT)))
 
     @property
@@ -110,7 +115,7 @@ class WholeDeck(IndexedCards):
 
     @property
     def layout(self) -> BucketLayout:
-        """Memory layout of the bucket tables."""
+        """Layout of all streets' bucket tables in one block of memory, shared by processes."""
         board_counts = tuple(self.cards_on(street) for street in range(self.streets))
         return BucketLayout(
             board_counts, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets))
@@ -135,7 +140,10 @@ class WholeDeck(IndexedCards):
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """Bucket tables as the lookup kernels take them; `ValueError` if the abstraction does not fit."""
+        """Bucket tables for the lookup kernels, loaded on first use unless `memory` holds them.
+
+        Raises the errors of `load`, and `ValueError` if the abstraction does not fit the game.
+        """
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)
@@ -147,11 +155,14 @@ class WholeDeck(IndexedCards):
 
     @property
     def listing_bytes(self) -> int:
-        """Bytes needed to list all boards."""
+        """Bytes that an exact evaluation needs to list all boards; 0 if they cannot be listed."""
         return LISTED_BYTES if self.can_list else 0
 
     def listed(self) -> ListedCards:
-        """Return the cards with all boards listed; 22,100 flops take about 1 GB."""
+        """Return the cards with all hands and boards listed; 22,100 flops take about 1 GB.
+
+        Raises `ValueError` for more than two players, and for games that go on after the flop.
+        """
         self._check_pairs()
         if not self.can_list:
             raise ValueError(
@@ -171,7 +182,7 @@ class WholeDeck(IndexedCards):
         return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
 
     def _check_pairs(self) -> None:
-        """Raise `ValueError` for three and more players."""
+        """Raise `ValueError` for three and more players, whose hands cannot be listed in pairs."""
         if self.players > 2:
             raise ValueError(
                 f"hands are listed for two players only, and the game has {self.players}: use a method that samples "
@@ -185,7 +196,13 @@ class WholeDeck(IndexedCards):
         parents: Sequence[npt.NDArray[np.int32]],
         rows: Sequence[npt.NDArray[np.int32]],
     ) -> ListedCards:
-        """Return listed cards of some boards, with each street's buckets [boards, 1326]."""
+        """Return listed cards of some boards, with equal ranges and buckets for both players.
+
+        reach    [1326] range weights
+        boards   S × [B, n] cards of each street's boards
+        parents  S × [B] index of each board's predecessor on the street before
+        rows     S × [B, 1326] buckets
+        """
         strength: dict[tuple[int, ...], list[int]] = {}  # by sorted cards: the order of dealing does not matter
         for board in boards[-1].tolist():
             strength.setdefault(tuple(sorted(board)), board)
@@ -221,21 +238,25 @@ class WholeDeck(IndexedCards):
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [1326] the buckets on a board, the same for all players."""
+        """Return [1326] each hand's bucket on a board, equal for all players; negative: impossible.
+
+        Raises `ValueError` for cards that are not a board of the street.
+        """
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
         return self.board_row(street, board) if self.histories is None else self._path_rows(street, board)[-1]
 
     def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
-        """Return the buckets [1326] on the board of each street up to `street`."""
+        """Return each hand's bucket [1326] on the board of each street up to `street`."""
         rows = [self.board_row(each, board_cards) for each, board_cards in enumerate(self.path(street, board))]
         return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] the entries of the bucket table on a board, before `histories` is applied.
+        """Return [1326] each hand's entry of the bucket table on a board.
 
-        Raises `ValueError` for cards that are not a board.
+        With `histories` an entry is not yet the bucket, which also depends on earlier streets. Raises `ValueError` for
+        cards that are not a board.
         """
         del street
         return board_row(self.lookup, board)
@@ -255,9 +276,11 @@ class WholeDeck(IndexedCards):
         return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield buckets on `street` and the street before, for all canonical boards in every dealing order.
+        """Yield hands' (buckets on `street`, buckets on the street before), a few boards at a time.
 
-        Batches begin small: if hands of a bucket differ, the first few boards show it.
+        All canonical boards of `street` occur, with each choice of the cards that were dealt earlier. Batches begin
+        small: if the buckets lack perfect recall, the first few boards show it. On a street with a history, one pair of
+        arrays states for each bucket the one before it.
         """
         history = None if self.histories is None else self.histories.tables[street]
         if history is not None:
@@ -303,7 +326,11 @@ class WholeDeck(IndexedCards):
     def full_boards(
         self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return full boards after `board` without the cards `excluded`, and a factor for means over them."""
+        """Return full boards after `board` without the cards `excluded`, and a factor.
+
+        All are returned if there are at most `sample_size`, otherwise so many random ones. The factor is the number of
+        such boards, before sampling, divided by the number that two hands of two cards leave possible.
+        """
         before = () if street < 0 else tuple(board)
         remaining = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
         more = sum(self.board_cards) - len(before)
@@ -319,11 +346,14 @@ class WholeDeck(IndexedCards):
         return np.uint64(card_mask(board))
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [1326] the strength of each hand on a full board, higher wins; -1 if it has a board card."""
+        """Return [1326] hands' showdown ranks on a full board, higher wins; -1: shares a card."""
         return board_strengths(full)
 
     def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:
-        """Return [K] showdowns of two hands on full boards, ranking only these two hands."""
+        """Return [K] results of two hands on full boards: +1 the first wins, -1 the second, 0 tie.
+
+        Only these two hands are ranked, not all 1,326.
+        """
         own, others = (strengths(np.array([(*combo_cards(hand), *board) for board in full])) for hand in hands)
         return np.sign(own.astype(np.float64) - others)
 
@@ -354,7 +384,10 @@ class WholeDeck(IndexedCards):
         return board
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand, or preflop of a class (AKs, 72o, QQ)."""
+        """Return the bucket of a hand such as AsKh, or of a class such as AKs, 72o or QQ.
+
+        Raises `ValueError` for an invalid text, a card that the board also has, or a class of several buckets there.
+        """
         cards, hands = self.read_board(street, board), self.find_hands(hand)
         row = self.bucket_row(street, player, cards)[hands]
         live = row[row != NO_BUCKET]
@@ -365,7 +398,7 @@ class WholeDeck(IndexedCards):
         return int(live[0])
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Return the hands of one combination (`AsKh`) or a class (`AKs`, `72o`, `QQ`)."""
+        """Return the indices [n] of the hands of a combination (`AsKh`) or class (`AKs`, `QQ`)."""
         plain = plain_text(text)
         if _CLASS.fullmatch(plain):
             return np.flatnonzero(parse_range(plain) > 0)
@@ -409,7 +442,10 @@ class WholeDeck(IndexedCards):
         return self.load()
 
     def in_table(self, street: int) -> int:
-        """Return the number of buckets in a street's table, before `histories` is applied."""
+        """Return the number of different entries of a street's bucket table.
+
+        With `histories` it can differ from the number of buckets.
+        """
         return super().in_table(street) if self.histories is None else self.histories.in_tables[street]
 
     def bucket_table(self, street: int) -> str | None:
@@ -417,7 +453,10 @@ class WholeDeck(IndexedCards):
         return f"{self.stem}buckets_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield each street's packed bucket table and the arrays to look a hand up in it."""
+        """Yield (name, array): streets' compressed bucket tables, and arrays to look hands up.
+
+        narrow  function from a number of buckets to the dtype of a bucket table
+        """
         for street, table in enumerate(self.load()):
             cards = self.cards_on(street)
             streams, starts = pack_rows(table, narrow(self.in_table(street)))

@@ -20,7 +20,7 @@ _WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: r
 
 @inline_njit
 def take_card(word, deck, position):
-    """Swap a random card of deck[position:] to `position`; return the rest of the random word.
+    """Swap a random card of deck[position:] to `position`; return the unused part of `word`.
 
     word  uint64 random number; its remainder by the number of cards left chooses the card, its quotient is returned
     deck  [52] int8, in place
@@ -37,7 +37,8 @@ def take_card(word, deck, position):
 def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
     """Draw the cards of iterations first_iteration .. +count-1 into cards [K >= count, 2·P + 5] int8.
 
-    seed, worker, purpose  choose the random stream; purpose DEALS for training
+    seed, worker, purpose  choose the random stream, together with the iteration; purpose: DEALS for training,
+                           another such as EVALUATION for play
     state                  [4] uint64, scratch for random numbers
 
     Order: each player's two hole cards, player 0's first, then the board. All ordered deals are equally likely, up to a
@@ -57,7 +58,10 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
 
 
 def fill_deals(tables: BucketTables, cards: npt.NDArray[np.int8], deals: Deals) -> None:
-    """Write the buckets and showdowns of K deals, given as cards [K, 2·P + 5], to the first K of `deals`.
+    """Write the buckets and showdowns of K deals to the first K entries of `deals`.
+
+    tables  bucket tables of the game's S streets
+    cards   [K, 2·P + 5] cards of each deal
 
     The cards are each player's two hole cards, player 0's first, then the board. For two players `deals.result` is
     written, for three and more `deals.strength`.

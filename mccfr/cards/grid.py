@@ -15,7 +15,7 @@ _WIDTH = 13
 
 @dataclass(frozen=True)
 class Grid:
-    """Display grid of a game's hands. H hands, C cells, each for one hand or one class of hands.
+    """Grid in which a page or table shows H hands; each of its C cells is one hand or class of hands.
 
     rows, columns  size of the grid
     label          C texts of the cells: AA, AKs, K

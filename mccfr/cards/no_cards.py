@@ -40,7 +40,7 @@ class NoCards(Cards):
         return _TieDealer()
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield bucket 0 once, with bucket 0 before."""
+        """Yield ([0], [0]): the only bucket, on the street and on the street before."""
         one = np.zeros(1, np.int64)
         yield one, one
 
@@ -55,7 +55,7 @@ class NoCards(Cards):
         return False
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return bucket 0 with empty texts."""
+        """Return [(0, "", "")]: the only bucket, with empty hand and board texts."""
         return [(0, "", "")]
 
 

@@ -1,4 +1,7 @@
-"""Compresses per-hand tables to the hands with non-zero range weight (often about 50 of 1,326)."""
+"""Stores tables with a column for each hand compactly, without the hands outside of the ranges.
+
+Often about 50 of 1,326 hands have a range weight above 0.
+"""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -10,12 +13,15 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class RangeColumns(NDArrayOperatorsMixin):
-    """Array [.., H] that stores only some columns; the function `columns` reads them without expanding it.
+    """Array [.., H] with a column for each hand, of which only some are stored; made by `spread`.
 
-    Any other use of it as an array computes the full array once, by `make`.
+    The function `columns` reads stored columns directly. Any other use as an array computes the full array once.
 
-    kept   [.., n] columns of the hands `held` [n], ascending
+    kept   [.., n] the stored columns
+    held   [n] indices of their hands, ascending
     shape  shape of the full array
+    hands  number H of all hands
+    make   function that returns the full array
     """
 
     def __init__(
@@ -25,7 +31,7 @@ class RangeColumns(NDArrayOperatorsMixin):
 
     @cached_property
     def full_array(self) -> npt.NDArray[Any]:
-        """The full array [.., H]."""
+        """The array [.., H] with all columns, computed on first use."""
         return self._make()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -49,9 +55,14 @@ class RangeColumns(NDArrayOperatorsMixin):
 def spread(
     kept: npt.NDArray[np.int32], held: npt.NDArray[np.integer], hands: int, nothing: int
 ) -> npt.NDArray[np.int32]:
-    """Return an array with a column for each hand: `kept` in columns `held`, `nothing` in the others.
+    """Return an array [.., H] that has `kept` in the columns `held`, and `nothing` in the others.
 
-    The result is a `RangeColumns`, or `kept` itself if all hands are held.
+    kept     [.., n] columns
+    held     [n] indices of their hands, ascending
+    hands    number H of all hands
+    nothing  value of every cell of the other columns
+
+    The result is a `RangeColumns`, or `kept` itself if n = H.
     """
     if len(held) == hands:
         return kept
@@ -67,14 +78,17 @@ def _filled(
 
 
 def stored_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], npt.NDArray[Any]]:
-    """Return the hands [n] whose columns are stored (all hands for an ordinary array), and these [.., n]."""
+    """Return the hands [n] whose columns are stored, and these columns [.., n].
+
+    An ordinary array stores the columns of all hands.
+    """
     if isinstance(table, RangeColumns):
         return table.held, table.kept
     return np.arange(table.shape[-1]), table
 
 
 def columns(table: npt.NDArray[Any], hands: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-    """Return the columns [.., n] of some hands, given in ascending order."""
+    """Return the columns [.., n] of the hands [n], which are in ascending order."""
     if isinstance(table, RangeColumns):
         column = np.searchsorted(table.held, hands)
         if np.array_equal(table.held.take(column, mode="clip"), hands):

@@ -17,8 +17,12 @@ def small_deck(
     merge_suits: bool = False,
     names: str | None = None,
 ) -> ListedCards:
-    """Return listed cards of a small deck (card = rank·suits + suit) with uniform ranges.
+    """Return listed cards of a small deck, with weight 1 for all hands of both players.
 
+    A card's number is rank·suits + suit.
+
+    hole_cards   number of cards in a hand
+    board_cards  cards dealt to the board on each street
     merge_suits  True: isomorphic (hand, board) pairs share a bucket
     names        letters of the ranks, lowest first
 

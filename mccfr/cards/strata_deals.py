@@ -51,8 +51,8 @@ def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, sta
     deals   `Deals` of at least `count` entries
 
     Both hands are redrawn from the ranges until they are disjoint from each other and the board. So pairs that fit the
-    board have probability proportional to the product of their range weights; later boards are uniform. Returns False
-    if one deal has 1,000,000 rejected pairs, else True.
+    board have probability proportional to the product of their range weights. Later boards are uniform among those
+    disjoint from both hands. Returns False if one deal has 1,000,000 rejected pairs, else True.
     """
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
@@ -81,7 +81,7 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
     """Draw the cards of `count` deals of a stratum into `cards` [K >= count, 2·P + 5] int8, in place.
 
     drawn  `BoardAliasTable`, which draws the board of n cards of the second street
-    flops  [24, F, n] int8: its boards under each of the 24 suit permutations, of which one is drawn uniformly
+    flops  [24, F, n] int8: the stratum's boards under each of the 24 suit permutations, of which one is drawn uniformly
     state  [4] uint64, scratch for random numbers
 
     Order of the cards: each player's two hole cards, player 0's first, then the board.
@@ -122,7 +122,7 @@ class ListedStratumDealer:
     """Draws deals of one stratum of listed hands and boards (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, alias_table: BoardAliasTable, seed: int, stratum: int) -> None:
-        """Take the listed hands and boards, and the table that draws the stratum's board of the second street.
+        """Store the listed hands and boards, and the table that draws the second-street board.
 
         alias_table  its `board` are indices in the list of all boards of `arrays`
         """
@@ -146,10 +146,11 @@ class DeckStratumDealer:
     def __init__(
         self, tables: BucketTables, alias_table: BoardAliasTable, added: npt.NDArray[np.int32], seed: int, stratum: int
     ) -> None:
-        """Take the bucket tables, and the table that draws the stratum's board of the second street.
+        """Store the bucket tables, and the table that draws the stratum's second-street board.
 
         alias_table  its `board` are indices of canonical boards of the second street
-        added        [P·S] int32, column P·street + player: added to the buckets that `tables` give
+        added        [P·S] int32, column P·street + player: the stratum's first bucket number on later streets, which
+                     is added to the bucket from `tables`; 0 on the first two streets
         """
         self._added = added
         self._tables, self._drawn = tables, alias_table

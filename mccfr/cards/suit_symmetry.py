@@ -1,10 +1,10 @@
-"""Suit isomorphism: finds boards that are equal up to a permutation of suits.
+"""Finds hands and boards of listed cards that are equal up to a permutation of suits.
 
 A suit permutation is a *symmetry* if it maps hands to hands of equal weight for both players, and boards to boards. It
-must also preserve buckets and showdowns. Symmetries that fix a board map the boards below it to boards of equal value,
-because strategies depend on buckets only. For one given strategy, equal action probabilities (to the last bit) suffice
-instead of equal buckets. In lossless games each board has bucket numbers of its own. So no symmetry preserves their
-buckets, and only given strategies have symmetries.
+must also preserve buckets and showdowns. Symmetries that leave a board unchanged map boards that follow it to boards of
+equal value, because strategies depend on buckets only. So an evaluation walks one board for each such class. For one
+given strategy, equal action probabilities (to the last bit) suffice instead of equal buckets. In lossless games each
+board has bucket numbers of its own. So no symmetry preserves their buckets, and only given strategies have symmetries.
 
 Suit permutations: Waugh 2013, "A fast and optimal hand isomorphism algorithm".
 """
@@ -34,14 +34,16 @@ Strategies = Sequence[Floats]
 
 
 class BoardCopies(NamedTuple):
-    """Boards to walk, and the isomorphic boards that each one represents. T boards, S streets, H hands.
+    """Boards that an evaluation walks, each in place of several isomorphic ones.
+
+    T boards of all S streets in one list, G symmetries, H hands.
 
     first     [S, T+1] int64  entries first[s, t] .. first[s, t+1]-1 of `renaming`: the boards that board t represents
               when it is dealt after a board of street s-1 (s = 0: at the start). No entries: skip it. On streets after
               s: all streets from s on are dealt at once, as in a run-out
     renaming  [.] int32       index of the permutation that maps the board to that board; 0, the identity, for itself
-    hand      [G, H] int32    image of each hand under each permutation
-    times     [T] float64     number of boards represented, with those of the boards above multiplied; 0: skipped
+    hand      [G, H] int32    hand to which each permutation maps each hand
+    times     [T] float64     number of boards that board t represents, times that of its predecessors; 0: skipped
     """
 
     first: Ints
@@ -51,7 +53,7 @@ class BoardCopies(NamedTuple):
 
 
 class _Renaming(NamedTuple):
-    """One permutation: the image of each hand [H] and, for each street, of each board [B_s], as indices."""
+    """One suit permutation: the index to which it maps each hand [H] and board [B_s] by street."""
 
     hand: Ints
     boards: list[Ints]
@@ -86,7 +88,7 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
 
 
 def lossless(cards: ListedCards) -> ListedCards:
-    """Return the cards with one bucket for each (board, hand) up to suit isomorphism (perfect recall).
+    """Return the cards with a bucket for each (board, hand) up to suit symmetry: perfect recall.
 
     Symmetries must preserve the buckets of `cards` too. So hands in one new bucket have equal values against any
     strategy on the old buckets.
@@ -120,7 +122,9 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
 
 
 def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCards:
-    """Return lossless cards with isomorphic hands merged, ignoring the buckets of `cards`.
+    """Return cards in which isomorphic (board, hand) pairs share a lossless bucket.
+
+    The old buckets only tell which hands are possible.
 
     weights  [.., H] further weights of hands, such as those of locks, that symmetries must preserve
     """
@@ -129,7 +133,7 @@ def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCa
 
 
 def _blind(cards: ListedCards) -> ListedCards:
-    """Return the cards with a single bucket 0 for every possible hand."""
+    """Return the cards with bucket 0 for every possible hand, so that all buckets are equal."""
     kept = [stored_columns(bucket) for bucket in cards.bucket]
     hands = len(cards.hand_cards)
     return replace(
@@ -139,14 +143,16 @@ def _blind(cards: ListedCards) -> ListedCards:
 
 
 def alike_boards(cards: ListedCards, street: int) -> Ints:
-    """Return [B] the first isomorphic board of each board of a street, ignoring buckets."""
+    """Return for each board [B] of a street the first board isomorphic to it, ignoring buckets."""
     return np.array([renaming.boards[street] for renaming in _renamings(_blind(cards), None)]).min(axis=0)
 
 
 def alike_hands(
     cards: ListedCards, boards: Sequence[npt.NDArray[np.integer]], *, swaps: bool = False
 ) -> list[npt.NDArray[np.int32]]:
-    """Return, for each of S streets, [N, H] the first equivalent hand of each hand on boards [N].
+    """Return for each street [N, H] the first hand that is equivalent to each hand on boards [N].
+
+    boards  for each street: indices [N] of its boards
 
     Hands that have buckets are equivalent if a symmetry that fixes the board maps one to the other. With `swaps`,
     exchanges of two cards also count: without flushes, any two cards of one rank.
@@ -168,10 +174,11 @@ def alike_hands(
 
 
 def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> tuple[Ints, Ints]:
-    """Return the number of boards [B] that each board of a street represents, and their permutations [.].
+    """Return [B] how many boards each board of a street represents, and which permutations.
 
-    Boards represented by another board have none. Only permutations that fix the board's ancestor on street `above` are
-    used (-1: all). Streets not after `above` have no entries.
+    The permutations are indices into `renamings`, board after board: each maps the board to one that it represents.
+    Boards represented by another board have none. Only permutations that leave the board's predecessor on street
+    `above` unchanged are used (-1: all). Streets not after `above` have no entries.
     """
     boards = np.arange(len(cards.board_cards[street]))
     ancestor: npt.NDArray[np.integer] = boards
@@ -220,9 +227,10 @@ def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renam
 
 
 def _hand_of(cards: ListedCards) -> Ints:
-    """Return [deck+1, deck+1] the hand that holds two cards; -1 if there is none.
+    """Return [deck+1, deck+1] the index of the hand that holds two given cards; -1: none.
 
-    The last row and column stand for "no card". If two hands hold the same cards, the result is [1, 1].
+    The last row and column stand for "no card". If two hands hold the same cards, the result has shape [1, 1], as for
+    an empty deck, so that no suits are permuted.
     """
     deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
     hand_of = np.full((deck + 1, deck + 1), -1)
@@ -245,7 +253,10 @@ def _swaps(cards: ListedCards) -> list[_Renaming]:
 
 
 def _close(renamings: dict[tuple[int, ...], _Renaming]) -> None:
-    """Add all products of permutations to `renamings`, in place; keys are the images of the suits."""
+    """Add all products of permutations to `renamings`, in place.
+
+    renamings  {suits: permutation}; suits[s] is the suit to which it maps suit s
+    """
     todo = list(renamings)
     for first in todo:  # `todo` grows during the loop.
         for second in list(renamings):
@@ -265,8 +276,9 @@ def _renaming(
     card: Ints,
     strategies: Strategies | None,
 ) -> _Renaming | None:
-    """Return the images of hands and boards if card c becomes card[c]; None if that is not a symmetry.
+    """Return the maps of hands and boards if card c becomes card[c]; None if no symmetry.
 
+    hand_of   [deck+1, deck+1] index of the hand that holds two cards
     compared  ([H] bool hands that have buckets, the cards restricted to these hands)
     """
     card = np.append(card, -1)  # -1 stays -1: the missing card of hands with fewer cards
@@ -301,8 +313,8 @@ def _renaming(
 def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
     """Return True if a permutation preserves the showdown strengths of all hands that have a bucket.
 
-    hand_image  [B] image of each full board
-    hand        [H] image of each hand
+    hand_image  [B] index of the full board to which each full board is mapped
+    hand        [H] index of the hand to which each hand is mapped
     """
     strength, bucket = cards.strength, cards.bucket[-1]
     for first in range(0, len(strength), _AT_A_TIME):
@@ -316,12 +328,13 @@ def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
 def _same_buckets(
     bucket: npt.NDArray[np.int32], hand_image: Ints, hand: Ints, strategies: Strategies | None, block: int
 ) -> bool:
-    """Return True if a permutation preserves the buckets [B, H] of a block (2·street + player).
+    """Return True if a permutation preserves one player's buckets on one street.
 
-    With `strategies`, equal action probabilities of the two buckets suffice.
-
-    hand_image  [B] image of each board
-    hand        [H] image of each hand
+    bucket      [B, H] the buckets
+    hand_image  [B] index of the board to which each board is mapped
+    hand        [H] index of the hand to which each hand is mapped
+    strategies  if given, equal action probabilities of two buckets suffice
+    block       2·street + player, the index in `strategies`
     """
     for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
@@ -343,10 +356,12 @@ def _same_buckets(
 def _places(
     cards: npt.NDArray[np.integer], renamed: Ints, parents: npt.NDArray[np.integer], renamed_parents: Ints
 ) -> Ints | None:
-    """Return [N] the index of each board's image below its parent's image; None if not one-to-one.
+    """Return [N] the board to which each board is mapped; None if that does not permute the boards.
 
-    cards    [N, n] cards that each board adds to its parent
-    renamed  [N, n] images of these cards
+    cards            [N, n] cards that each board adds to its parent, the board on the street before
+    renamed          [N, n] cards to which these are mapped
+    parents          [N] index of each board's parent
+    renamed_parents  [N] index of the board to which the parent is mapped
     """
     sides = (cards, parents), (renamed, renamed_parents)
     codes = [(np.sort(np.asarray(own, np.int64), axis=1), above) for own, above in sides]

@@ -1,6 +1,7 @@
 """Entry point of the program: runs a command and turns errors and signals into an exit status.
 
-Only the signal handlers are imported before they are set; `mccfr.cli.group` has the commands.
+The signal handlers are set before slow imports, so that a signal during these ends the program in the same way.
+`mccfr.cli.group` has the commands.
 """
 
 import errno

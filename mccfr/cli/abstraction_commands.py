@@ -70,7 +70,10 @@ def info(directory: Path, as_json: bool) -> None:
 
 
 def _facts_text(street: str, facts: dict[str, Any]) -> str:
-    """Return a street's number of buckets, and measures of their quality, as text."""
+    """Return a street's number of buckets, and measures of their quality, as text.
+
+    facts  the street's fields of `mccfr abstraction info --json`
+    """
     lines = [f"{street}: {facts['buckets']:,} buckets from {facts['recipe']['features']}"]
     if "explained" in facts:
         lines.append(

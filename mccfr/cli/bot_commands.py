@@ -51,7 +51,7 @@ _REPORT_HANDS = 100
 
 
 def _manner(options: Mapping[str, Any]) -> "PlayManner":
-    """Convert --purify, --threshold and --resolve to the manner in which a policy is played."""
+    """Convert --purify, --threshold and --resolve to a `PlayManner`: how a policy is played."""
     from mccfr.matches.players import PlayManner
     from mccfr.play.resolving.resolving_table import settings_of
 
@@ -65,7 +65,10 @@ def bot() -> None:
 
 
 def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a bot command with the options that all bots share; they follow its own."""
+    """Decorate a bot command with the options that all bot commands share.
+
+    The command's own options come first in its help.
+    """
     shared = code_option, manner_options, _resolve_option, _seed_option, _log_option, _silence_option
     for option in reversed((*shared, json_option)):
         command = option(command)
@@ -162,7 +165,10 @@ def json_bot(policy: str, **options: Any) -> None:
 
 
 def _progress(hands: int) -> Callable[[int], None]:
-    """Return a function that takes the number of played hands and prints every hundredth."""
+    """Return a function of the number of played hands that prints a line after each hundred.
+
+    hands  number of hands to play
+    """
 
     def progress(done: int) -> None:
         if done % _REPORT_HANDS == 0:
@@ -309,7 +315,12 @@ def _read_line(prompt: str) -> str:
 
 
 def _names(names: str | None, local_players: Sequence[str], seats: int) -> tuple[str, ...]:
-    """Return the names of all players: those of --names, or else of local players, then player-1 ..."""
+    """Return the names of a dealer's players for the log and results.
+
+    names          value of --names, "A,B,..."; None: local players' own names, then player-1, player-2, ...
+    local_players  values of --with: policies, runs or programs that play in this process
+    seats          number of players
+    """
     from mccfr.matches.players import distinct_names, table_names
 
     if names is None:

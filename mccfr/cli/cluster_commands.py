@@ -47,8 +47,9 @@ _hosts_option = click.option(
 def cluster() -> None:
     """Train one run in strata (run.strata) on several machines.
 
-    The result is bit-identical to that of one machine; see docs/machines.md. These commands need the extra `cluster`.
-    Inside srun or mpiexec, solve and resume use the machines of that job. `mccfr plan --machines N` estimates.
+    A stratum is a set of boards that is trained separately. The result is bit-identical to that of one machine, as
+    docs/machines.md describes. These commands need the optional dependencies `cluster`. Inside srun or mpiexec, solve
+    and resume use the machines of that job. `mccfr plan --machines N` estimates memory and time.
     """
 
 
@@ -122,7 +123,10 @@ def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given
 @click.argument("directory", metavar="DIR", type=path_type)
 @json_option
 def status(directory: Path, as_json: bool) -> None:
-    """Print strata, speed and time at barriers of each machine, up to the last pause of all machines."""
+    """Print strata, speed and time at barriers of each machine, up to the last pause of all machines.
+
+    At a barrier the machines wait for each other and combine the tables of the first street.
+    """
     from mccfr.cluster.cluster_status import cluster_status
     from mccfr.runs.directory.run import open_run
 
@@ -147,7 +151,10 @@ def _status_text(status: Mapping[str, Any]) -> str:
 
 
 def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
-    """Return a function that starts or opens a configuration's run, and the command line of each rank.
+    """Return a function that starts or opens a configuration's run, and each rank's arguments.
+
+    A rank is an MPI process, one for each machine; the arguments follow `mccfr cluster`. The function takes a reporter
+    and returns the run and its game.
 
     machines  number of machines; None: those of the job in which this process runs
     """
@@ -160,7 +167,10 @@ def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> 
 
 
 def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
-    """Return a function that opens a run, and the command line (arguments) of each rank."""
+    """Return a function that opens a run, and the arguments of each rank after `mccfr cluster`.
+
+    A rank is an MPI process, one for each machine. The function takes a reporter and returns the run and its game.
+    """
     from mccfr.cluster.capacity import coordinator_problem
 
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
@@ -180,7 +190,7 @@ def _terms(options: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Te
 
 
 def _arguments(given: Mapping[str, Any]) -> list[str]:
-    """Convert this command's options to command-line arguments for each rank's command."""
+    """Convert this command's options back to command-line arguments, for each rank's command."""
     options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
     options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
     arguments = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
@@ -209,9 +219,10 @@ def _named(hosts: str) -> list[str]:
 
 
 def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
-    """Take part, as one rank of the MPI job, in a session of the run in `directory`.
+    """Train the run in `directory` for one session, as one of the MPI job's processes (ranks).
 
     prepare  function that starts or opens the run, given a reporter
+    force    train even if memory or disk are too small
     """
     from mccfr.cluster.startup_signals import set_startup_signals
 
@@ -242,10 +253,13 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
-    """Check the run, start the ranks on all machines, and exit with the coordinator's status.
+    """Check the run, start an MPI process (rank) on each machine, and wait for their end.
+
+    Exits with the status of the coordinator, the rank that leads the others, unless it is 0.
 
     prepare    function that starts or opens the run, given a reporter
     arguments  command line of each rank
+    machines   number of machines
     hosts      names of the machines; None: processes on this machine
     """
     from mccfr.cluster.capacity import check_cluster

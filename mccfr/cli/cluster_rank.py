@@ -1,6 +1,6 @@
-"""Runs a command as one rank of a cluster, started by `mccfr.cluster.launch`.
+"""Runs a command as one rank (an MPI process) of a cluster, started by `mccfr.cluster.launch`.
 
-MPI launchers replace exit statuses, so the coordinator writes its process id and status into a file.
+MPI launchers replace exit statuses, so the leading rank, the coordinator, writes its process id and status into a file.
 """
 
 import os
@@ -50,7 +50,7 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
 
 
 def _die_with(launcher: int) -> None:
-    """Kill this process once the launching process has ended; MPI then ends all ranks."""
+    """Wait until the launching process has ended, then kill this one; MPI then ends all ranks."""
     while Path(f"/proc/{launcher}").exists():
         time.sleep(_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -36,8 +36,9 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
     EXPERIMENT is a run's TOML file with an additional table [compare], or the name of an example, which is first
     copied to runs/experiments. OUT contains the run directories runs/NAME-SEED, plot.png and three tables. table.csv
-    has a row for each variant, seed and point. summary.csv has geometric means over seeds and their 95 % intervals.
-    pairs.csv has ratios to the first variant, seed by seed.
+    has a row for each variant, seed and point. summary.csv has means over seeds and their 95 % intervals, pairs.csv
+    ratios to the first variant, seed by seed. The means are geometric, except for winnings of lower-bound responses:
+    these have arithmetic means, and differences in place of ratios.
     Each run is the one that `solve` starts: it builds abstractions from recipes and needs enough memory and disk.
     Ctrl-C stops with a checkpoint (exit status 75). The same command then continues and keeps finished runs.
 
@@ -66,7 +67,8 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
     """Return a line for each curve: its mean at the last point that all curves of its measure have.
 
-    axis  unit of the points, such as nodes
+    curves  one for each variant and measure, such as exploitability over nodes; a point is a stage of training
+    axis    unit of the points, such as nodes
     """
     width = max((len(curve.variant) for curve in curves), default=0)
     lines = []
@@ -101,9 +103,10 @@ def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
 def report(directory: Path, out: Path, spots: str, flops: int, workers: int, keep: Path | None, **how: Any) -> None:
     """Write tables of a betting line on all flops: frequencies, equity, EV and EQR.
 
-    DIR-or-POLICY is of whole hold'em; nothing is solved. It may also be a spot's run or configuration that begins on a
-    flop, with the empty line: the command solves the spot on each flop. OUT ends in .csv or .html. The tables are by
-    flop, by texture and by class of hands. A flop that leaves a player without hands is skipped.
+    EQR is the EV as a share of the pot, divided by the equity. DIR-or-POLICY is of whole hold'em; nothing is
+    solved. It may also be a spot's run or configuration that begins on a flop, with the empty line: the command
+    solves the spot on each flop. OUT ends in .csv or .html. The tables are by flop, by texture and by class of
+    hands. A flop that leaves a player without hands is skipped.
 
     Example: mccfr report hunl-quick-policy flops.html --spots b300c/
     """

@@ -43,7 +43,10 @@ click.rich_click.COMMAND_GROUPS = {
 
 
 class _Commands(click.RichGroup):
-    """Command group that prints progress of long game compilations, and tracebacks with --traceback."""
+    """Group of all commands; prints progress while a game tree is built, and wanted tracebacks.
+
+    Progress is printed if building takes more than two seconds, tracebacks with --traceback.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -48,7 +48,7 @@ def games(name: str | None, as_json: bool) -> None:
 
 
 def _toml(value: Any) -> str:
-    """Return a parameter's value in TOML form, or "(none)"."""
+    """Return a game parameter's value in TOML form; "(none)" for None."""
     if value is None:
         return "(none)"
     if isinstance(value, dict):
@@ -169,7 +169,12 @@ def _plan_text(plan: dict[str, Any]) -> str:
 
 
 def _similar_text(run: dict[str, Any]) -> str:
-    """Return a line on a similar measured run: recipe, buckets, length and loss to a best response."""
+    """Return a line on a measured run that resembles the planned one: its size, length and loss.
+
+    The loss is to a best response, in mbb per game: exact, or a lower bound.
+
+    run  one of the plan's `similar_runs`
+    """
     _, *later = run["buckets"]
     buckets = " / ".join(f"{count:,}" for count in (later if len(set(later)) > 1 else later[:1]))
     length = f"{run['boards']:,} boards" if run["nodes"] is None else f"{run['nodes']:.1e} nodes"
@@ -181,26 +186,38 @@ def _similar_text(run: dict[str, Any]) -> str:
 
 
 def _players_lines(plan: dict[str, Any]) -> list[str]:
-    """Return a line with decision counts by number of players left and street; [] for two players."""
+    """Return a line with the tree's decision nodes by street and number of players not yet folded.
+
+    Returns [] for games of two players.
+    """
     table = plan.get("decision_nodes_by_players_left", [])
     counts = (f"{players}: {list(column)}" for players, column in enumerate(zip(*table, strict=True), 2))
     return [f"             by players left, each by street: {', '.join(counts)}"] if table else []
 
 
 def _left_text(plan: dict[str, Any]) -> str:
-    """Return a text on the bytes of the checkpoints that are kept; "" for a run without limit."""
+    """Return a text on the disk space of the checkpoints that stay at the end of the run.
+
+    It is "" if the plan has no training time to count them by, such as for a run without a limit.
+    """
     return "" if plan["left_bytes"] is None else f"; its checkpoints keep about {bytes_text(plan['left_bytes'])}"
 
 
 def _traffic_text(plan: dict[str, Any]) -> str:
-    """Return a text on the number of checkpoints and the bytes they write; "" for a run without limit."""
+    """Return a text on the number of checkpoints of the whole run and the bytes that they write.
+
+    It is "" if the plan has no training time to count them by, such as for a run without a limit.
+    """
     if plan["checkpoints"] is None:
         return ""
     return f"; {plan['checkpoints']:,} in all write up to {bytes_text(plan['checkpoint_traffic_bytes'])}"
 
 
 def _time_lines(plan: dict[str, Any]) -> list[str]:
-    """Return lines on the time of the run and on its deadline; [] for a run without limit."""
+    """Return lines on the time that the run takes, and on the workers that --budget needs.
+
+    Returns [] if the plan has no training time, such as for a run without a limit.
+    """
     if plan["seconds"] is None:
         return []
     known = "measured" if plan["measured"] else "if the machine does that"
@@ -221,7 +238,12 @@ def _time_lines(plan: dict[str, Any]) -> list[str]:
 
 
 def _page_lines(pages: dict[str, Any]) -> list[str]:
-    """Return lines on whether the tables get huge pages, and on how to enable them."""
+    """Return a line on whether the tables get huge pages of memory, or on how to enable them.
+
+    They may make training faster. Returns [] if there is nothing to advise.
+
+    pages  field `huge_pages` of the plan
+    """
     if pages["given"]:
         return ["huge pages   asked for, and given where memory is not in too small pieces"]
     return [f"huge pages   none: {pages['advice']}"] if pages["advice"] else []

@@ -24,7 +24,9 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
 
 
 def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
-    """Return nodes, speed, iterations and share done as one line of text.
+    """Return a session's nodes, speed, iterations, period and share done as one line of text.
+
+    Periods are those of discounting (`Schedule`). A limited run also has the time left, if known.
 
     phase  present phase of the run; any but training comes first, because narrow terminals cut the end off
     """
@@ -52,7 +54,10 @@ def _print(text: str) -> None:
 
 
 class DelayedLine:
-    """Prints a line on stderr if no other text replaces it within two seconds."""
+    """Prints a line on stderr two seconds late, unless another text replaces it before.
+
+    So phases shorter than two seconds are not printed.
+    """
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
@@ -77,13 +82,18 @@ class DelayedLine:
 
 
 class HistoryCounts:
-    """Prints the number of histories of a game during a long compilation, every ten seconds."""
+    """Prints how many histories a game tree has so far while it is built, every ten seconds."""
 
     def __init__(self) -> None:
         self._name, self._next = "", 0.0
 
     def __call__(self, name: str, histories: int, allowed: int) -> None:
-        """Print the count if two seconds have passed since the start, or ten since the last line."""
+        """Print the count if two seconds have passed since the game's first call, or ten since a line.
+
+        name        name of the game
+        histories   number of histories found so far
+        allowed     largest number before building fails
+        """
         now = time.monotonic()
         if name != self._name:
             self._name, self._next = name, now + _LATE_SECONDS
@@ -101,7 +111,13 @@ class PlainReporter:
         self._phase, self._late = TRAINING, DelayedLine()
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Print the phase if it lasts two seconds; if only its numbers change, print every ten seconds."""
+        """Print the phase if it lasts two seconds; if only its numbers change, every ten seconds.
+
+        Compilation is printed once, training never.
+
+        text   activity of the run, such as evaluating
+        share  not used
+        """
         counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
         compiling = text.startswith(COMPILING)
         if not counts_on:
@@ -124,7 +140,7 @@ class PlainReporter:
         _print(f"mccfr: {text}")
 
     def progress(self, progress: SessionProgress) -> None:
-        """Print the counters if ten seconds have passed since the last line."""
+        """Print the counters if ten seconds have passed since a line, but not while compiling."""
         if time.monotonic() - self._last >= _LINE_SECONDS and not self._phase.startswith(COMPILING):
             self._last = time.monotonic()
             _print(progress_text(progress, self._phase))
@@ -151,7 +167,11 @@ class LiveReporter:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Show the phase beside the bar, and during compilation the time since it began."""
+        """Show the phase beside the bar, and during compilation the time since it began.
+
+        text   activity of the run, such as evaluating
+        share  part of it that is done, 0 to 1, which the bar shows before training begins; None: unknown
+        """
         self._phase = text
         self._bar.update(self._task, began=time.monotonic() if text.startswith(COMPILING) else None)
         if self._progress is None:
@@ -160,7 +180,7 @@ class LiveReporter:
             self.progress(self._progress)
 
     def progress(self, progress: SessionProgress) -> None:
-        """Update the bar."""
+        """Update the bar's length and the counters beside it."""
         self._progress, done = progress, progress.share_done
         text = progress_text(progress, self._phase) + self._exploitability
         self._bar.update(self._task, completed=done or 0.0, total=None if done is None else 1.0, text=text)
@@ -179,7 +199,7 @@ class LiveReporter:
 
 @contextmanager
 def reporter() -> Iterator[Reporter]:
-    """Yield a progress bar if stderr is a terminal, else a reporter of lines."""
+    """Yield a `LiveReporter` with a progress bar if stderr is a terminal, else a `PlainReporter`."""
     if not sys.stderr.isatty():
         plain = PlainReporter()
         try:

@@ -30,11 +30,10 @@ if TYPE_CHECKING:
 
 
 class EvaluateCommand(click.RichCommand):
-    """The command `evaluate`, which also has the options of all evaluation methods.
+    """Command class of `evaluate`, which adds the options that evaluation methods declare.
 
-    They come before the last two of its own, --json and --help.
-
-    Methods are imported when the options are read, so that other commands start fast.
+    These come before the command's last two, --json and --help. Methods are imported when the options are read, so that
+    other commands start fast.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -44,7 +43,7 @@ class EvaluateCommand(click.RichCommand):
 
 
 def method_options_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those of a command's options that belong to evaluation methods, by keyword."""
+    """Return the part of a command's options that evaluation methods declare, as {name: value}."""
     from mccfr.evaluation.methods.registry import options_of_all
 
     return {name: options[name] for name in options_of_all()}
@@ -60,7 +59,10 @@ def _method_options() -> list[click.Parameter]:
 
 
 def _type(declared: "Declared") -> click.ParamType[Any]:
-    """Return click's type for a declared method option; a float is a duration."""
+    """Return the click type that parses an option declared by an evaluation method.
+
+    Options of type float are durations such as 90s.
+    """
     option = declared.option
     if declared.type is int:
         return Count(option.least, option.most)
@@ -237,7 +239,9 @@ def export(
 
 
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
-    """Raise `ValueError` if the option for sampled boards of values is given but has no effect.
+    """Raise `ValueError` if --values-boards is given and has no effect.
+
+    This is so without --values, and if the game's boards are listed and so all evaluated.
 
     values  True if --values is given
     """
@@ -248,7 +252,14 @@ def _refuse_without_effect(game: "Game", *, values: bool) -> None:
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
-    """Return the board of an export with a row for each hand ("" for none); None for rows of buckets."""
+    """Return the board of an export by hand ("" for none); None for an export by bucket.
+
+    by           value of --by: "hand" for a row for each hand, "bucket" for a row for each bucket
+    board        value of --board
+    format_name  value of --format
+
+    Raises `click.BadParameter` for values that do not fit together.
+    """
     from mccfr.policy.export import BY_HAND
 
     if by == "bucket":
@@ -268,7 +279,7 @@ def _tell_written(path: Path, format_name: str) -> None:
 
 
 def _tell_origin(path: Path, format_name: str) -> None:
-    """Print the provenance that an export states of itself, if its format has any."""
+    """Print what an export states about its origin, such as the run, if its format does so."""
     from mccfr.policy.origin import origin_facts
     from mccfr.runs.results.run_export import ORIGIN
 
@@ -277,7 +288,10 @@ def _tell_origin(path: Path, format_name: str) -> None:
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
-    """Export a policy in another format; `ValueError` for an option that applies only to runs."""
+    """Write a policy in another format; refuse options that apply only to runs.
+
+    board  write rows of hands on this board ("" for none); None: rows of buckets
+    """
     from mccfr.policy import Policy
 
     names = click.get_current_context().params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}
@@ -286,7 +300,10 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
 
 
 def _export_vectors(directory: Path, out: Path, count: int) -> None:
-    """Write `count` random decisions of a policy; `ValueError` for options of other exports."""
+    """Write `count` random decisions of a policy with its probabilities, to test other readers.
+
+    Refuses options that --vectors does not use.
+    """
     from mccfr.policy import Policy
     from mccfr.policy.export.vectors import write_vectors
 
@@ -362,7 +379,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 
 
 def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str | None, board: str | None) -> None:
-    """Add the EVs after a line to `found`, the answer of a query."""
+    """Add the EV of each action after a line, in chips, to `found`, the answer of a query."""
     from mccfr.view.expected_values import query_values
 
     values = query_values(source, line, hand, board)
@@ -372,7 +389,10 @@ def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str
 
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:
-    """Return both players' ranges after a typed line."""
+    """Return {"ranges": both players' ranges after a betting line} as texts.
+
+    notation  notation of the texts: a value of --range
+    """
     from mccfr.runs.results.targets import open_source
     from mccfr.view.spot_view import Spots
 
@@ -417,7 +437,10 @@ def _query_text(answer_fields: dict[str, Any]) -> str:
 
 
 def _range_values(found: Mapping[str, Any]) -> list[str]:
-    """Return lines with the EV of each action, for each hand and for the range; [] for one hand."""
+    """Return lines with the EV of each action, for each hand and for the range.
+
+    Returns [] if EVs were not queried, or for one hand only.
+    """
     if "hand_evs" not in found:
         return []
     names = [action["action"] for action in found["actions"]]
@@ -434,7 +457,11 @@ def _range_values(found: Mapping[str, Any]) -> list[str]:
 
 
 def _ev_text(found: Mapping[str, Any], ev: float | None, within: float | None) -> str:
-    """Return an EV with half its 95 % interval, in big blinds or, without any, in chips."""
+    """Return an EV and its margin as text, in big blinds, or in chips if the game has no big blind.
+
+    ev      EV in chips; None: unknown
+    within  half of its 95 % interval in chips; 0 for an exact EV
+    """
     if ev is None or within is None:
         return "  EV -"
     unit, name = (found["big_blind_chips"], "BB") if found["big_blind_chips"] else (1, "chips")

@@ -80,6 +80,7 @@ def started(
 
     overrides  texts TABLE.KEY=VALUE of --set
     limits     nodes, iterations, seconds and workers of the command line; None: not given
+    terms      permissions of --force and --replace, and the receiver of messages
     """
     from msgspec import structs
 
@@ -140,7 +141,13 @@ def reopened(
     terms: "Terms",
     overrides: tuple[str, ...] = (),
 ) -> "tuple[Run, Game]":
-    """Open the run in a directory, with limits and --set texts of this session; return run and game."""
+    """Open the run in a directory, with limits and --set texts of this session; return run and game.
+
+    abstraction  folder of the run's card abstraction, if it was moved; None: it was not
+    limits       nodes, iterations, seconds and workers of the command line; None: not given
+    terms        permissions of --force and --replace, and the receiver of messages
+    overrides    texts TABLE.KEY=VALUE of --set
+    """
     from mccfr.config.toml_files import parse_override
     from mccfr.runs.directory.run import open_run, with_settings
     from mccfr.runs.session.start import changed_run, prepare_run
@@ -154,7 +161,7 @@ def reopened(
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
     """Train a run, export it, and end the process with status 75 after a signal.
 
-    aside  numbers of checkpoints to move to set-aside/ first; None: all
+    aside  numbers of checkpoints to move to set-aside/ first; (): none; None: all (--from-scratch)
     """
     from mccfr.runs.session.restoring import put_aside
     from mccfr.runs.session.train_and_export import train_and_export
@@ -166,7 +173,10 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: 
 
 
 def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
-    """Report the run's size and limits before training."""
+    """Report the run's infosets, bytes of tables and workers before training.
+
+    A message before that tells if there is no limit, or if limits wait for the end of a cycle of blocks.
+    """
     from mccfr.solvers.out_of_core import turns_of
 
     settings = run.config.run
@@ -183,7 +193,10 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
 
 
 def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
-    """Report how the session ended; raise `SignalInterrupt` (status 75) after a signal."""
+    """Report how the session ended; raise `SignalInterrupt` (status 75) after a signal.
+
+    exported  path of the policy that was exported; None: none was
+    """
     from dataclasses import replace
 
     from storage.damage import UnreadableError
@@ -218,7 +231,10 @@ def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
 
 
 def _measured_lines(run: "Run") -> list[str]:
-    """Return lines on the exploitability of measured checkpoints that are kept; [] for fewer than two."""
+    """Return lines on the exploitability of each checkpoint on disk that was evaluated.
+
+    Evaluations without an exploitability do not count. The result is [] for fewer than two checkpoints.
+    """
     from mccfr.config.game_tables import HoldemGame
     from mccfr.runs.results.checkpoints import measured_checkpoints
 
@@ -237,7 +253,11 @@ def _measured_lines(run: "Run") -> list[str]:
 
 
 def _figure(record: Mapping[str, Any]) -> str:
-    """Return exploitability as text, with a sign for bounds and estimates."""
+    """Return the exploitability of an evaluation record as text in mbb/g, or in chips if it has no mbb/g.
+
+    A sign before it marks a lower bound (">= "), an upper bound ("<= ") or an estimate ("~ "). A negative lower bound
+    gives "no bound".
+    """
     mbb = record["exploitability_mbb"]
     if record.get("bound") == "lower" and record["exploitability_chips"] < 0:
         return "no bound"

@@ -153,12 +153,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --purify and --threshold, which change how a policy is played."""
+    """Add --purify (play the most probable action) and --threshold (never play improbable actions)."""
     return _manner_options(command, "", "")
 
 
 def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --against-purify and --against-threshold, for the players after the first."""
+    """Add --against-purify and --against-threshold: the `manner_options` of all players but the first."""
     return _manner_options(command, "against-", " (the others)")
 
 
@@ -206,9 +206,9 @@ def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_options_without_effect(where: str, *names: str) -> None:
-    """Raise `ValueError` if the user gave one of the options `names`, which have no effect `where`.
+    """Raise `ValueError` if the command line gives one of the options `names`, which have no effect.
 
-    where  end of the message, such as "with --range"
+    where  end of the message: the case in which they have none, such as "with --range"
     names  parameter names of the options
     """
     context = click.get_current_context()
@@ -223,9 +223,9 @@ NOT_REACHED = 3
 
 
 def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
-    """End a command with status `NOT_REACHED` and a message.
+    """End a command that missed the exploitability of --to, with status `NOT_REACHED` and a message.
 
-    to       exploitability of --to, as a share of the pot
+    to       exploitability that --to asks for, as a share of the pot
     reached  exploitability that was reached, as text
     advice   how the user can reach it
     """
@@ -237,7 +237,7 @@ def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
 def file_or_example(argument: Path, folder: str = "") -> Iterator[Path]:
     """Yield the file that an argument names; an example is first copied to runs/, with a message.
 
-    folder  folder of the examples; "" for runs
+    folder  kind of example: "" (configurations of runs), "experiments" or "abstractions" (recipes)
     """
     from mccfr.config.examples import copy_of_example, find_file
 
@@ -261,7 +261,10 @@ def answer(result: Any, as_json: bool, text: Callable[[Any], str]) -> None:
 
 
 def workers_text(workers: int) -> str:
-    """Return a number of workers as text, such as "4 workers"; 0 is "in its own process"."""
+    """Return a number of worker processes as text, such as "4 workers"; 0 is "in its own process".
+
+    With 0 workers the command's own process trains.
+    """
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
 
 

@@ -91,7 +91,7 @@ def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str,
 
 
 def _beginning(started: Any) -> str:
-    """Return a message on the spot's size and the expected time."""
+    """Return a message on the spot's infosets and memory, and the expected time of training."""
     game, each, to = started.game, started.seconds_an_iteration, started.run.config.run.goal
     size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
     if _AS_A_RULE * each < 1:
@@ -103,7 +103,11 @@ def _beginning(started: Any) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return a spot's solution as text: EVs of both players, first actions, and tables of hand classes."""
+    """Return a spot's solution as text, in chips, or in big blinds if they are not 1 chip.
+
+    It has both players' equity, EV and gain of a best response, and the frequencies of their first actions (the second
+    player's after a check). A table for each player shows equity, EV and frequencies of each class of hands (AKs).
+    """
     unit = answer["big_blind_chips"] or 1.0
     pot, name = answer["pot_chips"], "chips" if unit == 1 else "big blinds"
     lines = [
@@ -153,7 +157,7 @@ def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[st
 
 
 def _number(value: float | None, form: str) -> str:
-    """Return a number as text, or a dash of the same width for None."""
+    """Return a number in the format `form`, such as "9.1%"; for None a dash of the same width."""
     return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else format(value, form)
 
 

@@ -147,7 +147,7 @@ def _of_one_run(directory: Path) -> ValueError:
 
 @contextmanager
 def _shown(watch: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function that prints texts; on a watched terminal each replaces the previous one."""
+    """Yield a function that prints a text; with --watch on a terminal it replaces the previous text."""
     if not watch:
         yield click.echo
     elif not sys.stdout.isatty():
@@ -226,7 +226,10 @@ def _speed_text(status: dict[str, Any]) -> str:
 
 
 def _memory_text(status: dict[str, Any]) -> str:
-    """Return the size of a run's tables, their folder while it is running, and their size in huge pages."""
+    """Return the size of a run's tables as text.
+
+    While the run trains, the text also has the tables' folder, and the bytes that lie in huge pages of memory.
+    """
     size = "unknown" if status["tables_bytes"] is None else bytes_text(status["tables_bytes"])
     where = f" in {status['live_dir']}" if status["live_dir"] else ""
     return size + where + (f", {bytes_text(status['huge_bytes'])} of it in huge pages" if status["huge_bytes"] else "")
@@ -255,7 +258,11 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 
 
 def _trend_lines(status: dict[str, Any]) -> list[str]:
-    """Return lines on the newest checkpoint: unreached rows, saturated cells, and moved blocks."""
+    """Return lines on the tables at the newest checkpoint; those that do not apply are left out.
+
+    They show the share of infosets that no traversal has reached on each street, and the 16-bit rows at their largest
+    scale. For tables on disk they show the bytes moved between disk and memory, and the time of it.
+    """
     lines, never = [], status["never_reached_per_street"]
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)

@@ -16,7 +16,7 @@ RESUME = "mccfr resume {}"
 
 @reading()
 def holds_runs(directory: Path) -> bool:
-    """Return True if a directory is a run, or contains the runs of an experiment.
+    """Return True if a directory is a run, or an experiment's, with runs in its folder runs/.
 
     It repeats `mccfr.runs.directory.run.is_run`, because a signal may have interrupted that module's import.
     Raises `UnreadableError` if the system cannot read the directory.

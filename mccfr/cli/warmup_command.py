@@ -31,6 +31,6 @@ def warmup(target: str, as_json: bool) -> None:
 
 
 def _text(result: Mapping[str, Any]) -> str:
-    """Return the state of the kernel cache as one line."""
+    """Return as one line the number of kernels compiled now, and the folder, number and size of all."""
     size, compiled = bytes_text(result["bytes"]), result["compiled"]
     return f"{compiled} kernels compiled; {result['directory']} holds {result['kernels']} kernels, {size}"

@@ -1,1 +1,1 @@
-"""Trains one run on several machines: shares out strata, and adds up the first street at barriers."""
+"""Trains one run on several machines: each trains some groups of flops, called strata."""

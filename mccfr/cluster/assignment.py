@@ -1,7 +1,7 @@
 """Assigns strata to ranks, the training processes of a cluster, by their speeds and free memory.
 
-A stratum is a group of boards of the second street (flops), with the table rows that belong to them. It is moved to
-another rank only if that shortens an interval.
+A stratum is a group of boards of the second street (flops), with the table rows that belong to them. All ranks
+train their strata for an interval, and then wait for the slowest. A stratum is moved only if that shortens an interval.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LEAST_GAIN = 1.02
 
 
 class MachineCapacity(NamedTuple):
-    """Memory that each machine has for strata. N strata, R ranks, M machines.
+    """Memory that each machine has for strata, groups of flops. N strata, R ranks, M machines.
 
     sizes    [N] bytes of each stratum's rows
     machine  [R] number of the machine of each rank
@@ -44,8 +44,9 @@ class MachineCapacity(NamedTuple):
 def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return the rank of each stratum, [N] int64, by a greedy assignment with local search.
 
-    Each rank first gets one of the smallest strata, so that all speeds are measured. The others follow, largest first,
-    each to the rank that would finish it first. Then pairs of strata are swapped as long as the interval gets shorter.
+    Ranks are training processes; strata are groups of flops with their table rows. Each rank first gets one of the
+    smallest strata, so that all speeds are measured. The others follow, largest first, each to the rank that would
+    finish it first. Then pairs of strata are swapped as long as the interval gets shorter.
 
     loads   [N] work of each stratum in an interval, in any unit; at least as many strata as ranks
     speeds  [R] speed of each rank, in any unit
@@ -79,6 +80,9 @@ def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *
 
     Each rank gets at least one stratum.
 
+    loads     [N] work of each stratum in an interval
+    speed     [R] speed of each rank
+    memory    limits of memory
     roomiest  True: prefer the machine with the most memory left; False: prefer the rank that finishes first
     """
     order = np.argsort(-memory.sizes, kind="stable")
@@ -127,14 +131,23 @@ def _exchange(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity |
 
 
 def interval_time(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
-    """Return the time that the slowest rank needs for an interval, in units of `loads` over `speeds`."""
+    """Return the time that the slowest rank needs for an interval, in units of `loads` over `speeds`.
+
+    loads   [N] work of each stratum in the interval
+    owner   [N] rank of each stratum
+    speeds  [R] work that each rank does in a unit of time
+    """
     return float((np.bincount(owner, loads, minlength=len(speeds)) / np.asarray(speeds)).max())
 
 
 def reassign(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return [N] a better rank for each stratum by measured speeds; `owner` if the gain is small.
 
-    A gain is small if the interval gets less than `LEAST_GAIN` times as fast.
+    A gain is small if the old time of an interval is less than `LEAST_GAIN` times the new one.
+
+    owner  [N] present rank of each stratum
+
+    The other arguments are those of `assign_strata`.
     """
     better = assign_strata(loads, speeds, memory)
     gains = interval_time(loads, owner, speeds) >= LEAST_GAIN * interval_time(loads, better, speeds)

@@ -1,4 +1,8 @@
-"""Memory that a run in strata needs on each of several machines, and checks that it is available."""
+"""Memory that a run needs on each of several machines, and checks that it is available.
+
+Each machine trains some strata: groups of second-street boards (flops), with the table rows that belong to them. N is
+the number of strata.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +25,7 @@ _COPIES = 3  # of the first street's tables on each rank: the rank's own copy, t
 
 
 def check_cluster(config: Config, machines: int) -> None:
-    """Raise `ValueError` if a configuration cannot be trained on so many machines."""
+    """Raise `ValueError` if a configuration cannot be trained on this number of machines."""
     least, most = config.cluster.machines
     strata, ranks = config.run.strata, machines * max(1, config.run.workers)
     if (problem := algorithm_of(config).problem()) is not None:
@@ -40,7 +44,7 @@ def check_cluster(config: Config, machines: int) -> None:
 
 
 def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
-    """Return the bytes of each stratum's rows, [N] int64."""
+    """Return the bytes of the table rows of each stratum, a group of flops, [N] int64."""
     assert game.strata is not None
     stratum_bytes = np.zeros(game.strata.count, np.int64)
     for spec in layout.specs:
@@ -57,7 +61,10 @@ def first_street_bytes(layout: TableLayout) -> int:
 
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Return the bytes that a machine needs besides its strata: bucket tables, processes, first street."""
+    """Return the bytes that a machine needs besides its strata's rows.
+
+    These are bucket tables, processes, and copies of the first street's tables on each rank.
+    """
     return fixed_memory_bytes(config, game, in_cluster=True) + max(
         1, config.run.workers
     ) * _COPIES * first_street_bytes(layout)
@@ -66,7 +73,7 @@ def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 def memory_of_machines(
     config: Config, game: Game, layout: TableLayout, locations: Sequence[RankLocation]
 ) -> MachineCapacity:
-    """Return the memory for strata on each machine: the available bytes minus `fixed_bytes`."""
+    """Return the memory for table rows on each machine: the available bytes minus `fixed_bytes`."""
     machines = dict(sorted((location.machine, location) for location in locations)).values()
     free = np.array([location.memory_bytes for location in machines]) - fixed_bytes(config, game, layout)
     return MachineCapacity(strata_bytes(game, layout), np.array([location.machine for location in locations]), free)

@@ -28,15 +28,16 @@ class ClusterSpace:
     """Callable that checks the memory and disk of several machines for a run.
 
     Attributes:
-        figures: estimates for `mccfr plan`, set by each call: bytes of a machine and of the coordinator, network
-            traffic at a barrier, uneven work
+        figures: estimates for `mccfr plan`, set by each call: bytes of the fullest machine and of the coordinator;
+            bytes and seconds of network traffic at a barrier, where the machines exchange the first street; the most
+            work of a machine divided by the mean
     """
 
     def __init__(self, config: Config, machines: int, memory_bytes: Sequence[float] = ()) -> None:
         """Store the machines, after checking that `config` can be trained on so many.
 
-        memory_bytes  memory of each machine, or one number for all. Empty: as much as this machine has, whose disk is
-                      then checked too
+        memory_bytes  bytes of memory of each machine, or one number for all. Empty: as much as this machine has,
+                      whose disk is then checked too
 
         Raises `ValueError` for settings that forbid so many machines, and a wrong number of `memory_bytes`.
         """

@@ -40,6 +40,9 @@ Ended = tuple[Run, Outcome, Path | None]
 def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
     """Return the location of each rank from its host name.
 
+    hosts    host name of each rank
+    workers  number of ranks of each machine
+
     Ranks on one host are grouped into machines of `workers` ranks, in order. One host may simulate several machines.
     """
     locations: list[RankLocation] = []
@@ -57,6 +60,7 @@ def take_part(
 ) -> Ended | None:
     """Run this process's part of a session: coordinate on rank 0, train on all others.
 
+    world    the MPI job
     prepare  creates or opens the run; called by rank 0 only
     force    do not check memory
 
@@ -82,8 +86,8 @@ def take_part(
 def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
     """Run a session as rank 0; return its outcome and the path of its export, if any.
 
-    The caller holds the run's directory open. Errors are passed on. They end the training ranks first, except
-    `AbandonedError`.
+    The caller holds the run's directory open. An error ends the training ranks and is passed on. `AbandonedError`,
+    after a second signal, is passed on without ending them.
     """
     try:
         ranks = _check_agreement(world, run, game, force=force)
@@ -110,7 +114,9 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
 
 
 def _refuse(answers: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the first problem in the ranks' answers, if any.
+    """Raise an error for a rank that cannot take part, if any.
+
+    answers  results of `_problem` on ranks; the first with `system` goes before the others
 
     Raises `RuntimeError` for a file that the system cannot read, else `ValueError`.
     """
@@ -148,7 +154,7 @@ def _check_agreement(world: World, run: Run, game: Game, *, force: bool) -> list
 
 
 def with_memory(locations: Sequence[RankLocation], memory_bytes: Sequence[int]) -> list[RankLocation]:
-    """Return the locations with the memory of their machines filled in.
+    """Return the locations of ranks, each with the available memory of its machine.
 
     memory_bytes  available bytes of each rank's host, divided equally among the host's machines
     """
@@ -168,13 +174,13 @@ def check_machine_memory(run: Run, game: Game, locations: Sequence[RankLocation]
 
 
 def _startup_facts(run: Run) -> dict[str, Any]:
-    """Return what ranks need besides the run directory: permitted user code, and the abstraction's path."""
+    """Return the facts that ranks need to open the run: permitted user code, and the abstraction's path."""
     abstraction, code = run.abstraction_path, permissions()
     return {"code": code} if abstraction is None else {"code": code, "abstraction": str(abstraction.resolve())}
 
 
 def _train(world: World) -> None:
-    """Run a training rank: open the run, report its facts, then train until the coordinator ends it."""
+    """Run a training rank: open the run, send its `facts_of`, then train until the coordinator ends it."""
     take(signal.SIG_IGN)
     invitation = world.receive_text(0)
     if not invitation["go"]:
@@ -212,7 +218,10 @@ def _train_strata(world: World, run: Run | None) -> None:
 
 
 def _problem(error: Exception) -> dict[str, Any]:
-    """Return the answer of a rank that cannot take part; `system` is True if a file cannot be read."""
+    """Return the message of a rank that cannot take part: `host`, `problem` (a sentence) and `system`.
+
+    `system` is True if the problem is a file that the system cannot read.
+    """
     unreadable = isinstance(error, UnreadableError)
     text = str(error) if unreadable else error_text(error)
     return {"host": host_name(), "problem": " ".join(shown(text).split()) or type(error).__name__, "system": unreadable}

@@ -11,7 +11,7 @@ _FIELDS = {"nodes_touched", "barriers", "sent_bytes", "received_bytes", "moved_s
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
-    """Return the newest complete line of `cluster.jsonl`: nodes, traffic, and the work of each rank.
+    """Return the newest complete line of a run's `cluster.jsonl`: nodes, bytes sent, work of each rank.
 
     The key `running` is added: True while a session works on the run.
 

@@ -1,7 +1,8 @@
 """Checks that the machines of a run have the same software, run and processor features.
 
-It compares the versions of all computing packages, the run's identity, its abstraction, and the processor features that
-compiled code uses. A difference in any of them could change the tables of a stratum from machine to machine.
+It compares the versions of mccfr, Python, numpy and numba, the run's identity, its abstraction, and the processor
+features that compiled code uses. A difference in any of them could change the tables of a stratum from machine to
+machine.
 """
 
 import platform

@@ -1,7 +1,7 @@
 """Starts the ranks of a session, waits for them, and restarts the remaining ones after a loss.
 
 MPI ends a job when one of its ranks dies. The run then continues from its last checkpoint with the same bits, on any
-number of machines. A loss costs the training since that checkpoint and a start of seconds.
+number of machines. A loss costs the training since that checkpoint, and some seconds for the restart.
 """
 
 import json
@@ -43,7 +43,7 @@ _RANK_BYTES = 2 << 20  # MPICH writes this per rank (1.06 MB) without checking f
 
 
 class Launch(NamedTuple):
-    """Command that starts ranks.
+    """Command that starts the ranks, the processes of a session on several machines.
 
     command      the launcher with its options
     environment  additional variables of the ranks
@@ -147,8 +147,8 @@ def run_to_end(
     machines       number of machines to start with
     report         receives messages, as sentences
 
-    Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint. Also if one is lost after a signal, or
-    after the run directory was moved.
+    Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint. It is also raised if a rank is lost
+    after a signal, or after the run directory was moved.
     """
     losses, newest, directory, forward = 0, -1, run.directory, _Forward()
     with OpenDirectory(directory) as opened, errors_shown(), signals_to(forward.note):
@@ -202,7 +202,7 @@ class _Forward:
 
 
 def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
-    """Run the ranks once; return the coordinator's exit status, or None if a rank was lost."""
+    """Start all ranks and wait for their end; return the coordinator's status, or None if one was lost."""
     root = str(Path(mccfr.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
@@ -232,7 +232,7 @@ def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int
 
 
 def _kill_remaining_ranks(end_file: Path) -> None:
-    """Kill the job's ranks on this machine that still run after their launcher and hold the run's lock.
+    """Kill ranks of the job on this machine that outlive their launcher, and so hold the run's lock.
 
     end_file  status file of the job, which is a command-line argument of each rank
     """

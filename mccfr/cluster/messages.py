@@ -1,8 +1,13 @@
 """Messages between the coordinator and the training ranks: orders and answers, as flat int64 arrays.
 
+A stratum is a group of flops with the table rows that belong to them. Ranks train their strata for an interval, each on
+a copy of the first street's tables. At the end, a barrier, the coordinator adds up the changes of that street.
+
 An order contains everything that determines a rank's work except the table rows of its strata: the states of the
-strata, their quotas of iterations, and the first street at the barrier, the start of an interval. A rank therefore
-keeps nothing else from earlier intervals.
+strata, their quotas of iterations, and the first street at the start of the interval. A rank therefore keeps nothing
+else from earlier intervals.
+
+The rows of a stratum are saved as versions: folders of files, each with a number and the hash of its manifest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,14 +59,14 @@ class Order:
     """An order from the coordinator to all ranks. N strata, C cells of the first street.
 
     cells     the whole message, int64
-    head      [5] COMMAND; EPOCH, unique for each order; NODES, the nodes touched before the interval; SCALE,
-              factor of changes before rounding, as float64 bits; CHECKPOINT. The last is the checkpoint to copy, or the
-              one that holds the rows of strata without a version (0: rows of zeros). For RESTORE it is the machine that
-              restores
+    head      [5] COMMAND; EPOCH, unique for each order; NODES, the nodes touched before the interval; SCALE, the
+              factor of first-street changes before they are rounded to integers, as float64 bits; CHECKPOINT, a number.
+              For COPY it is the checkpoint to copy, for RESTORE the machine that restores. For READ it is the
+              checkpoint that holds the rows of strata without a version; 0: rows of zeros
     owner     [N] rank of each stratum
     moved     [N] 1 if that rank must read the stratum's rows from files
     copy_at   [N] machine that keeps the backup copy of each stratum's rows
-    versions  [N, 5] versions of the rows, as cells for `version_of`
+    versions  [N, 5] newest version of each stratum's rows, as cells for `version_of`
     rows      [N, columns] counters, random state and quota of each stratum, in the columns of
               `mccfr.runs.session.control`
     first     [C] float64 totals of the first street, table by table
@@ -90,9 +95,10 @@ class RankAnswer:
     """A rank's answer after training an interval.
 
     cells    the whole message, int64
-    head     [5] ANSWERED, the order's epoch; OVERFLOW, 1 if a change did not fit; nanoseconds of training; nodes
+    head     [5] ANSWERED, the order's epoch; OVERFLOW, 1 if a change did not fit in 64 bits, an error of the run;
+             BUSY_NANOSECONDS of training; TRAINED_NODES
     rows     [N, columns] new states of the rank's strata, as in the order; 0 for strata of other ranks
-    changes  [C] changes of the first street by this rank's strata, as integers
+    changes  [C] changes of the first street by this rank's strata, times the order's SCALE, as integers
     """
 
     def __init__(self, strata: int, first_cells: int) -> None:

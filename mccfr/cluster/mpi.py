@@ -92,7 +92,7 @@ class World:
         return json.loads(text.tobytes())
 
     def share_buckets(self, game: Game, algorithm: Algorithm) -> Game:
-        """Return the game with its bucket tables in memory shared by the ranks of a host.
+        """Return the game with its bucket tables in memory that all ranks of a host share.
 
         All ranks must call it.
         """
@@ -166,7 +166,7 @@ class MpiEngine:
         return answer
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """Make all ranks write the rows of their strata; return [N, 5] the new versions as cells.
+        """Make all ranks write the rows of their strata; return the new versions as `version_cells` [N, 5].
 
         Raises `OSError` if a rank's disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
@@ -210,7 +210,7 @@ class MpiEngine:
 
 
 def serve(world: World, trainer: Trainer) -> None:
-    """Carry out the coordinator's orders on a training rank, until the order QUIT."""
+    """Carry out the coordinator's orders on a training rank with its `Trainer`, until the order QUIT."""
     order, comm = trainer.order, world.comm
     while True:
         world.wait([comm.Irecv(order.cells, 0, _ORDER)])

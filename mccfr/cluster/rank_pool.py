@@ -1,8 +1,10 @@
-"""The coordinator: a session's pool whose workers are ranks on several machines.
+"""The coordinator: the pool of workers of a session, which are ranks on several machines.
 
-It holds only the tables of the first street. A checkpoint is the first street and a list of versions of the strata's
-rows, each written by the rank that trains the stratum. The loss of a rank ends the session. The run then continues from
-its last checkpoint with the same bits, on any remaining machines.
+It holds only the tables of the first street; ranks hold the rows of their strata (groups of flops). A checkpoint is the
+first street and a list of versions: saved rows of a stratum, each written by the rank that trains the stratum.
+
+The loss of a rank ends the session. The run then continues from its last checkpoint with the same bits, on any
+remaining machines.
 """
 
 import contextlib
@@ -42,7 +44,11 @@ _NAP_SECONDS = 0.0005
 
 
 class ClusterPool(IntervalPool):
-    """Pool whose workers are the training ranks: MPI processes on several machines."""
+    """Makes training ranks, MPI processes on several machines, train a run in place of local workers.
+
+    `mccfr.cluster.mpi.MpiEngine` carries its orders. A session calls the same methods as for workers of one machine
+    (`mccfr.runs.session.worker_pool.Pool`).
+    """
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: MpiEngine) -> None:
         assert game.strata is not None
@@ -68,7 +74,10 @@ class ClusterPool(IntervalPool):
         self._ordered_at, self._longest = time.monotonic(), 0.0  # _longest: seconds of an interval
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Resume from a checkpoint, which names versions of the strata's rows or contains the rows itself."""
+        """Note where ranks find the rows of their strata: in a checkpoint, or in versions that it names.
+
+        checkpoint  newest one of the run; None: there is none, and rows begin as zeros
+        """
         in_versions = checkpoint is not None and BLOCKS in checkpoint.state
         self._store.go_on(checkpoint if in_versions else None)
         self._order.head[messages.CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
@@ -113,7 +122,7 @@ class ClusterPool(IntervalPool):
                 self._add(rank, answer)
 
     def _add(self, rank: int, answer: RankAnswer) -> None:
-        """Record a rank's results for the present interval."""
+        """Add a rank's answer to the interval: states of its strata, first-street changes, time and nodes."""
         is_own = self._order.owner == rank
         self._intervals.rows[is_own] = answer.rows[is_own]
         self._changes += answer.changes
@@ -157,9 +166,9 @@ class ClusterPool(IntervalPool):
         self._order.rows[:] = self._intervals.rows
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Make the ranks write their strata; return fields of the checkpoint's state, and version hashes.
+        """Make the ranks write their strata's rows; return two parts of the checkpoint that names them.
 
-        The second result is {name of a version: hash of its manifest}.
+        The first are fields of the checkpoint's state, the second is {name of a version: hash of its manifest}.
         """
         self._prepare_order(messages.WRITE)
         self._order.versions[:] = self._engine.write(self._order)
@@ -173,8 +182,8 @@ class ClusterPool(IntervalPool):
     def settle(self) -> None:
         """Remove versions that no checkpoint names, and make the ranks back up the newest checkpoint.
 
-        Call it after a commit. Strata may then be moved between ranks, because the checkpoint has their present rows.
-        Ranks keep backups only if `cluster.directory` is set.
+        Call it once the checkpoint is complete. Strata may then be moved between ranks, because the checkpoint
+        has their present rows. Ranks keep backups only if `cluster.directory` is set.
         """
         self._store.settle()
         self._saved = True
@@ -186,7 +195,11 @@ class ClusterPool(IntervalPool):
             self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
-        """Move strata to faster ranks, if the newest checkpoint has their present rows."""
+        """Move strata to faster ranks, if the newest checkpoint has their present rows.
+
+        Each rank must also have trained for `LEAST_SECONDS` since the last comparison of speeds, whether or not it
+        moved strata.
+        """
         if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
             return
         speeds = (self._measured[1] / self._measured[0]).tolist()
@@ -208,7 +221,10 @@ class ClusterPool(IntervalPool):
         self._engine.obey(self._order)
 
     def _append_record(self) -> None:
-        """Append a line on the ranks' work since the last pause to the run's `cluster.jsonl`."""
+        """Append a line on the ranks' work since their last pause, as for a checkpoint, to `cluster.jsonl`.
+
+        Nothing is appended if a rank has touched no nodes since then.
+        """
         if not self._since_pause[2].all():
             return  # the speed of some ranks is unknown
         self._measured += self._since_pause[[0, 2]]
@@ -280,7 +296,7 @@ def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) 
 
 
 def cluster_pool_opener(engine: MpiEngine) -> PoolOpener:
-    """Return a function that opens the pool of a run; the engine's ranks must have opened the run."""
+    """Return a function that opens the `ClusterPool` of a run, whose ranks must have opened the run."""
 
     @contextlib.contextmanager
     def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:

@@ -57,7 +57,7 @@ def stratum_store(run: Run, game: Game) -> BlockStore:
 
 
 class Trainer:
-    """Trains the strata of one rank, and writes, reads and copies their rows.
+    """Trains the strata (groups of flops) of one rank, and writes, reads and copies their table rows.
 
     order, answer  the coordinator's order, received by `serve`; and the answer, filled by `train`
     tables         {name: array} of all streets; those of the first street are a copy
@@ -99,7 +99,9 @@ class Trainer:
         return np.flatnonzero(self.order.owner == self.rank).tolist()
 
     def write(self) -> npt.NDArray[np.int64]:
-        """Write the rows of this rank's strata as new versions; return them [N, 5], zeros for other strata.
+        """Write the rows of this rank's strata as new versions; return `version_cells` [N, 5] of them.
+
+        Rows of other strata are zeros.
 
         Raises `OSError` if the disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
@@ -136,7 +138,7 @@ class Trainer:
             self._held.add(stratum)
 
     def obey(self) -> list[str]:
-        """Carry out an order to read, copy or restore files; return the names of restored files.
+        """Carry out an order READ, COPY or RESTORE; return the names of restored files, else [].
 
         Raises `OSError` if a file is damaged, missing or unreadable, or the disk is full.
         """

@@ -1,1 +1,1 @@
-"""Helpers of all packages, independent of games: random numbers, intervals, signals, arguments."""
+"""Helpers of all packages: random numbers, confidence intervals, signals, checks of arguments."""

@@ -41,7 +41,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_fields(instance: object, kind: type[Any]) -> None:
-    """Raise `TypeError` for a field of a dataclass that its annotation does not allow."""
+    """Raise `TypeError` if the value of a field of a dataclass has a type that its annotation forbids.
+
+    kind  the dataclass; `instance` may be of a class derived from it
+    """
     kinds = get_type_hints(kind)
     for each in fields(kind):
         require(getattr(instance, each.name), kinds[each.name], f"mccfr.{kind.__name__}: {each.name}")
@@ -74,7 +77,7 @@ def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _is_of(value: object, kind: Any) -> bool:
-    """Return whether a value is of an annotated type; items of lists are not checked."""
+    """Return whether a value is of an annotated type; items of lists, values of mappings are unchecked."""
     origin, inside = _parts(kind)
     if origin is Any or isinstance(origin, TypeVar):
         return True

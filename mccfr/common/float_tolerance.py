@@ -9,11 +9,12 @@ a pure one.  Differences below a share of a reference quantity are therefore set
 | `GAIN`                                 | 1e-6    | 1e-12   | value of the current strategy                           |
 | `SETTLED`                              |         | 1e-12   | sum of the absolute terms of a pruning catch-up         |
 
-* `CARD_REMOVAL`: total of a range minus the hands that share a card, if those are the whole range.  Each of some
-  thousand additions rounds by up to 1e-16 (float64) or 6e-8 (float32) of the total.
+* `CARD_REMOVAL`: weight of a range without the hands that share a card with a given hand, if all of them do.
+  Each of some thousand additions rounds by up to 1e-16 (float64) or 6e-8 (float32) of the total.
 * `GAIN`: gain of an action if all actions have the same value, for example against an opponent who folds every hand.
   The tolerance is a few times the largest error observed.
-* `SETTLED`: regret-based pruning subtracts sums over a whole interval of iterations, in float64 only.
+* `SETTLED`: regret-based pruning skips an action in some iterations, and settles it afterwards (the catch-up).  It then
+  subtracts sums over this whole interval of iterations, in float64 only.
 """
 
 from collections.abc import Mapping
@@ -46,7 +47,8 @@ def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
 def card_removal_share(typing_context, array):
     """Return the tolerance of card removal for an array's dtype: 1e-6 for float32, 1e-13 for float64.
 
-    It is a share of the total weight of a range.  The kernel contains it as a float64 constant.
+    It is a share of the total weight of a range.  Below it, the weight without the hands that share a card is 0.  The
+    kernel contains it as a float64 constant.
     """
     return _share(CARD_REMOVAL, array)
 
@@ -55,6 +57,7 @@ def card_removal_share(typing_context, array):
 def gain_share(typing_context, array):
     """Return the tolerance of an action's gain for an array's dtype: 1e-6 for float32, 1e-12 for float64.
 
-    It is a share of the current strategy's value.  The kernel contains it as a float64 constant.
+    It is a share of the current strategy's value.  Below it, an action's gain over this value is 0.  The kernel
+    contains it as a float64 constant.
     """
     return _share(GAIN, array)

@@ -16,14 +16,14 @@ _Z95 = 1.959964
 
 
 class Estimate(NamedTuple):
-    """A mean and half the width of its 95 % interval, `within`; a width of 0 means that it is exact."""
+    """A mean, and `within`: half the width of its 95 % interval in the same unit; 0: the mean is exact."""
 
     mean: float
     within: float
 
 
 def student95(freedom: int) -> float:
-    """Return Student's t for a two-sided 95 % interval.
+    """Return Student's t with `freedom` degrees of freedom, for a two-sided 95 % interval.
 
     Above 10 degrees of freedom it is an expansion in 1/freedom, with an error below 2e-4.  Raises `ValueError` below 1,
     because one sample has no variance.

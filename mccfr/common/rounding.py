@@ -28,7 +28,7 @@ _LANE = 0x9E3779B9  # 2^32 / golden ratio, rounded to odd, so that multiples of 
 
 
 def _alike(kind: Any, number: float) -> Any:
-    """Return a constant of an integer type, or a vector constant with equal elements."""
+    """Return `number` as an LLVM constant of the type `kind`; for a vector type, in each element."""
     return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
 
 

@@ -41,8 +41,8 @@ _taken = False  # True after `take`: the command line sets no handlers any more
 class SignalInterrupt(KeyboardInterrupt):
     """Raised when a signal ends the command.
 
-    number     of the signal
-    when       end of the message, on the moment of the signal
+    number     number of the signal
+    when       end of the message on when the signal came, such as "before anything was trained"
     directory  of the run that can be resumed, if it differs from the command's because it was moved meanwhile
     """
 
@@ -60,7 +60,8 @@ class SignalInterrupt(KeyboardInterrupt):
 def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
     """Within the context, call `handle_request` with the number of each signal that is a new request.
 
-    It does nothing outside of the main thread.  An ignored SIGHUP stays ignored, as `nohup` needs it.
+    A signal within `SAME_REQUEST_SECONDS` of the last request is no new one.  Outside of the main thread the context
+    does nothing.  An ignored SIGHUP stays ignored, as `nohup` needs it.
     """
     global _contexts, _last_request_at  # noqa: PLW0603 - signals belong to the process
     if not in_main_thread():
@@ -196,7 +197,7 @@ def silence() -> None:
 
 
 def settle() -> None:
-    """Ignore signals from now on, because the exit status is decided."""
+    """Ignore further signals, once the command has its result and only its exit status is left."""
     if in_main_thread():
         _program.waits = True
 

@@ -15,7 +15,7 @@ class UserCodeError(ValueError):
 
     @property
     def has_traceback(self) -> bool:
-        """Return whether the user's function raised an exception, whose traceback helps."""
+        """Return whether the user's function raised an exception, so that there is a traceback to show."""
         return self.__cause__ is not None
 
 
@@ -34,7 +34,7 @@ def is_foreign(function: Any) -> bool:
 
 
 def user_error(function: Callable[..., Any], error: Exception, where: str = "") -> UserCodeError:
-    """Return the `UserCodeError` for an exception of a user's function; raise it from `error`.
+    """Return the `UserCodeError` for an exception of a user's function; the caller raises it from `error`.
 
     where  end of the message, such as " after the history 'h t'"
     """

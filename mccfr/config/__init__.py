@@ -1,1 +1,1 @@
-"""Run configuration: its tables as structs, parsing from TOML, and validation."""
+"""Configuration of a run: its TOML tables as structs, which are parsed and validated."""

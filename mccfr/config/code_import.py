@@ -27,17 +27,17 @@ _real = cache(os.path.realpath)
 
 
 class NotListedError(ImportError):
-    """Raised for a file that is missing from the user's list of code."""
+    """Raised for a file that is missing from the user's list of code: files that the user has run before."""
 
 
 @dataclass
 class Watched:
-    """Files whose modules are imported from the bytes that were hashed.
+    """Files below one path, whose modules the `Importer` executes from the bytes that were hashed.
 
     root     absolute path of a folder, or of an installed package's own directory or file
     free     True if any file may be imported; False: only listed ones
-    listed   {absolute path: content} of listed files that are not imported yet
-    run      {absolute path: SHA-256} of other files already imported
+    listed   {absolute path: content} of files in the user's list of code that are not imported yet
+    run      {absolute path: SHA-256} of files imported without being listed; `with_imported` adds all others
     added    {module: function called after each further imported file}
     strange  an imported file that is no Python source, so that it cannot be listed; None: no such file
     """
@@ -62,11 +62,11 @@ class Watched:
         return content
 
     def has(self, name: str) -> bool:
-        """Return True if a top-level module is listed, so that no other module of its name is imported."""
+        """Return True if `listed` has the file of a top-level module, so that no other one is imported."""
         return any(str(Path(self.root, file)) in self.listed for file in (f"{name}.py", f"{name}/__init__.py"))
 
     def with_imported(self) -> dict[str, str]:
-        """Return `run`, extended by files of modules that were imported without this importer."""
+        """Return `run`, extended in place by all other files below the root that were imported."""
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if name == "__main__" or not isinstance(file, str):
@@ -104,7 +104,11 @@ class Importer(MetaPathFinder):
         self._watched: dict[str, Watched] = {}
 
     def watch(self, folder: str, top: str, listed: Mapping[str, bytes] | None) -> Watched:
-        """Watch the folder of a top-level module; with `listed` None, any file there may be imported."""
+        """Import modules of this folder from hashed bytes from now on; return its `Watched`.
+
+        top     name of the top-level module; of an installed one, only its own directory or file is watched
+        listed  {absolute path: content} of the files that may be imported; None: any file
+        """
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         root = _root(folder, top)
@@ -126,7 +130,10 @@ class Importer(MetaPathFinder):
         return None if spec is None else self.guarded(spec)
 
     def guarded(self, spec: ModuleSpec) -> ModuleSpec:
-        """Return the spec, with a loader that executes the hashed bytes if its file is watched."""
+        """Return the spec, with a loader that executes the hashed bytes if its file is watched.
+
+        Raises `NotListedError` for a watched file that is no Python source, unless any file may be imported.
+        """
         if spec.origin is None or not spec.has_location:
             return spec
         watched, path = self.watched_of(spec.origin, spec.name)
@@ -144,9 +151,10 @@ class Importer(MetaPathFinder):
         return guarded_spec
 
     def watched_of(self, file: str, name: str) -> tuple[Watched | None, str]:
-        """Return the `Watched` of a module's file, and the file's path there.
+        """Return the `Watched` of a module's file, and an absolute path of the file below its root.
 
-        The first is None for unwatched files, and for installed packages inside a watched folder.
+        The first is None for unwatched files, for this program's, and for installed packages inside a watched folder.
+        Without a root the second is `file`.
         """
         real = _real(file)
         for path in (str(Path(file).absolute()), real):

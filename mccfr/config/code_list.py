@@ -52,7 +52,7 @@ class CodeEntry(msgspec.Struct, frozen=True):
 
 
 def list_folder() -> Path:
-    """Return the path of the list's folder, existing or not; `OSError` without a home directory."""
+    """Return the folder of the user's list of code, existing or not; `OSError` without a home directory."""
     configured = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
         return (configured if configured.is_absolute() else Path.home() / ".config") / "mccfr" / "code"
@@ -61,7 +61,9 @@ def list_folder() -> Path:
 
 
 def add(entry: CodeEntry, main: str) -> None:
-    """Add an entry atomically, named by the SHA-256 `main` of its module's own file.
+    """Add an entry to the user's list of code, atomically.
+
+    main  SHA-256 of its module's own file, by which `find` finds it
 
     If the list cannot be written, nothing is added; `problem` returns the reason.
     """
@@ -81,7 +83,10 @@ def add(entry: CodeEntry, main: str) -> None:
 
 
 def find(module: str, main: str) -> Iterator[CodeEntry]:
-    """Yield a module's entries by the SHA-256 of its own file; none if the list cannot be used."""
+    """Yield a module's entries in the user's list of code; none if the list cannot be used.
+
+    main  SHA-256 of the module's own file, in hexadecimal digits
+    """
     if not _SHA256.fullmatch(main):
         return
     try:
@@ -96,7 +101,7 @@ def find(module: str, main: str) -> Iterator[CodeEntry]:
 
 
 def problem() -> str | None:
-    """Return why the list cannot be used, as part of a sentence, or None if it can."""
+    """Return why the user's list of code cannot be used, as part of a sentence, or None if it can."""
     try:
         folder = _private_list_folder()
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -107,7 +112,7 @@ def problem() -> str | None:
 
 
 def _private_list_folder() -> Path:
-    """Return the list's folder, created if missing; `OSError` if other users may write to it."""
+    """Return the folder of the list of code, created if missing; `OSError` if others may write to it."""
     folder = list_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (why := distrusted(folder)) is not None:
@@ -125,5 +130,8 @@ def read_regular(path: str | Path) -> bytes:
 
 
 def hashes(content: Mapping[str, bytes], folder: str) -> dict[str, str]:
-    """Return {path below the folder: SHA-256} of files given by absolute path."""
+    """Return {path below the folder: SHA-256} of files.
+
+    content  {absolute path: bytes of the file}
+    """
     return {os.path.relpath(path, folder): sha256(data).hexdigest() for path, data in content.items()}

@@ -27,7 +27,7 @@ _NAMING = (("game", "file"), ("abstraction", "recipe"), ("solver", "trunk"), ("c
 
 
 def example_files(folder: str | None = None) -> list[Path]:
-    """Return all files of the examples, or those of a folder, sorted, relative to `EXAMPLES`."""
+    """Return the sorted paths of all files of the examples, or of one folder, relative to `EXAMPLES`."""
     folders = _FOLDERS if folder is None else (folder,)
     return [path.relative_to(EXAMPLES) for name in folders for path in sorted((EXAMPLES / name).glob(_FOLDERS[name]))]
 
@@ -62,8 +62,8 @@ def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
 
     path  file as returned by `find_file`
 
-    An example is copied with all files that it names. The copies are removed if the body raises an error. Raises
-    `FileExistsError` if different files have their names.
+    An example is copied with all files that it names. The copies are removed if the `with` block raises an error.
+    Raises `FileExistsError` if different files have their names.
     """
     copies: list[Path] = []
     if EXAMPLES in path.parents:

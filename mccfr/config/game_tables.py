@@ -12,7 +12,7 @@ Players = Annotated[int, msgspec.Meta(ge=2, le=5)]
 
 
 class GameConfig(Table, frozen=True, tag_field="name"):
-    """A `[game]` table; `name` selects one of the following structs (see `GAMES`)."""
+    """Base class of `[game]` tables; the key `name` selects one of the following structs (see `GAMES`)."""
 
     file_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that name files, relative to the configuration; a run keeps copies of the files."""
@@ -78,7 +78,10 @@ class StreetMenu(PlayerMenu, frozen=True):
 
 
 class Menu(PlayerMenu, frozen=True):
-    """Action abstraction `[game.menu]`: the amounts to raise to. Sizes are defined in mccfr/games/menu.py."""
+    """Action abstraction `[game.menu]`: texts of the bet sizes to offer, such as "0.5p" (half the pot).
+
+    mccfr/games/menu.py defines their units.
+    """
 
     first: Sequence[str] = ("0.5p", "1p", "allin")
     later: Sequence[str] = ("1p", "allin")
@@ -92,7 +95,7 @@ class Menu(PlayerMenu, frozen=True):
 
 
 class PokerGame(GameConfig, frozen=True, tag="poker"):
-    """Poker on a small deck with the ACPC dealer's rules: limit, or no-limit with all sizes or a menu.
+    """Poker on a small deck with the ACPC dealer's rules: limit, or no-limit with all bet sizes or a menu.
 
     With more than two seats, a pot of whole chips is shared in whole chips.
     """
@@ -124,13 +127,16 @@ class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
 
 
 class HoldemTable(GameConfig, frozen=True):
-    """Keys shared by the hold'em games with a menu."""
+    """Keys shared by the no-limit hold'em games, whose bet sizes are those of a menu."""
 
     locks: Mapping[str, str] | None = None  # node locks: fixed strategies by line (mccfr/games/locks.py)
 
 
 class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
-    """A postflop no-limit hold'em spot: board, ranges, pot, stacks; or a LibratusEndgames file."""
+    """A postflop no-limit hold'em spot: its board, ranges, pot and stacks.
+
+    Instead of these keys, `file` may name an endgame in the format of the LibratusEndgames data.
+    """
 
     file_keys: ClassVar[tuple[str, ...]] = ("file",)
 
@@ -147,7 +153,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     menu: Menu = Menu()  # sizes of the discounting paper, any number of bets
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys of a spot or file."""
+        """Return (key, True if valid, allowed values) for each rule: either `file` or the keys of a spot."""
         spot = ("board", "ranges", "pot", "effective_stack")
         typed = any(getattr(self, key) is not None for key in spot)
         unfit = share_problem(self.rake, 0, 1)
@@ -182,7 +188,7 @@ class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
     menu: Menu = Menu()
 
     def checks(self) -> list[Check]:
-        """Return the checks of the keys of three and more seats."""
+        """Return (key, True if valid, allowed values) for each rule, most on keys of three and more seats."""
         unfit, seats = share_problem(self.rake, 0, 1), self.seats
         where = "with two seats, where it has no meaning yet"
         return [

@@ -20,7 +20,7 @@ _MOST = 10**18
 def bytes_of(text: str) -> int:
     """Return the bytes of a text such as `16GB` or `512 MiB`.
 
-    Raises `ValueError` for other texts; the message continues "KEY must be".
+    Raises `ValueError` for other texts. Its message names the allowed texts, for a sentence with "KEY must be".
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
     if match is not None and not match[2]:

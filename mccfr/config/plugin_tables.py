@@ -16,7 +16,10 @@ _MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
 
 
 def plugin_options(group: str, name: str) -> Any:
-    """Return the struct of a user's game or algorithm by name, or None if it is unknown.
+    """Return the configuration struct of a loaded user's game or algorithm, or None if it is not loaded.
+
+    group  kind of object: `plugins.GAMES` or `plugins.ALGORITHMS`
+    name   its name in the configuration, `module:object`
 
     Raises `ValueError`, with one sentence, if the object is no game or no algorithm.
     """
@@ -31,7 +34,10 @@ def plugin_options(group: str, name: str) -> Any:
 
 
 def loaded_options(group: str) -> list[Any]:
-    """Return the structs of all loaded objects of a group; invalid ones are skipped."""
+    """Return the configuration structs of all loaded users' games or algorithms, without invalid ones.
+
+    group  kind of object: `plugins.GAMES` or `plugins.ALGORITHMS`
+    """
     tables = []
     for name in plugins.loaded(group):
         with suppress(ValueError):
@@ -40,10 +46,10 @@ def loaded_options(group: str) -> list[Any]:
 
 
 def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
-    """Return the `[game]` struct of a function: its parameters are the keys, their annotations the types.
+    """Return the `[game]` struct of a user's function that builds a game.
 
-    A parameter annotated as `Path` names a file. Raises `ValueError` for a parameter without an annotation, or of a
-    type that TOML does not have.
+    The function's parameters are the keys, and their annotations the types. A parameter annotated as `Path` names a
+    file. Raises `ValueError` for a parameter without an annotation, or of a type that TOML does not have.
     """
     if not callable(function) or isinstance(function, type):
         raise ValueError(f"game.name = {name!r} is not a function that returns a game")
@@ -91,7 +97,10 @@ def _plain(default: Any) -> Any:
 
 
 def _algorithm_options(algorithm: Any, name: str) -> type[SolverConfig]:
-    """Return the `[solver]` struct of an algorithm: its class's `options`, with this name as tag."""
+    """Return the `[solver]` struct of a user's algorithm: the `options` of its class, under this name.
+
+    Raises `ValueError` for an object without such `options`.
+    """
     options = getattr(algorithm, "options", None)
     if not isinstance(options, type) or not issubclass(options, SolverConfig):
         raise ValueError(

@@ -78,7 +78,7 @@ class Source:
 class NamedCode:
     """User code that an artefact (a run, networks) names; being named is no permission to import it.
 
-    where   the artefact, for errors
+    where   path of the artefact, for messages
     sha256  {name: hash of the file that defined it}, to look it up in the user's list of code
     """
 
@@ -112,7 +112,7 @@ def allow(folders: Iterable[Path]) -> None:
 
 
 def permissions() -> dict[str, Any]:
-    """Return this process's imports as JSON for `grant`: {module: [folder, {file: SHA-256} or None]}.
+    """Return imports of user code as JSON for `grant`: {module: [folder, {file: SHA-256} or None]}.
 
     None means that any file of the folder may be imported.
     """
@@ -123,7 +123,7 @@ def permissions() -> dict[str, Any]:
 
 
 def grant(permitted: Mapping[str, Any]) -> None:
-    """Permit the imports that `permissions` listed in the coordinator; `ValueError` if a file has changed."""
+    """Permit a worker the imports of its coordinator (`permissions`); `ValueError` if a file has changed."""
     for module, (folder, files) in permitted.items():
         listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
         _GRANTED[module] = Permitted(folder, listed)
@@ -137,12 +137,15 @@ def _file_in(folder: Path, module: str) -> Path | None:
 
 
 def user_code_names(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (table, key) of all user code that a document names."""
+    """Return (table, key) for each key of a parsed configuration that names user code."""
     return [(table, key) for table, key, _, name in _named(document) if is_reference(name) and not _is_ours(name)]
 
 
 def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (table, key, group, name) for each key of a document that can name user code."""
+    """Yield (table, key, group, name) for each key of a configuration that can name user code.
+
+    `group` is the kind of object that the key names, such as `GAMES`; `name` is its value, which may also be built-in.
+    """
     for (table, key), group in NAMED.items():
         inside = document.get(table)
         name = inside.get(key) if isinstance(inside, Mapping) else None
@@ -166,6 +169,7 @@ def load_user_code(
 ) -> None:
     """Import the code that a document names as `module:object`; `ValueError` of one sentence on failure.
 
+    document            parsed configuration
     search_directories  for the user's own document: directories searched for modules before `sys.path`
     artefact_code       for the document of an artefact (a run, networks): its code, which needs permission
 
@@ -186,6 +190,8 @@ def load_user_code(
 def name_of_object(group: str, named: Any) -> str:
     """Return the name of an object given in Python, as a configuration would name it; texts are unchanged.
 
+    group  kind of the object, such as `GAMES`; `find` returns it by group and name
+
     An object that its module has under its own name is `module:object`, which other processes can import. Others, such
     as those of a notebook cell, get a name that is valid in this process only.
     """
@@ -205,7 +211,8 @@ def load(
 ) -> Any:
     """Return the object that `module:object` names, importing it if necessary.
 
-    key                 the key that names it, for errors
+    group               kind of the object, such as `GAMES`
+    key                 dotted key that names it, for errors
     search_directories  directories searched first for its module
     listed              {absolute path: content} of the only files that may be imported from its folder; None: any file
                         may be, and imported files are added to the user's list of code
@@ -246,7 +253,7 @@ def load(
 
 
 def _remember(module: str, folder: str, watched: Watched) -> None:
-    """Add an imported module to the user's list, again after each further file that it imports."""
+    """Add an imported module to the user's list of code, again after each further file that it imports."""
 
     def write() -> None:
         file = getattr(sys.modules[module], "__file__", None) or ""
@@ -298,22 +305,22 @@ def _execute(spec: ModuleSpec) -> None:
 
 
 def find(group: str, name: str) -> Any:
-    """Return the loaded object of a name, or None."""
+    """Return the loaded object of a kind (`group`, such as `GAMES`) and a name; None if it is not loaded."""
     return _OBJECTS.get((group, name))
 
 
 def is_loaded(group: str, name: str) -> bool:
-    """Return True if the object is already loaded."""
+    """Return True if the object of a kind (`group`, such as `GAMES`) and a name is already loaded."""
     return (group, name) in _OBJECTS
 
 
 def loaded(group: str) -> list[str]:
-    """Return the names of all loaded objects of a group."""
+    """Return the names of all loaded objects of a kind (`group`, such as `GAMES`)."""
     return [name for object_group, name in _OBJECTS if object_group == group]
 
 
 def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
-    """Return the origin of all user code that a configuration names, by table and key.
+    """Return {(table, key): `Source`} of the loaded objects `module:object` that a configuration names.
 
     Raises `ValueError` for an object that no file defines, as in a notebook cell: workers cannot import it.
     """

@@ -25,7 +25,7 @@ class AbstractionConfig(Table, frozen=True):
 
 
 class TablesConfig(Table, frozen=True):
-    """Storage of regrets and strategy sums."""
+    """Storage of regrets and strategy sums: file format, dtypes and memory."""
 
     format: Literal["zarr", "hdf5"] = "zarr"
     live_dir: Annotated[str, Meta(min_length=1)] = (
@@ -62,7 +62,8 @@ class RunSettings(Table, frozen=True):
     """Workers, limits and checkpoints of a run.
 
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session. `strata`,
-    `interval`, `blocks` and `cycle_iterations` are part of a run's identity.
+    `interval`, `blocks` and `cycle_iterations` divide training by groups of boards. They are part of a run's identity:
+    a run cannot continue with other values.
     """
 
     workers: Annotated[int, Meta(ge=0, le=1024)] = 1  # processes; 0: train in this process (strata: in one worker)
@@ -159,7 +160,7 @@ class ExportConfig(Table, frozen=True):
 
 
 class ClusterConfig(Table, frozen=True):
-    """Settings of a run in strata on several machines (`mccfr cluster`), not part of a run's identity."""
+    """Settings of a run on several machines (`mccfr cluster`), not part of a run's identity."""
 
     machines: Sequence[int] = (1, 1024)  # least and most machines that a session begins with
     network: str = "lo"  # network interface between machines; lo: this machine alone, without listening
@@ -188,7 +189,7 @@ class Config(Table, frozen=True):
     cluster: ClusterConfig = ClusterConfig()
 
     def checks(self) -> list[Check]:
-        """Return the checks that concern several tables, with dotted keys."""
+        """Return the checks that concern several tables, with keys such as "run.strata"."""
         alone = self.cluster.unused(self.run.strata is None, "without run.strata", *ClusterConfig.__struct_fields__)
         unmeasured = self.run.unused(not self.evaluation.measures, "where nothing is evaluated", "exploitability_pot")
         tables = (("cluster", alone), ("run", unmeasured))

@@ -9,13 +9,13 @@ from mccfr.config.table_base import Above0, Check, Natural, Positive, Table
 
 
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
-    """A `[solver]` table; `algorithm` selects one of the following structs (see `OPTIONS`)."""
+    """Base class of `[solver]` tables; the key `algorithm` selects one of the structs in `OPTIONS`."""
 
     seed: Natural = 0
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """Key and value (directory or recipe) of a separate abstraction for opponents, or None."""
+        """Key and value (directory or recipe) of a card abstraction for opponents only (CFR-BR), or None."""
         return None
 
 
@@ -26,13 +26,13 @@ class OpaqueSolver(SolverConfig, frozen=True, tag="opaque"):
 
 
 class InPeriodsConfig(SolverConfig, frozen=True):
-    """Keys of the algorithms that discount accumulated values by period."""
+    """Keys of algorithms that weight or discount regrets and strategy sums by period of nodes touched."""
 
     period_nodes: Positive | None = None  # nodes of a period over all workers; None: the algorithm's default
 
 
 class SampledConfig(InPeriodsConfig, frozen=True):
-    """Discounting of the sampling algorithms, driven by nodes touched."""
+    """Keys of the sampling algorithms: how they weight or discount updates, and until which node count."""
 
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     discount_until_nodes: Natural | None = None  # None: discounting never ends
@@ -68,10 +68,13 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
-    """Public chance sampling: one board, all hands; discount "none" is CFR+ with quadratic weights."""
+    """Public chance sampling: each iteration walks one sampled board with all hands of both players.
+
+    Discount "none" is CFR+: regrets are floored at 0, and strategy sums in period n have the weight n squared.
+    """
 
     def checks(self) -> list[Check]:
-        """Return no checks: all keys have an effect, because "none" weighs by periods as well."""
+        """Return no checks: under discount "none", too, `discount_until_nodes` limits the weights by period."""
         return []
 
 
@@ -107,7 +110,8 @@ TRUNKS = ("own", "lossless")
 class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
     """CFR-BR on sampled boards: each player learns on buckets against a best response on real cards.
 
-    Opponents learn before the last street and play a best response on it.
+    An opponent learns by regret minimisation before the last street, on the buckets of `trunk`. On the last street it
+    plays a best response to the player's current strategy.
     """
 
     trunk: str = "own"  # the players' own buckets, an abstraction's directory or recipe, or "lossless"
@@ -115,7 +119,7 @@ class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """Key and value of the opponents' abstraction, or None."""
+        """Key "trunk" and its value if it is an abstraction's directory or recipe, else None."""
         return None if self.trunk in TRUNKS else ("trunk", self.trunk)
 
 

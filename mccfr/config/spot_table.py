@@ -1,4 +1,8 @@
-"""Prepares a spot's `[game]` table for validation: reads range files and unifies position names."""
+"""Prepares a `[game]` table for validation: reads range files, and replaces positions oop and ip.
+
+Menus of bet sizes may call the player out of position "oop" or "big_blind", and the player in position "ip" or
+"button". Only the second names remain.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +19,9 @@ STREETS = ("preflop", "flop", "turn", "river")
 
 
 def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
-    """Return a `[game]` table with position names unified in menus, and ranges "@FILE" read.
+    """Return a `[game]` table with big_blind and button for oop and ip in menus, and "@FILE" ranges read.
+
+    search_directories  the first is the folder of range files; none: the current directory
 
     Raises `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
     """
@@ -33,7 +39,10 @@ def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
 
 
 def _positions(street: str, menu: Any) -> Any:
-    """Return an entry of a menu with unified position names, and sizes as texts.
+    """Return an entry of a menu with big_blind and button for oop and ip, and with sizes as texts.
+
+    street  key of the entry: a street, a position or a list of sizes
+    menu    its value
 
     Sizes that are numbers become texts, so that the parser of sizes refuses them with their possible meanings.
     """
@@ -55,7 +64,10 @@ def _texts(sizes: Any) -> Any:
 
 
 def _read(key: str, value: Any, folder: Path) -> Any:
-    """Return a range's value; for "@FILE" the text of that file, relative to `folder`."""
+    """Return the value of the range `key` (oop or ip); for "@FILE" the text of that file in `folder`.
+
+    Raises `ValueError` for a file that is missing, damaged, too large or no UTF-8 text.
+    """
     if not isinstance(value, str) or not value.strip().startswith("@"):
         return value
     path = folder / value.strip()[1:]
@@ -81,8 +93,10 @@ Measured in docs/measured/spots.md.
 def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: float | None = None) -> dict[str, Any]:
     """Return a configuration that solves a spot by full-width CFR in float32.
 
-    game  keys of `[game]` without its name; keys of value None are left out
-    to    exploitability, as a share of the pot, at which to stop
+    game     keys of `[game]` without its name; keys of value None are left out
+    to       exploitability, as a share of the pot, at which to stop
+    workers  number of threads
+    seconds  longest time to train; None: no limit
 
     Evaluations become rarer as the run proceeds.
     """
@@ -105,7 +119,10 @@ def sizes_of(text: str) -> list[str]:
 
 
 def locks_of(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts LINE=ACTIONS to node locks {line: actions}; several texts of one line are joined."""
+    """Parse texts such as "cb94=c 60%" to node locks {betting line: fixed strategy there}.
+
+    Several texts of one line are joined. Raises `ValueError` for a text without "=".
+    """
     locks: dict[str, str] = {}
     for text in texts:
         line, equals, lock = (part.strip() for part in text.partition("="))
@@ -124,11 +141,13 @@ AUTO = "auto"
 
 
 def auto_counts(option: str, text: str, streets: int) -> list[int | None]:
-    """Return for each street the N of `auto:N`, or None for sizes that are given.
+    """Return for each street the N of `auto:N` (the program chooses N bet sizes), or None for given sizes.
 
-    text  sizes such as "50%,100%/auto:2", streets separated by "/"; the last also applies to later streets
+    option   name of the option that `text` belongs to, for errors
+    text     sizes such as "50%,100%/auto:2", streets separated by "/"; the last also applies to later streets
+    streets  number of streets
 
-    Raises `ValueError`, naming the option, for an N that is not from 1 to the number of `FINE_SIZES`.
+    Raises `ValueError` for an N that is not from 1 to the number of `FINE_SIZES`, and for sizes beside `auto:N`.
     """
     found = [_auto_count(option, part) for part in text.split("/")]
     return [found[min(street, len(found) - 1)] for street in range(streets)]
@@ -147,9 +166,10 @@ def _auto_count(option: str, text: str) -> int | None:
 
 
 def with_sizes(text: str, sizes: Sequence[str]) -> str:
-    """Replace each `auto:N` in typed sizes by the street's text of `sizes`; streets are separated by "/".
+    """Return bet sizes as typed, with each `auto:N` replaced by the sizes that were chosen for its street.
 
-    sizes  one text for each street, such as "50%,100%"
+    text   sizes such as "50%,100%/auto:2", streets separated by "/"; the last also applies to later streets
+    sizes  chosen sizes, one text for each street, such as "50%,100%"; the last also applies to later streets
     """
     parts = text.split("/")
     parts += parts[-1:] * (len(sizes) - len(parts))
@@ -158,12 +178,12 @@ def with_sizes(text: str, sizes: Sequence[str]) -> str:
 
 
 def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
-    """Return a menu from typed sizes, such as "50%,100%/75%".
+    """Return a `[game.menu]` table from bet sizes as typed, such as "50%,100%/75%".
 
     Streets are separated by "/", the last one also applies to later streets; sizes of a street are separated by commas.
 
     bets, raises  sizes of first bets and of later raises
-    first_street  of the spot: 1 for the flop
+    first_street  street on which the spot begins: 1 for the flop
 
     Raises `ValueError` for more streets than the spot has.
     """

@@ -24,7 +24,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return []
 
     def unused(self, unused: bool, where: str, *keys: str) -> list[Check]:
-        """Return checks that the given keys have their defaults if `unused` is True.
+        """Return checks that fail for keys that are set although they have no effect.
+
+        unused  True if the keys have no effect, so that they must have their defaults; False: all checks pass
+        keys    keys of this table
 
         where  end of the message on when keys have no effect, such as "without run.strata"
         """

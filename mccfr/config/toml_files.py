@@ -88,7 +88,11 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
 
 
 def check_overrides(paths: Iterable[str], overrides: Iterable[str]) -> None:
-    """Raise `ValueError` if a key of `paths` equals, contains or lies inside a key of `overrides`."""
+    """Raise `ValueError` if a key of `paths` equals, contains or lies inside a key of `overrides`.
+
+    paths      dotted keys that --set gives
+    overrides  dotted keys that other options of the command give
+    """
     keys = list(overrides)
     for path in paths:
         if any(f"{path}.".startswith(f"{key}.") or key.startswith(f"{path}.") for key in keys):
@@ -151,7 +155,11 @@ def _hide_user_tables(tables: dict[str, Any]) -> None:
 
 
 def converted(table: Any, key: str, kind: Any) -> Any:
-    """Convert a table of the document to its struct; `ValueError` with key, value and allowed values."""
+    """Convert a table of the document to its struct; `ValueError` with key, value and allowed values.
+
+    key   name of the table, such as "run"
+    kind  struct to convert it to; replaced by the selected one for "game" and "solver"
+    """
     if key in _TAGGED:
         kind, table = _chosen(table, key)
     try:
@@ -161,7 +169,10 @@ def converted(table: Any, key: str, kind: Any) -> Any:
 
 
 def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
-    """Return the struct that `[game]` or `[solver]` selects, and the table with its name."""
+    """Return the struct that `[game]` or `[solver]` selects, and the table with its `name` or `algorithm`.
+
+    Raises `ValueError` for a missing or unknown name, and for keys that belong to another algorithm only.
+    """
     kinds, field, default = _TAGGED[key]
     if not isinstance(table, Mapping):
         raise ValueError(f"{key} = {shown(table)}: expected a table")
@@ -266,13 +277,13 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
 
 
 def _choices(kind: Any) -> list[str]:
-    """Return the allowed texts of a `Literal`, alone or in a union."""
+    """Return the allowed texts of a field's type: those of a `Literal`, alone or in a union."""
     inside = [name for part in getattr(kind, "__args__", ()) for name in getattr(part, "__args__", (part,))]
     return [name for name in inside if isinstance(name, str)]
 
 
 def _fields(kind: Any) -> dict[str, Any]:
-    """Return the field types of a struct, alone or in a union."""
+    """Return {key: type} of the fields of a struct, alone or in a union; {} for other types."""
     kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
     if not kinds:
         return {}
@@ -283,7 +294,7 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 def config_checks(config: Config) -> Iterator[Check]:
-    """Yield the checks of every table, with dotted keys."""
+    """Yield the checks of all tables, with keys such as "run.strata"."""
     for field in fields_of(Config):
         table = getattr(config, field.name)
         if isinstance(table, Table):

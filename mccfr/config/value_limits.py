@@ -58,7 +58,7 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
 def share_of(text: object) -> float:
     """Return the share that a text such as "0.3%" names; 0 needs no unit.
 
-    Raises `ValueError` for other texts, and for a number without unit, with its two meanings.
+    Raises `ValueError` for other texts, and for a number without unit: 0.5 can mean 0.5% or 50%.
     """
     match = _SHARE.fullmatch(str(text).strip())
     if match is None:
@@ -76,7 +76,7 @@ def share_text(share: float) -> str:
 
 
 def share_problem(text: object, least: float = 0.0, most: float = float("inf")) -> str | None:
-    """Return a phrase for the allowed values of a share outside of [least, most), or None if it is inside."""
+    """Return a phrase for the allowed values if a text is no share in [least, most), else None."""
     try:
         share = share_of(text)
     except ValueError as error:

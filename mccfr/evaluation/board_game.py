@@ -22,12 +22,13 @@ from mccfr.tables.strategy import Strategy, row_starts
 def board_game(
     game: Game, strategy: Strategy, street: int, board: int | Sequence[int]
 ) -> tuple[PublicTree, Sequence[npt.NDArray[np.floating]]]:
-    """Return the public tree after a board and the strategy's tables for it; float32 for the full deck.
+    """Return the public tree with one board and all that can follow it, and the strategy's tables.
 
     street  street of the board
     board   its number in a game that lists boards, else its cards
 
-    The tables are [slots, buckets], one for each street and player; a slot is an action of a decision.
+    The tables of probabilities are [slots, buckets], one for each street and player; a slot is an action of a decision.
+    They are float32 for the full deck, else float64.
     """
     public, tables = card_game(game, strategy, game.cards.after(street, board))
     if game.cards.boards is not None:
@@ -36,10 +37,12 @@ def board_game(
 
 
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
-    """Return the public tree with some of a game's cards, and the strategy's tables for their buckets.
+    """Return the public tree of a game with other cards, and the strategy's tables for their buckets.
 
-    The buckets that occur are numbered from 0.  The tables are [slots, buckets] float64, one for each street and
-    player; a slot is an action of a decision.
+    cards  listed cards with some of the game's boards, such as those after one board
+
+    The buckets that occur are numbered from 0.  The tables of probabilities are [slots, buckets] float64, one for each
+    street and player; a slot is an action of a decision.
     """
     tables, buckets, numbers = [], [], []
     for street in range(cards.streets):

@@ -47,14 +47,14 @@ _LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors
 class DecisionValues:
     """EVs at a decision in chips: H hands, A actions, R samples.
 
-    player         to act
+    player         number of the player to act
     weight         [2, H] each hand's reach times the weight of the opposing hands that it can meet
     played         [A, H] probability of each action
     hands          [2, H] EV of both players' hands; NaN for hands without opposing hands
     actions        [A, H] EV of each action of the player to act
     hand_errors    [R, 2, H] deviations of the samples from `hands`; R = 0: exact
     action_errors  [R, A, H] the same of `actions`
-    boards         number walked
+    boards         number of boards walked
     """
 
     player: int
@@ -82,11 +82,15 @@ class DecisionValues:
         return _within(self.action_errors)
 
     def mean(self, player: int) -> Estimate | None:
-        """Return the EV of a player's range; None if the ranges are incompatible."""
+        """Return the EV of a player's range in chips; None if no hand of it can meet an opposing hand."""
         return _mean(self.hands[player], self.hand_errors[:, player], self.weight[player])
 
     def action_means(self) -> list[tuple[float | None, Estimate | None]]:
-        """Return (frequency, EV of the hands that take it) of each action; None if unknown."""
+        """Return (frequency, EV in chips of the hands that take it) of each action.
+
+        The frequency is None if no hand of the range can meet an opposing hand. The EV is None in that case, and for an
+        action that no hand takes.
+        """
         shares, own = action_means(self.actions, self.played, self.weight[self.player]), self.weight[self.player]
         return [
             (share, _mean(self.actions[number], self.action_errors[:, number], own * self.played[number]))
@@ -94,7 +98,12 @@ class DecisionValues:
         ]
 
     def cost(self, action: int, hand: int) -> tuple[int, Estimate] | None:
-        """Return the best action of a hand, and the EV that an action loses against it; None if unknown."""
+        """Return the best action of a hand, and the chips of EV that `action` loses against it.
+
+        action, hand  numbers of an action and of a hand
+
+        None if EVs of the hand are unknown, as for a hand that can meet no opposing hand.
+        """
         ev = self.actions[:, hand]
         if np.isnan(ev).any():
             return None
@@ -103,7 +112,7 @@ class DecisionValues:
         return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
 
     def mixes(self, pot: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return [H] whether a hand mixes actions, and whether these all have the best action's EV.
+        """Return [H] whether a hand mixes actions, and [H] whether all that it takes have the best EV.
 
         pot  chips in the pot; EVs count as equal if they differ by `EQUAL` of it, or within the interval
 
@@ -129,12 +138,13 @@ def decision_values(
 ) -> DecisionValues:
     """Return the EVs at a decision if both players follow the strategy.
 
-    dealing  the cards of `source`
+    source   the game with both players' strategies
+    dealing  the cards of `source`, with numbered hands
     at       the decision's node, and the board: its cards, or its number in a game that lists boards
     reach    [2, H] weights of both players' hands there
     put_in   chips of both players in the pot before the decision, over the whole hand
     threads  share the walks; results do not depend on them
-    seed     of drawn boards
+    seed     seed of the boards that are drawn, where the result is not exact
 
     Raises `ValueError` if the node is no decision.
     """
@@ -154,7 +164,14 @@ def decision_values(
 
 
 class _Place(NamedTuple):
-    """A decision on a board, with both ranges [2, H] and the weights [2, H] of their opposing hands."""
+    """A decision on a board.
+
+    below     the subtree from the decision on
+    dealing   the game's cards
+    board     its cards, or its number in a game that lists boards
+    reach     [2, H] weights of both players' hands
+    opposing  [2, H] for each hand the weight of the opposing hands that share no card with it
+    """
 
     below: Below
     dealing: IndexedCards
@@ -168,7 +185,7 @@ _Figures = tuple[Floats, Floats, Floats, Floats, int]
 
 
 def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
-    """Return EVs of hands and of actions over all boards, empty errors, and the number of boards."""
+    """Return EVs in chips of hands and of actions over all boards, empty errors, and the number of boards."""
     below, board, reach = place.below, place.board, place.reach
     every = isinstance(board, tuple) and not below.cards_to_come
     cards = below.on_board(board, reach) if every else below.listed(board, reach)
@@ -180,9 +197,10 @@ def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
 
 
 def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, seed: int) -> _Figures:
-    """Return EVs of hands and of actions on drawn boards, their errors, and the number of boards.
+    """Return EVs in chips of hands and actions on drawn boards, their errors, and the number of boards.
 
-    last  number of cards of a full board
+    played  [A, H] probability of each action
+    last    number of cards of a full board
     """
     below, board, reach, known = place.below, place.board, place.reach, len(place.board)
     size = int(np.clip(_WORK // (below.nodes * SAMPLES), _LEAST_BOARDS, _MOST_BOARDS[known]))
@@ -204,11 +222,13 @@ def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, 
 
 
 def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int) -> tuple[Floats, Floats]:
-    """Return [1 + A, H] chips of the other player's hands and of each action, and the samples' deviations.
+    """Return mean chips [1 + A, H] won over the whole hand, and the samples' deviations [R, 1 + A, H].
+
+    Row 0 is for the hands of the player who waits, row 1 + a for action a of `player`, who is to act.
 
     sums   of each of R samples: counterfactual values [R, 2, H] of hands and [R, A, H] of actions, [R, 2, H] weights of
            opposing hands, and [R, 2, H] weight beaten minus weight lost to at showdowns
-    shown  [2, 2, H] sums of showdown results over all boards, and of the opposing weights
+    shown  [2, 2, H] mean showdown results over all boards, and opposing weights, as from `_shown`
     ended  [1 + A, H] the part of the results that is won on the street itself, which no board changes
 
     Deviations are the jackknife's (Efron & Stein 1981). Residuals would be too small, because ratio and factor are
@@ -240,7 +260,13 @@ def _controlled(found: Floats, beside: Floats, weight: Floats) -> Floats:
 
 
 def _shown(place: _Place, last: int) -> Floats:
-    """Return [2, 2, H] showdown results over all boards: weights beaten minus lost to, and weights met."""
+    """Return mean showdown results of both players' hands over all boards, [2, 2, H].
+
+    The first [2, H] is the opposing weight beaten minus the opposing weight lost to, the second the opposing weight.
+    The first is 0 before the flop if the last street has fewer than five cards.
+
+    last  number of cards of a full board
+    """
     _, dealing, board, reach, opposing = place
     if board:
         every = all_run_outs(dealing, place.below.street, board)
@@ -253,7 +279,10 @@ def _shown(place: _Place, last: int) -> Floats:
 
 
 def _together(sums: Floats, alike: npt.NDArray[np.integer] | None) -> Floats:
-    """Return sums [..., H] with each hand's replaced by the sum over its class; unchanged without classes."""
+    """Return sums [..., H] with each hand's value replaced by the sum over the hands of its class.
+
+    alike  [H] number of each hand's class; None: no classes, `sums` is returned
+    """
     if alike is None:
         return sums
     return np.apply_along_axis(lambda row: np.bincount(alike, row)[alike], -1, sums)
@@ -278,7 +307,11 @@ def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -
 
 
 def _mean(values: Floats, errors: Floats, weight: Floats) -> Estimate | None:
-    """Return the weighted mean of known values [H]; `errors` [R, H] are the samples' deviations."""
+    """Return the weighted mean of the values [H] that are not NaN, with its interval; None if none is.
+
+    errors  [R, H] deviations of the samples from `values`; R = 0: exact
+    weight  [H] weights of the hands
+    """
     found = range_mean(values, weight)
     if found is None:
         return None

@@ -12,7 +12,7 @@ _callback: ContextVar[StepCallback | None] = ContextVar("steps_reported", defaul
 
 @contextmanager
 def steps_reported(callback: StepCallback) -> Iterator[None]:
-    """Call `callback` at each step of the evaluations in this thread."""
+    """Within the context, call `callback` as evaluations in this thread finish steps, such as boards."""
     token = _callback.set(callback)
     try:
         yield
@@ -21,7 +21,12 @@ def steps_reported(callback: StepCallback) -> Iterator[None]:
 
 
 def report_step(step: str, done: int, total: int) -> None:
-    """Report that `done` of `total` steps are finished; a `Method` may call it at any time."""
+    """Report to the callback of `steps_reported`, if any, that `done` of `total` steps are finished.
+
+    step  text that names a step, such as "board"
+
+    An evaluation method (`Method`) may call it at any time.
+    """
     callback = _callback.get()
     if callback is not None:
         callback(step, done, total)

@@ -15,14 +15,18 @@ from storage.threads import available_threads
 class ExactEvaluation:
     """Exact value, best responses and exploitability of a strategy, in chips per game.
 
-    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
-    best_response_chips   of each player's best response to the other's part; player 0's plus `offset_chips`, player
-                          1's minus it. Without rake their sum is NashConv
-    exploitability_chips  mean gain of the players' best responses: half of NashConv. With rake the gain is over each
-                          player's chips when both follow the strategy
-    exploitability_mbb    the same in milli big blinds per game; None for games without big blinds
+    value_chips           of player 0 when all follow the strategy
+    best_response_chips   of each player's best response to the others. With two players and without rake their sum is
+                          NashConv
+    exploitability_chips  mean gain of the players' best responses; for two players half of NashConv. With rake the gain
+                          is over each player's chips when both follow the strategy
+    exploitability_mbb    the same in milli big blinds per game; None for games without big blinds, and with more than
+                          two players
     gains_chips           with more than two players: each player's gain of a best response to all others. Their sum is
                           NashConv, and their mean the exploitability
+
+    With two players, player 0's chips include the game's `offset_chips`: money in the pot from neither player. It is
+    subtracted from player 1's.
     """
 
     value_chips: float
@@ -33,10 +37,13 @@ class ExactEvaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """Return the public tree of a game with cards, for callers that evaluate many strategies for it.
+    """Return a game's public tree, to evaluate many strategies with it; None if there is none to share.
 
-    Return None for small games, which need none.  Return None too if boards are still to come and the walk depends on
-    the strategies (`best_response.values`).
+    There is none for games without cards, for small games, and for full-deck hold'em that ends after the flop. If
+    boards are still to come, there is one only for large tables without a card abstraction (`best_response.is_large`).
+    Otherwise the boards to walk depend on the strategy.
+
+    Raises `ValueError` for other full-deck hold'em.
     """
     cards = game.cards
     if not cards.dealt or cards.listing_bytes or is_small(game):

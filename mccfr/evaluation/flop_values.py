@@ -1,4 +1,4 @@
-"""Reports a strategy's play on many flops after one preflop line: frequencies, equities and values.
+"""Reports a strategy's play on many flops after one betting line: frequencies, equities, values.
 
 Frequencies and equities are exact, over all 1,176 pairs of turn and river. Values come from drawn run-outs, on each
 of which both ranges are walked through the betting (`mccfr.evaluation.hand_values`). Showdown equity on the same
@@ -35,8 +35,8 @@ _PLAYER_COLUMNS = 4  # sums of each class and player: weight, weight·equity, we
 class Flops(NamedTuple):
     """A set of F flops.
 
-    cards   [F, 3] int8
-    weight  [F] number of the 22,100 flops that each stands for
+    cards   [F, 3] int8 card numbers
+    weight  [F] float64 number of the 22,100 flops that each stands for
     """
 
     cards: npt.NDArray[np.int8]
@@ -44,7 +44,7 @@ class Flops(NamedTuple):
 
 
 def all_flops() -> Flops:
-    """Return the 1,755 flops that differ by more than suits."""
+    """Return one flop of each of the 1,755 classes of flops that differ by more than suits."""
     known = board_classes(FLOP_CARDS)
     return Flops(known.boards, known.multiplicity.astype(np.float64))
 
@@ -74,20 +74,25 @@ def some_flops(count: int) -> Flops:
 
 
 def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
-    """Return [2, H] each hand's weight times the weight of opposing hands that share no card with it."""
+    """Return [2, H] each hand's weight times the weight of opposing hands that share no card with it.
+
+    reach  [2, H] weights of both players' hands
+    """
     return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
 
 
 def class_sums(
     source: Profile, dealing: IndexedCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
 ) -> Floats:
-    """Return [CLASSES, 2·4 + A] sums over the hands of each class at a decision.
+    """Return [CLASSES, 2·4 + A] sums over the hands of each preflop class (such as AKs) at a node.
 
     The columns are weight, weight·equity, weight·value and weight of the value for each player; then weight·frequency
-    of each action.
+    of each of the A actions. A hand's weight is that of `pair_weights`; the value has its own, which
+    `LineOnFlops` sums over the run-outs.
 
-    place   node, street, player, board
-    values  [2, 2, H] weight·value, and weight of the value, of both players' hands
+    place   node of the decision, its street, the player to act, the board
+    reach   [2, H] weights of both players' hands
+    values  [2, 2, H] weight·value in chips of the whole hand [2, H], then weight of the value [2, H], by player
     """
     (node, street, actor, board), columns = place, []
     pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
@@ -100,18 +105,21 @@ def class_sums(
 
 
 class LineOnFlops(SampledEvaluation):
-    """Samples for one line of a strategy, one flop each. A actions, K run-outs of each flop.
+    """Evaluation of a strategy after one betting line; each sample is one flop.
 
-    A sample has CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes (`class_sums`). Then follow K × 3
-    numbers: for each run-out player 0's chips, its result at an immediate showdown, and the weight of both.
+    A actions at the line's decision, K drawn run-outs (turn and river) of each flop. A sample begins with
+    CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes (`class_sums`). Then follow three sums for each
+    run-out, over all pairs of hands: weight times player 0's chips, weight that player 0 wins minus loses at an
+    immediate showdown, and weight.
     """
 
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, source: Profile, line: str, flops: Flops, drawn: int, seed: int) -> None:
-        """Prepare the line.
+        """Prepare a typed line, such as "b300c/", with `drawn` run-outs on each flop.
 
-        Raises `ValueError` if it ends at no flop decision of the tree, or for fewer than 2 run-outs.
+        Raises `ValueError` if it ends at no flop decision of the tree, for fewer than 2 run-outs, and for three and
+        more players.
         """
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
@@ -145,7 +153,7 @@ class LineOnFlops(SampledEvaluation):
         return Below(self._source, self._ranges.dealing, self.node)
 
     def follow(self, sample: int) -> FollowedLine:
-        """Follow the line on a flop; `ValueError` if it does not end on the flop."""
+        """Follow the line on a sample's flop; `ValueError` unless it ends on the flop."""
         try:
             followed = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
         except ValueError as error:
@@ -155,7 +163,7 @@ class LineOnFlops(SampledEvaluation):
         return followed
 
     def play(self, sample: int) -> Floats:
-        """Return [fields] one flop's sums for the hand classes, then for the run-outs."""
+        """Return [fields] float64: one flop's `class_sums`, then three sums for each run-out."""
         dealing, followed = self._ranges.dealing, self.follow(sample)
         assert followed.boards is not None
         board, reach = followed.boards[-1], self._ranges.reach(followed)
@@ -164,10 +172,10 @@ class LineOnFlops(SampledEvaluation):
         return np.concatenate([class_sums(self._source, dealing, decision, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, sample: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
-        """Return [2, 2, H] sums of both players' hands, and [K, 3] sums of each run-out.
+        """Return [2, 2, H] sums over run-outs, by player and hand, and [K, 3] sums over hands.
 
-        The first are weight·value and weight of the value. A run-out has player 0's chips, its result at an immediate
-        showdown, and the weight of both.
+        The first are weight·value in chips [2, H] and weight of the value [2, H]. The last are those of each run-out in
+        a sample: weight times player 0's chips, weight won minus lost at a showdown, and weight.
         """
         dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, sample))
         full, _ = dealing.full_boards(street, board, (), self._drawn, rng)
@@ -184,17 +192,18 @@ class LineOnFlops(SampledEvaluation):
 
 @dataclass(frozen=True)
 class FlopReport:
-    """Results of a line on F flops with A actions.
+    """Results of a strategy after one line on F flops, for tables and pages. A actions.
 
-    actions, player  at the line's decision, and the player to act
-    put_in           chips of each player over the hand so far
+    line             betting line that ends at the flop decision; "" for solved spots
+    actions, player  actions at the line's decision, and the player to act there
+    put_in           chips that each player has put in over the hand so far
     classes          [F, CLASSES, 2·4 + A] sums over the hands of a class: weight, weight·equity, weight·value and
-                     weight of the value for each player; then weight·frequency of each action
-    run_outs         [F, K, 3] for each run-out player 0's chips, its result at an immediate showdown, and the weight of
-                     both; K = 0: the values are exact
-    unit             chips of a big blind; 1 for games without one, and for spots of which none was given
+                     weight of the value for each player; then weight·frequency of each action (`class_sums`)
+    run_outs         [F, K, 3] sums over pairs of hands for each of K run-outs: weight times player 0's chips, weight
+                     won minus lost at an immediate showdown, and weight; K = 0: the values are exact
+    unit             chips of a big blind; 1 if the game or the solved spot has none
 
-    The argument `flops` of methods has numbers of some of the F flops.
+    The argument `flops` of the methods selects flops by their index, 0 to F - 1.
     """
 
     line: str
@@ -208,7 +217,7 @@ class FlopReport:
 
     @property
     def pot(self) -> float:
-        """Chips in the pot."""
+        """Chips in the pot at the line's decision."""
         return float(sum(self.put_in))
 
     @cached_property
@@ -220,7 +229,7 @@ class FlopReport:
         return float((rest[0] * rest[1]).sum()) / spread if spread > 0 else 0.0
 
     def weight(self, flops: npt.NDArray[np.int64]) -> Floats:
-        """Return the weight of each of `flops`: possible pairs of hands times the number of flops represented."""
+        """Return each flop's weight: that of possible pairs of hands times `Flops.weight`."""
         return self.flops.weight[flops] * self.classes[flops, :, 0].sum(axis=1)
 
     def value(self, flops: npt.NDArray[np.int64], player: int) -> Estimate:
@@ -241,11 +250,11 @@ class FlopReport:
         return Estimate((mean if player == 0 else -mean) + self.put_in[player], within)
 
     def equity(self, flops: npt.NDArray[np.int64], player: int) -> float:
-        """Return the share of the pot that a player's range wins at showdowns, 0 to 1."""
+        """Return a range's equity (0 to 1): the pot share if all hands checked to showdown."""
         return self._of_range(flops, _PLAYER_COLUMNS * player + 1, _PLAYER_COLUMNS * player)
 
     def frequencies(self, flops: npt.NDArray[np.int64]) -> list[float]:
-        """Return the frequency of each action."""
+        """Return each action's probability at the decision: the mean over flops and range."""
         first = 2 * _PLAYER_COLUMNS
         return [
             self._of_range(flops, first + number, _PLAYER_COLUMNS * self.player) for number in range(len(self.actions))
@@ -281,10 +290,13 @@ def flop_report(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> FlopReport:
-    """Return the report of a line on some flops.
+    """Return the report of a strategy after a line on some flops.
 
-    Raises `ValueError` if the line ends at no flop decision of the tree, and for fewer than 2 run-outs. Raises
-    `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    line      betting line that ends at a flop decision, as typed, such as "b300c/"
+    run_outs  number of turns and rivers drawn for each flop
+
+    Raises `ValueError` if the line ends at no flop decision of the tree, for fewer than 2 run-outs, and for three and
+    more players. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     samples = LineOnFlops(source, line, flops, run_outs, seed)
     sums = run_samples(samples, len(flops.cards), effort)

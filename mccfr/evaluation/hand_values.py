@@ -47,9 +47,10 @@ class Below:
     """
 
     def __init__(self, source: Behaviour, dealing: IndexedCards, node: int, threads: int = 1) -> None:
-        """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is no decision.
+        """Take a decision `node` of the strategy `source`; `ValueError` if the node is no decision.
 
-        Results do not depend on the number of threads.
+        dealing  the source's cards with numbered hands
+        threads  number of threads; results do not depend on it
         """
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
@@ -68,11 +69,12 @@ class Below:
     def values(self, cards: ListedCards, players: Sequence[int] = (0, 1)) -> tuple[Floats, Floats, Floats]:
         """Return counterfactual values of the strategy, for cards from `on_board` or `listed`.
 
-        The results are below; entries of players not in `players` are 0.
+        There are three results. Entries of players not in `players` are 0. Chips are the player's winnings over the
+        whole hand, chips put in before the decision included.
 
-        * [2, H] chips of the whole hand at the decision, times the weight of the opposing hands
-        * [A, H] the same for the player to act after each action
-        * [2, H] the weight of the opposing hands
+        * [2, H] chips at the decision by player and hand, times the weight of the opposing hands
+        * [A, H] the same after each action of the player to act, for that player
+        * [2, H] the weight of the opposing hands that share no card with each hand
         """
         value, action, public = self._values(*self._walk(cards), players)
         weight = np.zeros_like(value)
@@ -82,12 +84,14 @@ class Below:
         return value, action, weight
 
     def of_samples(self, cards: ListedCards, size: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
-        """Yield four sums for each sample: `size` consecutive boards of the cards from `on_boards`.
+        """Yield four arrays for each sample: `size` consecutive boards of cards from `on_boards`.
+
+        Each is a sum over the sample's boards, all on the same scale.
 
         * [2, H] chips of the whole hand at the decision, times the weight of the opposing hands
-        * [A, H] the same for the player to act after each action
-        * [2, H] the weight of the opposing hands
-        * [2, H] the weight that each hand beats minus the weight that it loses to at showdowns on these boards
+        * [A, H] the same after each action of the player to act, for that player
+        * [2, H] the weight of the opposing hands that share no card with each hand
+        * [2, H] the opposing weight that each hand beats minus the weight that it loses to, at showdowns
         """
         tables, cards = self._tables(cards)
 
@@ -111,9 +115,9 @@ class Below:
             yield from pool.map(sample, range(0, len(cards.strength), size))
 
     def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
-        """Return the counterfactual values [2, H] and [A, H] that are won where a hand ends on this street.
+        """Return the part of the counterfactual values from hands that end on this street.
 
-        [2, H] is at the decision for both players, [A, H] after each action of the player to act.
+        It is [2, H] at the decision for both players, and [A, H] after each action of the player to act.
 
         cards  of `on_boards`; the result does not depend on the boards
         """
@@ -125,7 +129,7 @@ class Below:
         return value, action
 
     def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
-        """Return counterfactual values [2, H] at the decision and [A, H] after actions, and the public tree."""
+        """Return counterfactual values [2, H] at the decision and [A, H] after it, and `public`."""
         hands = self._dealing.hand_count
         value, action = np.zeros((2, hands)), np.zeros((self._actions, hands))
         for player in players:
@@ -136,10 +140,10 @@ class Below:
         return value, action, public
 
     def by_decision(self, cards: ListedCards) -> Iterator[tuple[int, int, Floats]]:
-        """Yield (node, player, counterfactual values [A, H] of actions) for each decision of the street.
+        """Yield (node, player, [A, H] counterfactual action values) for this street's decisions.
 
-        Values are weighted by the opponent's reach at each decision, starting from the range at the first decision.
-        The tree is walked once for each player.
+        Values are chips of the whole hand times the opponent's reach at the decision. That reach begins with the
+        range of `cards` at the subtree's root.
         """
         walk, public = self._walk(cards)
         for player in range(2):
@@ -150,7 +154,10 @@ class Below:
 
     @cached_property
     def _decisions(self) -> list[tuple[int, int, int, int]]:
-        """(node, player, first child, number of actions) of the street's decisions."""
+        """(node, player, first child, number of actions) of this street's decisions.
+
+        The first child is counted from the root of the subtree.
+        """
         trees, member = street_trees(self._game.tree), street_members(self._game.tree)
         here = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION)
         columns = self._nodes[member[here]], trees.player[here], trees.child[here], trees.actions[here]
@@ -162,14 +169,17 @@ class Below:
         return Walk(public, tables, self._threads, follow=False), public
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
-        """Return [A, H] the walk's values at the children of a decision of the street; `child` is the first."""
+        """Return [A, H] the walk's values at a decision's children.
+
+        child  the first of them, counted from the root of the subtree
+        """
         action_values, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
         action_values[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
         return action_values
 
     def _public(self, cards: ListedCards) -> PublicTree:
-        """Return the public tree with these cards; single-board trees share everything but the ranges."""
+        """Return the public tree with these cards; with one board, all but ranges is reused."""
         if any(len(boards) > 1 for boards in cards.board_cards):
             return public_tree(replace(self._game, cards=cards))
         if self._alike is None:
@@ -226,7 +236,7 @@ class Below:
         )
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
-        """Return all boards after `board` (its number) in a game that lists them.
+        """Return the cards with all boards after `board` (its number), if the game lists them.
 
         reach  [2, H] weights of both players' hands at the decision
         """
@@ -234,9 +244,10 @@ class Below:
         return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
-        """Return the strategy's tables [slots, buckets] by block, and the cards with buckets renumbered.
+        """Return the strategy's tables [slots, buckets], and the cards with buckets renumbered.
 
-        Only buckets that some hand has on these boards are read.
+        There is one table for each street and player; a slot is one action of a decision. Only buckets that some hand
+        of the range has on these boards are read, and numbered from 0.
         """
         tree, tables, buckets = self._game.tree, list[Floats](), list[Any]()
         for street, rows in enumerate(cards.bucket):
@@ -258,13 +269,13 @@ class Below:
 
 
 def _parents(count: int, streets: int) -> list[npt.NDArray[np.int32]]:
-    """Return each board's parent by street, for `count` boards that share only the first street's board."""
+    """Return `ListedCards.board_parent` of `count` full boards that share the first street only."""
     one, each = np.zeros(1, np.int32), np.arange(count, dtype=np.int32)
     return [one, np.zeros(count, np.int32), *[each] * (streets - 2)][:streets]
 
 
 def _boards_from(cards: ListedCards, first: int, count: int) -> ListedCards:
-    """Return the cards with only the `count` full boards from number `first` on."""
+    """Return cards of `on_boards` with only the `count` full boards from number `first` on."""
     some = slice(first, first + count)
     return replace(
         cards,
@@ -296,13 +307,14 @@ def root_values(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[StreetStartValues], bool]:
-    """Return the values at the starts of all streets for both players, and a flag that they are exact.
+    """Return all buckets' EVs at decisions that begin streets, and a flag that they are exact.
 
     boards    full boards drawn in full-deck hold'em; listed boards are all walked, with exact values
     progress  called with the number of boards done and the total
 
-    Values are counterfactual: the player's own reach is left out. Raises `ValueError` for a game that deals no
-    cards outside of its tree, and for fewer than one board.
+    There is one `StreetStartValues` for each street and player. Values are counterfactual: the player's own reach is
+    left out. Raises `ValueError` for a game that deals no cards outside of its tree, for three and more players, and
+    for fewer than one board.
     """
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
@@ -355,7 +367,7 @@ def _ratio(value: Floats, weight: Floats) -> Floats:
 
 
 def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
-    """Draw `count` of the cards `left` with the stream of board `number` of a seed."""
+    """Draw `count` of the cards `left`, shuffled in place, by seed and board number."""
     stream = new_stream(seed, _STREAM, EVALUATION, number)
     for number_drawn in range(count):
         other = number_drawn + int(uniform(stream) * (len(left) - number_drawn))
@@ -364,9 +376,9 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
 
 
 def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
-    """Return {decision node: [2, H] deal weights times each player's reach}.
+    """Return {decision node: [2, H] deal weight of each hand times its player's reach}.
 
-    path  boards of the first streets; decisions of later ones are left out
+    path  boards of the first streets, one for each; decisions of later streets are left out
     """
     tree, reach_of = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
@@ -388,10 +400,11 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
 def _add_root(
     sums: Floats, root: Below, dealing: IndexedCards, path: Sequence[Board], player: int, reach: Floats
 ) -> None:
-    """Add to sums [2, B] the weighted chips of a player's buckets, and the weights.
+    """Add to sums [2, B] the weighted chips of a player's B buckets, and the weights.
 
-    root  subtree below a decision that begins a street
-    path  boards by street
+    root   subtree below a decision that begins a street
+    path   boards by street, from the first on
+    reach  [2, H] deal weights times reach at the decision; the player's own reach is not used
     """
     weight = reach.copy()
     weight[player] = dealing.reach[player]

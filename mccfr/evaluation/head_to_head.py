@@ -41,7 +41,7 @@ _Spans = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int6
 
 @dataclass(frozen=True)
 class HeadToHeadResult:
-    """Chips that the first side wins.
+    """Result of a head-to-head: chips that the first strategy wins from the second.
 
     mean_chips  chips per hand, the mean over both seats
     ci95_chips  95 % interval of it by Student's t over boards; of zero width if every board was played
@@ -75,7 +75,10 @@ def head_to_head(
 
 
 class _Meetings(SampledEvaluation):
-    """Samples of head-to-head: one board each, with (the first side's chips, the board's weight)."""
+    """Evaluation of head-to-head; each sample is one full board.
+
+    A sample is the first side's chips and the board's weight, both summed over pairs of hands.
+    """
 
     fields = 2
 
@@ -89,7 +92,10 @@ class _Meetings(SampledEvaluation):
         self._table, self._same = PolicyPair(one, other), one.game is other.game
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return one board's chips, the mean over both seats, and its weight."""
+        """Return the first side's chips on one board, and the board's weight.
+
+        Both are sums over pairs of hands; the chips are weighted and the mean over both seats.
+        """
         dealt = boards_in_both_seats(self._sources, sample, same=self._same)
         (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
         return np.array([(as_first - as_second) / _SEATINGS, weight])
@@ -115,9 +121,11 @@ def check_strategy(side: Profile) -> None:
 def boards_in_both_seats(
     sources: Sequence[BoardSource], number: int, *, same: bool
 ) -> tuple[SampledBoard, SampledBoard]:
-    """Return a board's buckets with the first side in seat 0, and with it in seat 1.
+    """Return a board with both players' buckets, with the first side in seat 0 and in seat 1.
 
-    same  both sides have the same buckets
+    sources  the boards with the first side's buckets, and the same boards with the second side's
+    number   which board is drawn
+    same     True if both sides have the same buckets
     """
     own = sources[0].board(number)
     if same:
@@ -127,7 +135,7 @@ def boards_in_both_seats(
 
 
 def _expanded_rows(side: Profile) -> list[BlockRows]:
-    """Return a side's strategy for each block (street and player), in the form that the kernel reads."""
+    """Return a side's strategy by block (street and player); small ones as probabilities."""
     blocks = range(2 * side.game.tree.streets)
     return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block)) for block in blocks]
 
@@ -150,7 +158,7 @@ class PolicyPair:
         ]
 
     def play(self, board: SampledBoard, seating: int) -> tuple[float, float]:
-        """Return sums over pairs of hands on a board: player 0's chips and the weights.
+        """Return sums over pairs of hands on a board: weight times player 0's chips, and weight.
 
         board    with hands in order of strength
         seating  number of the side that is player 0: 0 or 1
@@ -159,10 +167,16 @@ class PolicyPair:
 
 
 class _Seating:
-    """The tables and scratch arrays of one seating; player 0's side comes first."""
+    """Tables and scratch arrays for one seating, which says which side is player 0.
+
+    In arguments player 0's side comes first.
+    """
 
     def __init__(self, meeting: JointTree, sides: Sequence[Profile], rows: Sequence[Sequence[BlockRows]]) -> None:
-        """Take the joint tree, the sides, and the rows of each block of each side, on its own buckets."""
+        """Prepare the walk of the joint tree `meeting` by two sides.
+
+        rows  strategy of each side, for each block (street and player), on the side's own buckets
+        """
         cards, blocks = sides[0].game.cards, range(len(rows[0]))
         self._trees = street_trees(meeting.tree)
         starts = [row_starts(sides[block % 2].game, block) for block in blocks]
@@ -177,7 +191,7 @@ class _Seating:
         self._scratch = new_play_scratch(self._trees, cards.most_hands, cards.deck_size)
 
     def play(self, board: SampledBoard) -> tuple[float, float]:
-        """Return player 0's chips and the weights, summed over pairs of hands on a board."""
+        """Return sums over pairs of hands on a board: weight times player 0's chips, and weight."""
         won, weight = played_walk(self._trees, self._played, board, self._scratch)
         return float(won), float(weight)
 
@@ -188,7 +202,7 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
     A street tree is the part of the betting tree on one street after one line. There are U of them; the first axis is
     the player. A row is a decision, a slot an action of a row.
 
-    starts  for each block the first slot of each row, and the end of the last
+    starts  for each block (street and player) the first slot of each row, and the end of the last
     """
     count = len(trees.first) - 1
     first, stop = np.full((2, count), np.iinfo(np.int64).max), np.zeros((2, count), np.int64)
@@ -210,8 +224,8 @@ def _ways_in(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return for each node of all street trees the slot of the action into it, and a factor.
 
-    The slot counts from the player's first one in the street tree. The factor is the probability that the other player
-    translates the action as the node says.
+    A slot is an action of a decision, counted here from the player's first one in the street tree. The factor is the
+    probability that the other player translates the action into the one of its own tree that the node stands for.
 
     slots  [2, U] first slot of each player in each street tree
     """

@@ -1,9 +1,10 @@
 """Joint betting tree of two players with different betting trees, for head-to-head evaluation.
 
-A node is a state of the real betting together with each player's translation of it into the player's own tree
-(`mccfr.games.translation`). The player to act uses a row of the own tree; its actions become real amounts. The other
-player may translate a real action to several of its tree's: each is a node of its own, with its probability. Later
-nodes keep that translation. If a player's tree has no decision, the player calls, and there is no node.
+A node is a state of the real betting, with a reading for each player: the node of the player's own tree that stands for
+it (`mccfr.games.translation`). The player to act plays by a decision of its own tree; its actions become real amounts.
+The other player may translate a real action to several of its tree's. Each is a node of its own, with its probability;
+later nodes keep that translation. If the player to act has no decision in its tree, there is no node. It checks or
+calls, or folds to a bet if its tree's hand ended by a fold.
 
 Payoffs are those of the real betting.
 
@@ -32,7 +33,8 @@ class JointTree(NamedTuple):
 
     tree    its decisions name block, row and first slot in the tables of the player to act
     action  [N] int64    action that leads to a node, numbered as in the actor's own tree; 0 at the root
-    factor  [N] float64  probability that the other player maps this action to the one that leads to the node
+    factor  [N] float64  probability that the other player translates this action into the one of its own tree that the
+                         node stands for
     """
 
     tree: CompiledTree
@@ -66,7 +68,11 @@ def joint_tree(games: Sequence[Game]) -> JointTree:
 
 
 class _JointDecision(NamedTuple):
-    """A decision of the real betting, and each player's translation of it."""
+    """A decision of the real betting, as the builder visits it.
+
+    state     the real betting
+    readings  for each player the node of its own tree that stands for the state
+    """
 
     state: BettingState
     readings: tuple[LineReading, LineReading]
@@ -124,7 +130,10 @@ class _JointTreeBuilder:
         return children
 
     def translations_of(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the possible readings of the other player's action in a player's tree, with probabilities."""
+        """Return a player's possible readings (own tree nodes) after a real action.
+
+        reading  the player's reading before the action; probabilities of the results are given it
+        """
         key = (player, reading._replace(probability=1.0), state, action)
         translations = self.outcomes.get(key)
         if translations is None:
@@ -134,7 +143,11 @@ class _JointTreeBuilder:
     def played_on(
         self, state: BettingState, readings: tuple[LineReading, LineReading]
     ) -> _JointDecision | tuple[float, float]:
-        """Return the next decision, or a terminal's payoffs; players whose tree has no decision call."""
+        """Return the next decision that is in its player's tree, or the payoffs if the hand ends.
+
+        A player without a decision in its tree acts alone on the way: check or call, or a fold if its tree's hand
+        ended by a fold. Payoffs are player 0's chips by a fold, and the chips that the winner of a showdown gets.
+        """
         while not self.players[state.player].decides(readings[state.player]):
             action = self.players[state.player].real_actions(readings[state.player], state)[0]
             after = self.players[0].apply(state, action)

@@ -46,8 +46,8 @@ Interval = tuple[float, float]
 class OverAllFlops(NamedTuple):
     """Result over all boards, chips per hand without the game's `offset_chips`.
 
-    value  of player 0 when both follow the strategy
-    best   of each player's best response
+    value  chips of player 0 when both follow the strategy
+    best   [2] chips of each player's best response
     """
 
     value: float
@@ -55,12 +55,13 @@ class OverAllFlops(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Results from sampled boards, chips per hand: means over both seats and 95 % intervals.
+    """Results from sampled boards, chips per hand without the game's `offset_chips`.
 
-    lower     of choices made without the scoring board; in expectation at most the true value
-    estimate  of the best responses' value
-    best      of each player, from the choices behind `lower`
-    value     of player 0 when both follow the strategy
+    lower     mean over both seats, and 95 % interval, of responses whose first-street choice for each board was made by
+              the other boards; in expectation at most the best responses' value
+    estimate  bias-corrected mean of both best responses' value, and its 95 % interval
+    best      chips of each player's response behind `lower`
+    value     chips of player 0 when both follow the strategy
     """
 
     lower: tuple[float, Interval]
@@ -70,10 +71,10 @@ class Sampled(NamedTuple):
 
 
 class FirstStreet:
-    """The responder's decisions before the first board, chosen for each hand class.
+    """The responder's decisions before the first board: the best action for each hand class.
 
-    There are C hand classes and E leaves of the first street: folds, showdowns, and lines that reach the board.  A
-    sample is the result of one board, a vector of three parts:
+    Makes samples of boards and computes results from them. There are C hand classes and E leaves of the first street:
+    folds, showdowns, and lines that reach the board. A sample is the result of one board, a vector of three parts:
 
     * [2, E, C] value of each leaf to each player, summed over the hands of a class with their range weights
     * the board's weight
@@ -89,9 +90,10 @@ class FirstStreet:
         self.fields = int(np.prod(self._shape)) + 2
 
     def sample_of_board(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
-        """Return one board's sample [fields], with best responses from the board on.
+        """Return one board's sample [fields] float64, with best responses from the board on.
 
-        The chips for following the strategy are computed only once, for player 0.
+        public  the public tree after the board (`board_game`)
+        tables  the strategy's tables for it, one for each street and player
         """
         values, follow = np.zeros(self._shape), 0.0
         for player in range(2):
@@ -142,8 +144,8 @@ class FirstStreet:
     ) -> tuple[Floats, dict[int, npt.NDArray[np.int64]]]:
         """Return the root's values [..., C] and {decision: the player's action [..., C] by hand class}.
 
-        values  [..., E, C] of the leaves
-        choice  the player's actions; None: the best for each class
+        values  [..., E, C] values of the leaves
+        choice  the player's actions, as in the result; None: the best for each class
         """
         trees, chosen = self._trees, dict[int, npt.NDArray[np.int64]]()
         value = {member: values[..., leaf, :] for leaf, member in enumerate(self._out.tolist())}
@@ -190,7 +192,8 @@ def _without_each(samples: Floats, strata: BoardStrata) -> Floats:
 def _jackknife(estimate: float, leave_one_out: Floats, strata: BoardStrata) -> tuple[float, float]:
     """Return the bias of `estimate` and half the width of its 95 % interval.
 
-    leave_one_out  [n] the figure with each sample left out
+    estimate       result of all n samples
+    leave_one_out  [n] the same result with each sample left out
     """
     number, units = strata.stratum, _share(strata)[0]
     undrawn = 1 - units / strata.size if strata.listed else np.ones(len(units))
@@ -202,9 +205,11 @@ def _jackknife(estimate: float, leave_one_out: Floats, strata: BoardStrata) -> t
 
 
 class SecondStreetBoards(BoardSamples):
-    """Samples of exploitability in a game whose first street has no board: boards of its second street.
+    """Evaluation of exploitability in a game whose first street has no board.
 
-    times  [n] number of boards that each sample stands for, if all flops are walked
+    Each sample is one board of the second street (`FirstStreet`).
+
+    times  [n] number of the 22,100 flops that each sample stands for; only if one flop of each class is walked
     """
 
     least, ready, option, step = LEAST_FLOPS, LEAST_FLOPS, "flops", "flop"
@@ -231,7 +236,7 @@ class SecondStreetBoards(BoardSamples):
         return len(self.boards)
 
     def play(self, sample: int) -> Floats:
-        """Return one board's sample [fields]: leaf values by class, its weight, and player 0's chips."""
+        """Return one board's sample [fields] float64 (`FirstStreet`)."""
         return self.first.sample_of_board(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
 
 
@@ -244,8 +249,8 @@ class FlopsEvaluation:
                           plus `offset_chips`, player 1's minus it
     exploitability_chips  mean gain of the players' best responses; on a sample a bias-corrected estimate
     ci95_chips            its 95 % interval; None if every flop was walked
-    lower_chips           on a sample: chips of a responder whose first-street choice did not see the scoring flop,
-                          and the 95 % interval
+    lower_chips           chips of a responder whose first-street choice did not see the scoring flop, and the 95 %
+                          interval; None if every flop was walked
     flops                 number of flops walked
     """
 
@@ -285,7 +290,7 @@ def evaluate_flops(
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
-    """Return [H] the class of each hand before the board: 169 in hold'em, one for each hand otherwise."""
+    """Return [H] each hand's class: one of 169 with the full deck, else a class of its own."""
     if cards.boards is None:
         return preflop_classes().astype(np.int64)
     return np.arange(len(cards.listed().hand_cards))

@@ -38,7 +38,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Root:
-    """A decision that begins the street, with both ranges [2, H] and its importance (reach times pot)."""
+    """A decision that begins the re-solved street on one board.
+
+    node   of the game's tree
+    reach  [2, H] weights of both players' hands there
+    share  weight of pairs of hands times chips in the pot; the decision is drawn in proportion to it
+    """
 
     node: int
     reach: Floats
@@ -47,7 +52,12 @@ class Root:
 
 @dataclass(frozen=True)
 class StreetExit:
-    """An action that ends a turn's betting, with the responder's range [H] after it and its importance."""
+    """An action that ends a turn's betting.
+
+    at      public state before the action
+    own     [H] weights of the responder's hands after it
+    share   weight of pairs of hands times chips in the pot; the action is drawn in proportion to it
+    """
 
     at: PublicState
     action: str
@@ -58,12 +68,14 @@ class StreetExit:
 class ResolvedBoards:
     """Measures on boards of one street how much re-solving reduces the responder's chips.
 
-    street    at which the policy re-solves
-    settings  of the re-solving
+    street    number of the first street that the policy re-solves
+    settings  of re-solving
     """
 
     def __init__(self, side: Profile, settings: Settings, seed: int, root_count: int | None = None) -> None:
-        """Take the policy and its settings; `root_count` decisions for each board and seat, None: `ROOTS`.
+        """Take the policy `side` and its settings of re-solving.
+
+        root_count  number of decisions drawn for each board and seat; None: that of `ROOTS`
 
         Raises `ValueError` unless the game is full-deck no-limit hold'em, and for settings of the flop.
         """
@@ -79,9 +91,12 @@ class ResolvedBoards:
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
-        """Return [2] the reduction of the responder's chips by seat, times the weights of both hands.
+        """Return [2] the reduction of the responder's chips by seat, summed over pairs of hands.
 
-        unit  number of the sample, which seeds the draws
+        The sum is weighted by both players' hands.
+
+        unit   number of the sample, which seeds the draws
+        board  card numbers of the street's board
         """
         later = self._game.cards.after(self.street, board)
         reduction, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
@@ -117,7 +132,7 @@ class ResolvedBoards:
         return reached
 
     def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
-        """Return the reduction at one decision that begins the street, weighted by the responder's range."""
+        """Return the reduction below a decision that begins the street, weighted by both ranges."""
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
         line, state = self._line(root.node, board)
@@ -128,7 +143,11 @@ class ResolvedBoards:
     def _less_later(
         self, solved: PublicState, responder_range: Floats, board: list[int], random: np.random.Generator
     ) -> float:
-        """Return the further reduction by re-solving the next street; 0 on the last street."""
+        """Return the further reduction by re-solving the next street; 0 on the last street.
+
+        solved           public state at the start of this street, with its solution
+        responder_range  [H] weights of the responder's hands there
+        """
         if self.street + 1 == self._game.tree.streets:
             return 0.0
         ways = list(self._ways_out(solved, responder_range))
@@ -175,9 +194,9 @@ class ResolvedBoards:
 
 
 def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tuple[int, float]]:
-    """Draw about `count` indices of `shares`, in proportion to them, by systematic sampling.
+    """Draw about `count` indices of `shares` in proportion to them, by systematic sampling.
 
-    Returns (index, importance weight) of each drawn one.
+    Returns (index, importance weight) of each drawn one. Weighted sums over them are unbiased for sums over all.
     """
     if not len(shares):
         return []

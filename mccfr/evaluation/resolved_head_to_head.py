@@ -27,12 +27,12 @@ from mccfr.policy.strategy_profile import Profile
 
 
 class _PlayedRange(RangeResponder):
-    """Plays the second side's policy, instead of a best response, in the responder's seat.
+    """`RangeResponder` that plays the second side's policy instead of a best response.
 
     theirs  reads the second side's strategy
-    boards  the second side's hands and buckets as of each street
+    boards  the sample's board up to each street, with the second side's buckets
 
-    `own` is the second side's range: weights [H] of hands by its position in its own tree.
+    `own` is the second side's range: {(node of its own tree, node after a call): weights [H] of hands}.
     """
 
     theirs: Responder
@@ -41,7 +41,7 @@ class _PlayedRange(RangeResponder):
     def _branches(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
         """Return (action, own ranges after it, the other side's weights [H], function) for each action.
 
-        The function returns the other side's ranges after the action, when the walk reaches it.
+        The function returns the other side's ranges after the action; it is called only if the hand goes on.
         """
         if state.player != self._seat:
             branches = super()._branches(state, ranges, own, hands)
@@ -52,7 +52,7 @@ class _PlayedRange(RangeResponder):
 
 
 class _ResolvedMeetings(SampledEvaluation):
-    """Boards of the full deck: the first side's chips in each seat."""
+    """Evaluation whose samples are boards of the full deck: the first side's chips by seat."""
 
     fields = 2
 
@@ -66,7 +66,7 @@ class _ResolvedMeetings(SampledEvaluation):
         self._step = STEP * one.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return one board's [2] chips of the first side by seat."""
+        """Return [2] the first side's chips per hand on one board as player 0 and as player 1."""
         chips, boards = np.zeros(2), self._boards(sample)
         for seat in range(2):
             for sign, resolver, draws_lines in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
@@ -79,7 +79,7 @@ class _ResolvedMeetings(SampledEvaluation):
         return chips
 
     def _boards(self, sample: int) -> list[list[OpponentRanges]]:
-        """Return for each side the sample's board as of each street, with the side's own buckets."""
+        """Return for each side the sample's board up to each street, with its own buckets."""
         board, _, state = self._tables[0].deal(sample)
         boards = [board, DeckBoard(self._tables[1], board.cards, state)]
         return [
@@ -95,10 +95,12 @@ def resolved_head_to_head(
     settings: Settings,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Return chips per hand that `first` with re-solving wins from `second` without; mean over both seats.
+    """Return chips per hand that `first`, which re-solves, wins from `second`, which does not.
+
+    The chips are the mean over both seats.
 
     boards    number of sampled boards, each played in both seats
-    settings  of re-solving
+    settings  of re-solving by `first`
 
     Raises `ValueError` for games that differ in more than buckets and bet sizes, and for settings that do not suit the
     game. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.

@@ -1,4 +1,4 @@
-"""Sampled best response: a responder with real cards, for a lower bound on exploitability.
+"""Sampled best response: a responder with exact cards, for a lower bound on exploitability.
 
 Before a given street the responder plays the evaluated strategy itself. From that street on it knows its own cards
 and the other player's strategy, and plays a best response with the tree's bets. Johanson, Waugh, Bowling & Zinkevich
@@ -45,9 +45,9 @@ def sampled_best_response(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     resolve: Settings | None = None,
 ) -> LowerBound:
-    """Return the chips that a best response from a street on wins from a strategy.
+    """Return the chips per hand that a best response from a street on wins from a strategy.
 
-    street   from which the responder knows its cards; before it, it plays the strategy
+    street   number of the responder's first own street; before it, the responder plays the strategy itself
     boards   number of boards, at most all listed ones; None: all listed ones or a default
     resolve  re-solving settings of the strategy, for full-deck no-limit hold'em from the same street on, river or
              turn (`mccfr.evaluation.resolved_best_response`)
@@ -64,17 +64,18 @@ def sampled_best_response(
 
 
 class BestResponseSamples(BoardSamples):
-    """Boards of one street, with the responder's chips on each.
+    """Evaluation of a sampled best response; each sample is one board.
 
-    A sample is (chips as player 0, chips as player 1, the board's weight). With re-solving, two reductions by seat
-    follow; the first two numbers include them. If the responder decides before the board, a sample has the values of
-    the first street's leaves by hand class (`FirstStreet`). If all boards are requested, they are one sample.
+    A sample is (chips as player 0, chips as player 1, the board's weight), summed over weighted pairs of hands. With
+    re-solving, the reduction of these chips follows for each seat; the first two numbers are the reduced ones. If the
+    responder decides before the board, a sample is that of `FirstStreet`. If all boards are requested, they are one
+    sample.
 
     first  the responder's decisions before the board; None: it decides on the board
     """
 
     def __init__(self, side: Profile, street: int, seed: int = 0, resolve: Settings | None = None) -> None:
-        """Take the policy and the street of the responder's first decision."""
+        """Take the policy, the responder's first own street, and settings of re-solving."""
         boards_on, listed, before_board = _sampled(side.game, street)
         super().__init__(side, boards_on, listed, seed)
         self._from, self._all = street, False
@@ -102,7 +103,7 @@ class BestResponseSamples(BoardSamples):
         return super().draw(count)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return [fields] one sample, as the class describes it."""
+        """Return [fields] float64 one sample, whose numbers the class describes."""
         game, strategy = self.game, self.strategy
         public, tables = (
             card_game(game, strategy, game.cards.listed())
@@ -133,10 +134,12 @@ class BestResponseSamples(BoardSamples):
 
 
 def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
-    """Return the street whose boards are sampled, their listed number, and a first-street flag.
+    """Return the street whose boards are sampled, their number if listed, and a first-street flag.
 
-    With the flag the responder decides before the board is dealt. A street without a board has nothing to sample, so
-    boards of the next street are sampled instead.
+    street  the responder's first own street
+
+    If this is the first street and has no board, those of the next street are sampled, if it has several. The flag is
+    then True: the responder decides before the board is dealt.
     """
     cards = game.cards
     if cards.cards_on(street) or _boards(cards, street) != 1 or street + 1 == cards.streets:
@@ -146,7 +149,7 @@ def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
 
 
 def least_boards(game: Game, street: int) -> int:
-    """Return the least number of boards of a best response from a street on; all listed ones if fewer."""
+    """Return the least number of boards to sample for a response from a street on: at most all."""
     _, listed, split = _sampled(game, street)
     least = _LEAST_SPLIT if split else _LEAST
     return least if listed is None else min(least, listed)

@@ -1,4 +1,4 @@
-"""Head-to-head for network strategies: both sides are queried on drawn deals.
+"""Head-to-head for neural-network strategies, whose probabilities are computed for drawn deals.
 
 A deal is both hands and the board. Each side plays it in both seats, which cancels much of the luck. All actions are
 walked with their probabilities; only deals are sampled. The random stream differs from that of training.
@@ -26,12 +26,12 @@ _SEATINGS = 2
 
 
 def is_on_deals(*sides: Profile) -> bool:
-    """Return whether one of the sides is a network strategy, which can only be queried on deals."""
+    """Return whether a side's strategy is a neural network without tables by bucket."""
     return any(side.strategy.on_deals is not None for side in sides)
 
 
 def deal_parts(game: Game, deals: int, seed: int) -> Iterator[SampledHands]:
-    """Yield the first `deals` deals of an evaluation's seed in batches."""
+    """Yield the first `deals` deals that a seed gives in evaluations, in batches of at most 256."""
     board = game.cards.cards_on(game.tree.streets - 1)
     for first in range(0, deals, _TOGETHER):
         yield draw_hands(seed, first, min(_TOGETHER, deals - first), board, EVALUATION)
@@ -48,8 +48,8 @@ def head_to_head_on_deals(
 
     boards  number of deals, each with its own board
 
-    Raises `ValueError` for fewer than two boards, an effort other than the default, different games, or a strategy
-    in tables.
+    Raises `ValueError` for fewer than two boards, an effort other than the default, and games or betting trees that
+    differ. Raises it too for a strategy in tables, unless that plays all hands alike.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
@@ -72,9 +72,9 @@ def head_to_head_on_deals(
 
 
 def on_deals(source: Strategy, hands: SampledHands) -> Strategy:
-    """Return a strategy's tables for deals, where row k belongs to deal k.
+    """Return a strategy's tables for K deals, in which row k belongs to deal k instead of a bucket.
 
-    Raises `ValueError` unless the strategy is of networks or the same for all hands.
+    Raises `ValueError` unless the strategy is a neural network or plays all hands alike.
     """
     if source.on_deals is not None:
         return source.on_deals(hands)
@@ -89,10 +89,10 @@ def on_deals(source: Strategy, hands: SampledHands) -> Strategy:
 
 
 def deal_values(game: Game, strategies: Sequence[Strategy], result: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return [K] chips that player 0 wins on deals with the first strategy, against the second.
+    """Return [K] player 0's chips on deals: player 0 plays the first strategy, player 1 the second.
 
-    strategies  with one row per deal (`on_deals`)
-    result      [K] showdown result: 1, 0, -1 for player 0
+    strategies  the players' strategies, with one row per deal (`on_deals`)
+    result      [K] showdown result: 1 if player 0 wins, 0 for a tie, -1 if player 1 wins
     """
     tree = game.tree.arrays
     values = np.zeros((len(tree.kind), len(result)))

@@ -1,6 +1,6 @@
 """Runs sampled evaluations as numbered samples, in parallel, and saves the results for resuming.
 
-A sample is a board, a hand or a pair of hands. Its result depends only on its number. Results therefore do not
+A sample is, for example, a board or a deal. Its result depends only on its number. Results therefore do not
 depend on the worker, the number of workers, or a stop in between. Samples are handed out in order, and each one
 handed out is finished even when time is up: the choice of samples must not depend on their duration.
 """
@@ -48,7 +48,10 @@ Result = TypeVar("Result")
 
 
 class StoppedError(RuntimeError):
-    """Raised when a signal stops an evaluation; the message says how much is done and how to continue."""
+    """Raised when a signal stops an evaluation.
+
+    The message says how much is done and how to continue. `exit_status` is the status for the process.
+    """
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(f"stopped by signal {number} after {text}")
@@ -63,14 +66,14 @@ def resuming(keep: Path | None) -> str:
 class SampledEvaluation(ABC):
     """Base class of an evaluation by numbered samples: a response, a head-to-head, a match or a report.
 
-    fields           number of values of a sample, known after `draw`
-    identity_fields  method, options and seed, which determine the samples together with the strategies
-    sides            strategies that determine the samples
+    fields           number of values in a sample's result, known after `draw`
+    identity_fields  {name: JSON value} of method, options and seed: with the strategies they determine the samples
+    sides            games and strategies that are evaluated
     least            least number of samples, for an interval
     most             number of samples that exist; None: unlimited
-    ready            number of samples drawn to time them; None: all can be played at any time
-    option           name of the number of samples in messages
-    step             name of a sample in progress reports
+    ready            number of samples to draw before a few are timed; None: samples can be played without `draw`
+    option           word for the number of samples in error messages
+    step             word for a sample in progress reports
     """
 
     fields: int
@@ -83,7 +86,10 @@ class SampledEvaluation(ABC):
     step: str = "board"
 
     def draw(self, count: int) -> int:
-        """Draw `count` samples, if a sample depends on how many there are; return the number to play."""
+        """Prepare `count` samples, such as by drawing their boards; return the number to play.
+
+        The default does nothing, for evaluations whose samples do not depend on how many there are.
+        """
         return count
 
     @abstractmethod
@@ -91,7 +97,10 @@ class SampledEvaluation(ABC):
         """Return [fields] the result of a sample, counted from 0; it depends on its number alone."""
 
     def identity(self) -> dict[str, Any]:
-        """Return what determines the samples, for a journal; it reads whole strategies."""
+        """Return a JSON object that determines the samples, for the header of a journal file.
+
+        It contains hashes of the strategies, which are read in full.
+        """
         return {**self.identity_fields, "strategies": [side.fingerprint() for side in self.sides]}
 
 
@@ -100,9 +109,9 @@ class Effort:
     """Resources of a sampled evaluation.
 
     workers  processes that share the samples; results do not depend on it
-    seconds  time budget instead of a number of samples, from the duration of the first ones
+    seconds  time budget, which replaces the number of samples; None: that number applies
     keep     journal file of finished samples, from which the same evaluation resumes
-    note     called with all results [count, fields] at the end
+    note     called with all results [count, fields] float64 at the end; None: not called
     """
 
     workers: int = 1
@@ -115,11 +124,11 @@ class Effort:
 class LowerBound:
     """Chips per hand that a responder wins: in expectation a lower bound on exploitability.
 
-    value_chips          the mean over both seats
+    value_chips          chips per hand, the mean over both seats
     ci95_chips           95 % interval of it by Student's t; of zero width if `exact`
-    best_response_chips  of each player; player 0's plus the game's `offset_chips`, player 1's minus it
+    best_response_chips  the responder's chips as player 0, plus the game's `offset_chips`, and as player 1, minus it
     samples              number of boards or deals, each played from both seats
-    exact                all of them were played
+    exact                True if all boards or deals of the game were played
     gain_chips           reduction of the responder's chips by the policy's re-solving, on the same samples, and its
                          95 % interval; None without re-solving
     """
@@ -133,10 +142,10 @@ class LowerBound:
 
 
 def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effort()) -> npt.NDArray[np.float64]:
-    """Draw and play `count` samples, and return [n, fields] their results.
+    """Draw and play `count` samples, and return [n, fields] float64 their results.
 
-    With a time budget as many are played as fit the time. Each one is reported as a step
-    (`mccfr.evaluation.evaluation_progress`).
+    With a time budget as many are played as fit the time; never more than `SampledEvaluation.most`. Each finished one
+    is reported to `mccfr.evaluation.evaluation_progress`.
 
     Raises `ValueError` for too few samples or too many for the memory, and if `effort.keep` belongs to another
     evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and
@@ -173,10 +182,10 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
 
 
 def samples_in(evaluation: SampledEvaluation, seconds: float, workers: int) -> int:
-    """Return the number of samples that fit the time, from timing all but the first.
+    """Return the number of samples that `workers` processes play in the time, from timing a few.
 
-    The first sample compiles kernels. Timing takes up to a twentieth of the time, at least one sample. The result is
-    even if the evaluation's bounds allow it.
+    The first sample is not timed, because it compiles kernels. Timing goes on for a twentieth of the time, 3 seconds at
+    most, and for at least one sample. The result is even and within the evaluation's bounds; these may make it odd.
     """
     least, most, ready = evaluation.least, evaluation.most, evaluation.ready
     last = min(limit for limit in (most, ready, sys.maxsize) if limit is not None) - 1
@@ -226,8 +235,9 @@ def shared(
 ) -> Iterator[tuple[int, Result]]:
     """Yield (number, `play(number)`) of the `remaining` samples as they finish.
 
-    They run in this process or in `workers` processes. `leave` is called first in each worker, to close files of this
-    process. Raises `RuntimeError` if a worker dies.
+    With several workers the first runs in this process, which compiles kernels once, and the rest in `workers` forked
+    processes; otherwise all run here. `leave` is called first in each worker, to close files of this process. Raises
+    `RuntimeError` if a worker dies.
     """
     alone = min(workers, len(remaining)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
     following = iter(remaining)
@@ -264,7 +274,10 @@ def _play(sample: int) -> Any:
 
 
 def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], None]) -> None:
-    """Initialise a worker: take the forked `play` function, and exit when the parent process ends."""
+    """Initialise a worker: take the forked `play` function, and ignore signals but the parent's.
+
+    The worker exits when the process `parent` ends, or sends it SIGTERM.
+    """
     _OWN[:] = [play]
     leave()
     # Terminals and schedulers signal all processes; the parent decides. A worker that died while it holds the
@@ -303,17 +316,18 @@ def _pool(
 
 
 class SampleFile:
-    """A journal file for resuming: a header line that identifies the work, then records.
+    """A journal file for resuming interrupted work: a header, then a record of each finished part.
 
-    A file that this object created is removed at the end if it has no record.
+    The work is an evaluation, or a review of hands. The header line identifies it. A file that this object created is
+    removed by `close` if it has no record.
     """
 
     def __init__(self, path: Path | None, magic: bytes, identity: Mapping[str, Any], of: str) -> None:
         """Take the file; without a path nothing is kept.
 
-        magic     bytes with which all files of the kind begin
-        identity  JSON that identifies the work, for the header line
-        of        text for records of other work, in messages
+        magic     bytes with which all files of this kind begin
+        identity  JSON object that identifies the work, for the header line
+        of        words for the records of other work in messages, such as "samples of another evaluation"
         """
         self.path, self._magic, self._of = path, magic, of
         self._head = magic + json.dumps(identity, sort_keys=True).encode() + b"\n"
@@ -324,7 +338,7 @@ class SampleFile:
     def records(self, whole: Callable[[bytes], int]) -> bytes:
         """Return the complete records in the file, and open it for appending.
 
-        whole  returns how many bytes are complete records; a truncated rest, as after a kill, is dropped
+        whole  returns how many of the given bytes are complete records; a truncated rest, as after a kill, is dropped
 
         Raises `ValueError` if the file belongs to other work or is in use.
         """
@@ -406,7 +420,10 @@ class SampleFile:
 
 
 class _SavedSamples(SampleFile):
-    """Journal of finished samples: (number, values, CRC-32) each."""
+    """Journal file of finished samples; a record is (number, values, CRC-32) of one sample.
+
+    samples  numbers of the samples that were read
+    """
 
     def __init__(self, path: Path | None, identity: Mapping[str, Any], fields: int) -> None:
         super().__init__(path, _MAGIC, {**identity, "fields": fields}, "samples of another evaluation")

@@ -25,11 +25,11 @@ _FEW = 40
 
 @dataclass(frozen=True)
 class BoardStrata:
-    """A sampling plan: n samples in L strata.
+    """A sampling plan: n samples of boards in L strata, which are groups of similar boards.
 
-    stratum  [n] stratum of each sample, ascending
-    size     [L] number of boards of each stratum; 1 each if boards are not listed (equal probability)
-    listed   boards are listed, and drawn without repetition
+    stratum  [n] number of each sample's stratum, ascending
+    size     [L] number of boards of each stratum; if boards are not listed, 1 each for equal probabilities
+    listed   True if the game lists its boards; they are drawn without repetition then
     """
 
     stratum: npt.NDArray[np.int64]
@@ -38,9 +38,9 @@ class BoardStrata:
 
     @classmethod
     def of(cls, units: int, each: int, boards: int | None) -> "BoardStrata":
-        """Plan `units` samples in strata of `each`; the last stratum takes the remainder.
+        """Plan `units` samples, `each` per stratum; the last stratum takes the remainder too.
 
-        boards  number of listed boards, or None
+        boards  number of boards that the game lists; None: not listed
         """
         strata = max(1, units // each)
         stratum = np.minimum(np.arange(units) // each, strata - 1)
@@ -51,15 +51,15 @@ class BoardStrata:
 
 
 def units_each(units: int) -> int:
-    """Return the samples per stratum: two, or four if there are few samples.
+    """Return the number of samples per stratum for `units` samples: two, or four below 40.
 
-    With few samples, intervals from strata of two would cover too rarely.
+    With fewer samples, intervals from strata of two would contain the true value too rarely.
     """
     return 2 if units >= _FEW else 4
 
 
 def sample_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
-    """Return [n] each sample's board: numbers of listed boards, or cards of the deck in order of dealing.
+    """Return [n] each sample's board: its number if boards are listed, else its cards as dealt.
 
     A board of the deck depends only on the seed, the sample's number and the number of strata. Flops are stratified,
     turn and river cards are not.
@@ -84,9 +84,9 @@ def sample_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> 
 
 
 class BoardSamples(SampledEvaluation):
-    """Samples that are boards of one street, drawn in strata.
+    """Base class of evaluations whose samples are boards of one street, drawn in strata.
 
-    strata  of the samples
+    strata  sampling plan, known after `draw`
     boards  [n] board of each sample: its number in a game that lists boards, else its cards
     """
 
@@ -94,12 +94,15 @@ class BoardSamples(SampledEvaluation):
     boards: Sequence[Any]
 
     def __init__(self, side: Profile, street: int, listed: int | None, seed: int) -> None:
-        """Take the strategy, the boards' street, its number of listed boards (None: full deck) and the seed."""
+        """Take the strategy, the boards' street and the seed.
+
+        listed  number of boards that the game lists for the street; None: boards of the full deck
+        """
         self.game, self.strategy, self.sides = side.game, side.strategy, (side,)
         self.street, self.seed, self.most = street, seed, listed
 
     def draw(self, count: int) -> int:
-        """Draw the boards of `count` samples."""
+        """Draw the boards of `count` samples into `boards`; return `count`."""
         self.strata = BoardStrata.of(count, 1 if count == self.most else units_each(count), self.most)
         self.boards = sample_boards(self.game.cards, self.street, self.strata, self.seed)
         return count
@@ -118,7 +121,9 @@ def flops_in_order() -> npt.NDArray[np.int64]:
 def stratified95(
     value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: BoardStrata
 ) -> tuple[float, tuple[float, float]]:
-    """Return the ratio of the sums of value [n] and weight [n] over all boards, and its 95 % interval.
+    """Return the ratio of two sums over all boards, and its 95 % interval.
+
+    value, weight  [n] summands of both sums on each sampled board
 
     The combined ratio estimate (Cochran 1977, section 6.11), with Student's t for samples minus strata degrees of
     freedom. If every board was drawn, the ratio is exact and the interval has zero width.

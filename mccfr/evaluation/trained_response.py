@@ -1,12 +1,12 @@
-"""Trained responses: each of three and more players' value, and the gain of a response.
+"""Values of a strategy for three and more players, and gains of responses trained against it.
 
 A player's response is trained by external sampling in which only that player updates regrets.  The others play the
 strategy that is measured.  The response plays the current strategy at the end.  Value and gain are scored on other
 deals.  The response is no best response, so its mean gain is a lower bound on that of one.
 
-The kernel is that of training.  Fixed strategies are regrets in proportion to their probabilities.  Scoring is a
-traversal with updates of weight 0: it walks all actions of the player and samples those of the others.  Both strategies
-of the player meet the same samples, so the variance of their difference is small.
+The kernel is that of training.  A fixed strategy is stored as regrets in proportion to its probabilities.  Scoring
+is a traversal with updates of weight 0: it walks all actions of the player and samples those of the others.  Both
+strategies of the player meet the same samples, so the variance of their difference is small.
 """
 
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -43,8 +43,8 @@ _TRAINING_WORKER, _SCORING_WORKER = 1 << 34, 1 << 35
 class TrainedResponses(NamedTuple):
     """Values and gains of P players in chips.
 
-    values  [P] value of the strategy for each player, if all play it
-    gains   [P] gain of each player's trained response over its strategy
+    values  [P] chips per deal of each player, if all play the strategy
+    gains   [P] chips per deal that each player's trained response wins more than the player's strategy
     deals   number of deals scored
     """
 
@@ -55,7 +55,7 @@ class TrainedResponses(NamedTuple):
 
 @nogil_njit
 def _score(tree, tables, deals, limits, rng, work, values):
-    """Write the traverser's sampled value of each deal, in chips, to `values` [K] float64.
+    """Write the sampled value of each deal to the traverser, in chips, to `values` [K] float64.
 
     tree    [D] packed nodes
     tables  `TableArrays`; not changed, because updates have weight 0
@@ -78,7 +78,10 @@ def _traversing(work: PackedWorklist, player: int) -> PackedWorklist:
 
 
 class _Responses(SampledEvaluation):
-    """Evaluation whose samples are each player's value and the gain of its trained response."""
+    """Evaluation whose samples are 256 deals: each player's value and the gain of its response.
+
+    The first `draw` trains the responses.
+    """
 
     step, option = "sample", "deals"
 
@@ -108,7 +111,7 @@ class _Responses(SampledEvaluation):
         self._trained = self._stopped = False
 
     def _own(self, player: int) -> TableArrays:
-        """Return tables with a player's regrets from its response, and the others' from the strategy."""
+        """Return tables in which `player` plays its response, and the others play the strategy."""
         base = self._tables.regret_base.copy()
         base[player :: self._game.tree.players] += self._cells
         return self._tables._replace(regret_base=base)
@@ -150,7 +153,7 @@ class _Responses(SampledEvaluation):
             start, nodes[player] = start + int(done), touched + int(new)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return [2·P] chips: each player's mean value over a sample's 256 deals, then each one's mean gain."""
+        """Return [2·P] chips per deal over 256 deals: each player's value, then each one's gain."""
         tree, players = self._game.tree, self._game.tree.players
         deals, limits = new_deals(SAMPLE_DEALS, tree.streets, players), np.zeros(3, np.int64)
         dealer = self._game.cards.dealer(self._seed, _SCORING_WORKER)
@@ -173,12 +176,12 @@ def trained_response(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> TrainedResponses:
-    """Train a response of each player to the strategies of the others, and score it.
+    """Train each player's response to the others' strategies; return values and mean gains.
 
     side    game and strategy that are measured
     nodes   number of nodes that the training of each response touches
     deals   number of deals to score, rounded up to samples of `SAMPLE_DEALS`
-    effort  its workers are threads that train responses, then processes that score them
+    effort  resources; workers are threads while responses are trained, then processes that score them
 
     Raises `ValueError` for fewer than two samples or too many for the memory, and if `effort.keep` belongs to another
     evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and `RuntimeError`

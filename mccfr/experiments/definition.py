@@ -1,4 +1,4 @@
-"""Reads experiments: a run's configuration with a `[compare]` table of variants, seeds and points.
+"""Reads experiments: a run's configuration with a `[compare]` table of variants to compare.
 
     [compare]
     base = "../leduc.toml"       # file whose keys apply unless this file sets them
@@ -10,6 +10,7 @@
     name = "linear"
     set = ["solver.discount=linear"]
 
+Each variant is trained with each seed. Its strategies are measured at points on the x axis, such as numbers of nodes.
 Limits, evaluation points and seeds of the runs come from `[compare]`; all other tables are those of a run.
 """
 
@@ -39,7 +40,7 @@ class Measure(NamedTuple):
     """A quantity that an experiment measures, such as exploitability, and how to plot it.
 
     label   text of the y axis
-    method  evaluation method that gives it; None: every run gives it
+    method  name of the evaluation method that gives it; None: all methods' records give it
     linear  True: linear axis, arithmetic means over seeds, differences of variants.  False: logarithmic axis, geometric
             means, ratios
     """
@@ -81,9 +82,9 @@ class _VariantTable(Table, frozen=True):
     """A `[[compare.variant]]` table.
 
     name     name of the curve
-    set      `table.key=value` texts that the variant changes
-    of       earlier variant whose runs are measured
-    average  average strategy of these runs to measure
+    set      changes of the configuration, as `table.key=value` texts
+    of       name of an earlier variant, whose runs are measured instead of own ones
+    average  name of the average strategy of these runs to measure, if the algorithm keeps several
     """
 
     name: str
@@ -93,7 +94,15 @@ class _VariantTable(Table, frozen=True):
 
 
 class _CompareTable(Table, frozen=True):
-    """The `[compare]` table: axes, measuring points, seeds and variants of an experiment."""
+    """The `[compare]` table: axes, measuring points, seeds and variants of an experiment.
+
+    base    file of a run's configuration; its keys apply unless the experiment's file sets them
+    x, y    x axis, and measures: keys of AXES and MEASURES
+    first   smallest point on the x axis; None: a default of the axis
+    last    largest point, the end of the runs
+    points  number of points from first to last, in geometric progression
+    at      points given one by one, instead of first, last and points
+    """
 
     base: str | None = None
     title: str = ""
@@ -111,10 +120,11 @@ class _CompareTable(Table, frozen=True):
 class ExperimentVariant:
     """One curve of an experiment: runs of one configuration with several seeds.
 
-    name       shown to users
+    name       name for users
     directory  prefix of the names of its run directories
-    config     configuration, whose seed each run replaces
-    average    average strategy to measure in the runs of another variant; None: runs of its own, first average
+    config     configuration of its runs; each run has a seed of its own
+    average    name of the average strategy to measure in the runs of another variant. None: the variant has runs of its
+               own, of which the first average is measured
     """
 
     name: str
@@ -127,8 +137,9 @@ class ExperimentVariant:
 class Experiment:
     """A validated experiment: variants and seeds of runs, and the points at which they are measured.
 
-    measures  keys of MEASURES; empty: exploitability, in mbb/g if the game has a big blind, else in chips
-    axis      a key of AXES
+    measures  quantities to measure, keys of MEASURES; empty: exploitability, in mbb/g if the game has a big blind,
+              else in chips
+    axis      x axis, a key of AXES
     points    ascending values on the axis at which strategies are measured; the runs end at the last
     """
 
@@ -142,7 +153,7 @@ class Experiment:
     def run_config(self, variant: ExperimentVariant, seed: int) -> Config:
         """Return the configuration of one run, with its seed, limits and evaluation points.
 
-        On the axis "seconds" each session gets its limit later.
+        On the axis "seconds" the limit of training is set later, for each point.
         """
         changed = msgspec.structs.replace
         counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
@@ -173,7 +184,7 @@ class Experiment:
 
     @property
     def runs(self) -> list[tuple[int, ExperimentVariant]]:
-        """Return seed and variant of every run, in the order of training."""
+        """Return (seed, variant) of every run to train, in the order of training: seed by seed."""
         own = [variant for variant in self.variants if variant.average is None]
         return [(seed, variant) for seed in self.seeds for variant in own if seed in self.seeds_of(variant)]
 
@@ -192,11 +203,11 @@ class Experiment:
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
-    """Read an experiment's TOML file.
+    """Read an experiment from its TOML file.
 
-    overrides  `table.key=value` texts, as for `--set`
+    overrides  changes of the file's keys, as `table.key=value` texts
 
-    Raises `ValueError` with file, key, value and the allowed values.
+    Raises `ValueError` for wrong contents, with file, key, value and the allowed values.
     """
     for text in overrides:
         _check_override(text, "--set")
@@ -204,13 +215,20 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def _check_override(text: str, what: str) -> None:
-    """Raise `ValueError` for an override of a key that `Experiment.run_config` replaces."""
+    """Raise `ValueError` for an override of a key that `Experiment.run_config` replaces.
+
+    text  `table.key=value`
+    what  word before the text in the message, such as "--set"
+    """
     if (path := parse_override(text)[0]) in _REPLACED or path.startswith("export."):
         raise ValueError(f"{what} {text}: {path} has no effect on an experiment: [compare] says when runs are measured")
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
-    """Return the tables of `lower` with the keys of `upper` in their place, recursively."""
+    """Return a document with the keys of both; where both have one, the value of `upper` counts.
+
+    Tables in tables are merged in the same way.
+    """
     result = dict(lower)
     for key, value in upper.items():
         below = result.get(key)
@@ -219,9 +237,9 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
 
 
 def _with_absolute_paths(document: Document, folder: Path) -> Document:
-    """Return the document with absolute paths for its files, which are relative to `folder`.
+    """Return a configuration in which file names relative to `folder` are absolute.
 
-    Imports the modules that it names, which are searched in `folder` first.
+    Imports the user's modules that the configuration names, which are searched in `folder` first.
     """
     plugins.load_user_code(document, (folder,))
     game = document.get("game")
@@ -240,7 +258,7 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
     folder  base of relative file names
     source  name of the document in errors
 
-    Raises `ValueError` with source, key, value and the allowed values.
+    Raises `ValueError` for wrong contents, with source, key, value and the allowed values.
     """
     table = _compare_table(document, source)
     try:
@@ -351,7 +369,14 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
 
 
 def _variant_of_average(own_table: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
-    """Return a variant that measures another average strategy of an earlier variant's runs."""
+    """Return a variant that measures another average strategy of an earlier variant's runs.
+
+    own_table  the variant's table, with `of` and `average`
+    others     earlier variants
+    where      name of the variant in errors
+
+    Raises `ValueError` if there is no such variant or average, or the table has `set`.
+    """
     base = next((other for other in others if other.name == own_table.of and other.average is None), None)
     if base is None or own_table.set:
         known = ", ".join(repr(other.name) for other in others if other.average is None) or "none yet"
@@ -368,7 +393,7 @@ def _variant_of_average(own_table: _VariantTable, others: Sequence[ExperimentVar
 
 
 def directory_name(name: str) -> str:
-    """Return a variant's name in a form for directories.
+    """Return a variant's name as a directory name, of lower-case letters, digits, . and -.
 
     For example, "DCFR(3/2, 0, 2)" becomes dcfr-3-2-0-2 and "CFR+" cfr-plus.
     """

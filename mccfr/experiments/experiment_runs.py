@@ -35,7 +35,10 @@ _REACHED = 1.05  # a point in seconds counts as reached from 5 % below it
 
 
 class _Within:
-    """Reporter for one of several runs: adds its name to messages, and drops evaluations."""
+    """Reporter of one run of an experiment, which passes reports on to the experiment's.
+
+    It adds the run's name to messages, and does not pass on evaluation results.
+    """
 
     def __init__(self, reporter: Reporter, which: str) -> None:
         self._reporter, self._which = reporter, which
@@ -47,15 +50,20 @@ class _Within:
 
 
 def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
-    """Return the directory of the run of a variant with a seed, below the experiment's output `out`."""
+    """Return a run's directory, in the directory `out` of the experiment's output."""
     return out / RUNS / f"{variant.directory}-{seed}"
 
 
 def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
-    """Check that all variants can be trained and measured; return the experiment with all defaults.
+    """Check that all variants can be trained and measured; add solver defaults.
+
+    Returns the experiment whose variants have all solver options.
+
+    out    directory of the experiment's output
+    force  accept that memory or disk are too small
 
     Raises `ValueError` or `OSError` for an invalid game, table or measure of a variant, and for too little memory or
-    disk. Raises `ValueError` too if a run directory holds another run.
+    disk. Raises `ValueError` too if a run directory holds a run with another configuration.
     """
     checked = []
     for variant in experiment.variants:
@@ -88,7 +96,10 @@ def check_out(out: Path) -> None:
 
 
 def _is_experiment(out: Path) -> bool:
-    """Return whether a directory is an experiment's: only runs in runs/, and its table.csv or no tables."""
+    """Return whether a directory is an experiment's output.
+
+    It has only runs in runs/, and an experiment's table.csv, or none of the result files.
+    """
     if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
         return False
     return begins_with(_TABLE_HEAD)(out / TABLE) or not any((out / name).exists() for name in FILES)
@@ -107,10 +118,11 @@ def run_experiment(
 ) -> int | None:
     """Train and measure all unfinished runs, seed by seed; return the signal that stopped it, or None.
 
+    out    directory of the experiment's output
     force  start even if memory or disk are too small
 
-    Checks everything first.  Raises `ValueError` for an invalid experiment or another run in a directory, and
-    `FileExistsError` if `out` is no experiment's.  Raises `MemoryError` or `OSError` if the live tables do not fit, and
+    Checks everything first. Raises `ValueError` for an invalid experiment or another run in a directory, and
+    `FileExistsError` if `out` is no experiment's. Raises `MemoryError` or `OSError` if the tables do not fit. Raises
     `RuntimeError` if a worker died or the last checkpoint could not be written.
     """
     check_out(out)
@@ -160,7 +172,9 @@ def _opened(config: Config, directory: Path) -> rundir.Run:
 
 @reading()
 def measured_points(out: Path) -> dict[str, list[float]]:
-    """Return the ascending points at which each run was or will be measured, by directory name.
+    """Return {name of a run's directory: ascending points of the x axis where it is measured}.
+
+    They are past and future points, from points.json in the output `out`; empty without that file.
 
     Raises `ValueError` for a damaged file.
     """
@@ -174,7 +188,7 @@ def measured_points(out: Path) -> dict[str, list[float]]:
 
 
 def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
-    """Write to points.json at which points a run was measured, and at which further ones it will be."""
+    """Write to points.json at which points a run was measured, and at which it will be."""
     points_of_runs, reached = measured_points(out), _reached(experiment, run)
     measured = [point for point in points_of_runs.get(run.directory.name, []) if point <= reached]
     points_of_runs[run.directory.name] = sorted({*measured, *(point for point in experiment.points if point > reached)})
@@ -190,13 +204,16 @@ def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter:
 
 
 def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
-    """Return the state of a run's newest checkpoint; None without checkpoint."""
+    """Return the fields of state.json in a run's newest checkpoint; None without a checkpoint."""
     newest = open_locked(run.path(rundir.CHECKPOINTS))
     return None if newest is None else check_belongs_to_run(run, newest).state
 
 
 def _reached(experiment: Experiment, run: rundir.Run) -> float:
-    """Return how far a run is on the experiment's x axis, by its newest checkpoint; 0 without one."""
+    """Return how far a run is on the experiment's x axis, by its newest checkpoint; 0 without one.
+
+    Seconds are multiplied by 1.05, so that a point counts as reached a little before.
+    """
     state = _newest_state(run)
     if state is None:
         return 0.0
@@ -204,7 +221,10 @@ def _reached(experiment: Experiment, run: rundir.Run) -> float:
 
 
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
-    """Return the points that a run has not reached; the last one counts once it is evaluated."""
+    """Return the points of the x axis that a run has not reached, ascending.
+
+    If it has reached all, but its newest checkpoint is not evaluated, that is the last point.
+    """
     state, reached = _newest_state(run), _reached(experiment, run)
     if state is None:
         return list(experiment.points)

@@ -1,4 +1,7 @@
-"""Plots curves as PNG with 95 % intervals as bands; needs matplotlib (the extra `plot`)."""
+"""Plots the curves of an experiment, such as exploitability over iterations, as a PNG file.
+
+Bands are 95 % intervals over seeds.  Needs matplotlib (the extra `plot`).
+"""
 
 import importlib.util
 import io
@@ -30,7 +33,13 @@ _LEAST_ROOM = 0.1  # margin of a linear axis, at least this share of the largest
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: curves of one measure (a key of MEASURES) over one axis (a key of AXES)."""
+    """One diagram of a figure: curves of one measure, such as exploitability, over one x axis.
+
+    title    text above the diagram
+    axis     key of AXES: "iterations", "nodes" or "seconds"
+    measure  key of MEASURES, such as "exploitability_mbb"
+    curves   one for each variant
+    """
 
     title: str
     axis: str
@@ -39,7 +48,7 @@ class Panel:
 
 
 def panels_of(experiment: Experiment, curves: Sequence[Curve]) -> list[Panel]:
-    """Return a panel for each measure of an experiment's curves."""
+    """Return one panel (diagram) for each measure, with the curves of all variants."""
     measures = dict.fromkeys(curve.measure for curve in curves)
     return [
         Panel(experiment.title, experiment.axis, measure, [c for c in curves if c.measure == measure])
@@ -53,7 +62,10 @@ def can_plot() -> bool:
 
 
 def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
-    """Write panels as one PNG in rows of `columns`, in one step; `ValueError` without matplotlib."""
+    """Draw panels into one PNG file, `columns` of them side by side; replace the file atomically.
+
+    Raises `ValueError` without matplotlib.
+    """
     if not can_plot():
         raise ValueError(ABSENT)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -73,7 +85,7 @@ def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
     """Draw a panel on matplotlib axes.
 
-    styles  number of each variant's colour, shared by all panels of a figure and extended in place
+    styles  {variant: number of its colour and line style}, shared by all panels of a figure; new variants are added
     """
     measure = MEASURES[panel.measure]
     for curve in panel.curves:

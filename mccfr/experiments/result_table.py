@@ -1,11 +1,12 @@
 """Measurements of an experiment as rows, and means over seeds as curves; both are written as CSV.
 
-A run is measured at the first iteration boundary at or after a point.  On the axis "seconds" it is measured at the end
-of the session that trains to the point.  Points at which a run was not measured have no row, so that variants are
-compared at common points only.
+A point is a number of iterations, nodes or training seconds at which the experiment measures each run.  The measurement
+is at the first iteration boundary at or after the point.  On the axis "seconds" it is at the end of the session that
+trains to the point.  Points at which a run was not measured have no row, so that variants are compared at common points
+only.
 
-Exploitability is averaged by geometric means over seeds.  The 95 % interval is that of the logarithms' mean, by
-Student's t.  Winnings of opponents, which may be negative, have arithmetic means.
+Exploitability, NashConv and nodes per iteration are averaged by geometric means over seeds.  The 95 % interval is that
+of the logarithms' mean, by Student's t.  Winnings of best responses, which may be negative, have arithmetic means.
 """
 
 import csv
@@ -39,12 +40,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Curve:
-    """One variant's measure over an experiment's points.  P points that at least one seed has reached.
+    """One variant's measure at P points: those that at least one of its seeds has reached.
 
-    point        [P] float64  points of the experiment
-    axes         by column of AXES: [P] float64 geometric means of iterations, nodes and training seconds
+    measure      key of MEASURES, which also says if means are geometric or arithmetic
+    point        [P] float64  points, ascending
+    axes         {column of AXES: [P] float64}: geometric means over seeds of iterations, nodes and training seconds
     mean         [P] float64  mean over seeds; a geometric one is 0 if a value is 0 or below
-    low, high    [P] float64  its 95 % interval; nan for one seed, or a geometric mean of 0
+    low, high    [P] float64  95 % interval of the mean; nan for one seed, or a geometric mean of 0
     seeds        [P] int64    number of seeds that have reached the point
     """
 
@@ -70,7 +72,14 @@ def read_rows(experiment: Experiment, out: Path) -> list[Row]:
 
 
 def publish(experiment: Experiment, out: Path) -> list[Curve]:
-    """Write table.csv, summary.csv and pairs.csv into `out`; return the curves."""
+    """Write the results of the runs below `out` as CSV files into `out`; return the curves.
+
+    table.csv    one row for each variant, seed and measured point
+    summary.csv  means over seeds, with 95 % intervals
+    pairs.csv    ratios or differences to the first variant, if there are two or more
+
+    Nothing is written before the first measurement.
+    """
     rows = read_rows(experiment, out)
     all_curves = curves(experiment, rows)
     if rows:
@@ -84,7 +93,10 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
 def _run_rows(
     experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run, points: Sequence[float]
 ) -> list[Row]:
-    """Return a run's rows of the result table: its evaluations at the experiment's `points`."""
+    """Return a run's rows of the result table, one for each measured point of the experiment.
+
+    points  ascending points at which the run was or will be measured; those of other experiments give no row
+    """
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
     column = AXES[experiment.axis]
@@ -108,7 +120,10 @@ def _run_rows(
 
 
 def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, Any]:
-    """Return a record's fields for one average strategy of the run; None: its first average."""
+    """Return the fields of an evaluation record for one average strategy, if the run has several.
+
+    average  its name; None: the run's first
+    """
     if average is None or average == record["average"]:
         return record
     of_average: Mapping[str, Any] = record["other_averages"][average]
@@ -116,7 +131,7 @@ def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, 
 
 
 def _measured(record: Mapping[str, Any]) -> Row:
-    """Return the columns of a table's row that an evaluation record fills."""
+    """Return {column: value} of an evaluation's results, such as "exploitability_mbb"."""
     if record["method"] == "exact":
         gains = record.get("gains_chips") or [record["exploitability_chips"]] * 2  # of two players
         return {key: record[key] for key in _EXACT} | {"nash_conv_chips": sum(gains)}
@@ -126,7 +141,10 @@ def _measured(record: Mapping[str, Any]) -> Row:
 
 
 def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
-    """Return the point of a measurement: the last at or before it; in seconds the nearest (by ratio)."""
+    """Return the point to which a measurement at `value` iterations, nodes or seconds belongs.
+
+    It is the last of `points` at or before `value`; None if there is none.  In seconds it is the nearest by ratio.
+    """
     if axis == "seconds":
         return min(points, key=lambda point: abs(math.log(max(value, 1e-9) / point)))
     place = bisect_right(points, value)
@@ -134,7 +152,7 @@ def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
 
 
 def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
-    """Return a curve for each measure and variant, in that order; variants without rows have none."""
+    """Return a curve for each measure, and within it each variant that has rows of the measure."""
     all_curves = [
         _curve(measure, variant.name, rows)
         for measure in _measures(experiment, rows)
@@ -144,7 +162,7 @@ def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
 
 
 def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
-    """Return the measures to plot; by default exploitability, in mbb if every row has it."""
+    """Return keys of MEASURES to plot; default: exploitability, in mbb/g if all rows have it."""
     if experiment.measures:
         return experiment.measures
     mbb = all(row.get("exploitability_mbb") is not None for row in rows)
@@ -152,7 +170,7 @@ def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
 
 
 def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
-    """Return rows of PAIR_COLUMNS: ratio or difference of each variant to the first one, at each point.
+    """Return the rows of pairs.csv: ratio or difference of each variant to the first, by point.
 
     Ratios and differences are computed seed by seed and averaged over the seeds that both have, with a 95 % interval.
     Effects that a seed has on both, such as its sampled deals, cancel.  Ratios leave out values of 0 or below.
@@ -178,9 +196,11 @@ def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
-    """Return four CSV cells: (geometric mean or ratio, low, high, arithmetic mean or difference).
+    """Return the last four cells of a row of summary.csv or pairs.csv.
 
-    linear  True: the first is None; False: the last is None
+    Numbers that are nan become None, an empty cell.
+
+    linear  True: (None, low, high, arithmetic mean or difference). False: (geometric mean or ratio, low, high, None)
     """
     middle, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
     return [None, low95, high95, middle] if linear else [middle, low95, high95, None]
@@ -233,7 +253,7 @@ def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _write_summary(curves: Sequence[Curve], path: Path) -> None:
-    """Write curves as CSV, one line for each point, in one step."""
+    """Write curves as CSV, one row for each point of a curve; replace the file atomically."""
     lines = []
     for curve in curves:
         for place, point in enumerate(curve.point.tolist()):
@@ -249,7 +269,7 @@ def _write(path: Path, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows as CSV, in one step; None is an empty cell."""
+    """Write rows as CSV; None is an empty cell. Replaces the file atomically."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     durable.replace_file(path, text.getvalue().encode())

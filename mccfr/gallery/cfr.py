@@ -20,7 +20,7 @@ class Options(SolverConfig, frozen=True, tag="cfr"):
 
     variant  name of a variant of `mccfr.solvers.variants`
     updates  "alternating" or "simultaneous"
-    horizon  planned number of iterations
+    horizon  planned number of iterations, which variants with a schedule of discounts need
     """
 
     variant: str = "cfr"
@@ -49,7 +49,7 @@ class Cfr(HistoryGame):
                     update(I, made.step(t))
 
     def walk(self, h: History, i: int, own: float, others: float) -> float:
-        """Return the value of h for player i.
+        """Return the value of h in chips for player i, and add regrets to `gained` of i's infosets.
 
         `own` is the reach of player i, `others` that of the opponent and chance.
         """
@@ -67,13 +67,19 @@ class Cfr(HistoryGame):
 
 
 def strategy(I: Infoset, step: Step) -> Row:
-    """Return the current strategy by the variant's regret minimiser."""
+    """Return the strategy [A] of an iteration: regret matching, or NormalHedge in variants with it.
+
+    step  parameters of the iteration; if it predicts, `predicted_regret` replaces the regrets
+    """
     basis = I.regret if step.predicts is None else I.predicted_regret
     return normal_hedge(basis) if step.rule == NORMAL_HEDGE and basis.max() > 0 else regret_matching(basis)
 
 
 def update(I: Infoset, step: Step) -> None:
-    """Add what a traversal gained to regrets and strategy sums."""
+    """Add an iteration's regrets, `I.gained`, to the regrets, and its strategy to the strategy sum.
+
+    step  discount factors and weights of the iteration
+    """
     before, R = I.regret.copy(), I.regret + I.gained
     I.regret[:] = R * np.where(R > 0, step.positive, step.negative)
     I.predicted_regret[:] = before + 2 * I.gained if step.predicts == OPTIMISTIC else I.regret + I.gained
@@ -83,7 +89,7 @@ def update(I: Infoset, step: Step) -> None:
 def normal_hedge(regrets: Row) -> Row:
     """Return the NormalHedge strategy (Chaudhuri, Freund & Hsu 2009).
 
-    σ ∝ R⁺ exp(R⁺²/2c), with c such that exp(R⁺²/2c) is e on average.
+    σ ∝ R⁺ exp(R⁺²/2c), with c such that exp(R⁺²/2c) is e on average over the actions.
     """
     R = np.maximum(regrets, 0) / regrets.max()
     low, high = 1e-2, 1e2

@@ -2,8 +2,8 @@
 
 Source: Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games", AAAI 2012.
 
-Here the opponent has the same information as a player in that seat.  With buckets,
-`mccfr.solvers.public.cfr_br_algorithm` gives the opponent the real cards, on sampled boards.
+Here the best response knows only its own infosets.  So with a card abstraction it sees buckets instead of cards.  In
+`mccfr.solvers.public.cfr_br_algorithm` it sees its real cards, on sampled boards.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from mccfr.solvers.variants import variant
 
 
 class CfrBestResponse(Cfr):
-    """CFR-BR in full width: each player learns against the opponent's best response."""
+    """CFR-BR over all histories: each player learns against the opponent's best response."""
 
     def iterate(self, t: int) -> None:
         """For each player, compute the opponent's best response and then the player's regrets against it."""
@@ -31,9 +31,10 @@ class CfrBestResponse(Cfr):
                 update(I, step)
 
     def respond(self, reached: Iterable[tuple[History, float]], j: int) -> float:
-        """Write player j's best response below some histories into the infosets; return its value.
+        """Set `sigma` of j's infosets below some histories to a best response; return its value.
 
-        Each history comes with the probability that chance and the opponent reach it.
+        Each history comes with the probability that chance and the opponent reach it.  The value is in chips, summed
+        over the histories with these weights.
         """
         total, below, met = 0.0, list(reached), dict[Infoset, list[tuple[History, float]]]()
         for h, others in below:

@@ -26,7 +26,7 @@ class Options(SolverConfig, frozen=True, tag="deep"):
 class DeepCfr(HistoryGame):
     """Deep CFR, with a table of mean sampled regrets in place of the network.
 
-    `memory` is the sum of t times sampled regret, `samples` the sum of t, and `regret` their ratio.
+    Of each infoset, `memory` is the sum of t times sampled regret, `samples` the sum of t, and `regret` their ratio.
     """
 
     options = Options
@@ -46,7 +46,10 @@ class DeepCfr(HistoryGame):
                     I.regret[:] = I.memory / I.samples
 
     def walk(self, h: History, i: int, t: int) -> float:
-        """Return a sampled value of h for player i; explore all actions of i, sample one of others and chance."""
+        """Return a sampled value of h in chips for player i, and add sampled regrets to `memory`.
+
+        All actions of i are explored; one action of the opponent and of chance is sampled.
+        """
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]
@@ -64,7 +67,7 @@ class DeepCfr(HistoryGame):
 def strategy(I: Infoset) -> Row:
     """Return the regret-matching strategy.
 
-    If no regret is positive, the action of largest regret is played; before the first fit all are equal.
+    If no regret is positive, the action of largest regret is played; before the first fit it is uniform.
     """
     positive = np.maximum(I.regret, 0)
     chosen = positive if positive.any() else (I.regret == I.regret.max()).astype(float)

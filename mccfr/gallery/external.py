@@ -17,19 +17,19 @@ from mccfr.gallery.history_game import TRAITS, History, HistoryGame, Row, regret
 
 
 class ExternalSampling(HistoryGame):
-    """External-sampling MCCFR, whose average is accumulated at every other player's traversal."""
+    """External-sampling MCCFR; a player's strategy sum grows in the traversals of all others."""
 
     traits = replace(TRAITS, takes_seats=True)
 
     def iterate(self, t: int) -> None:
-        """Run one traversal for each player."""
+        """Run a traversal for each player: it updates its regrets and the others' strategy sums."""
         for i in range(len(self.root.last)):
             self.walk(self.root, i, np.ones(len(self.root.last)))
 
     def walk(self, h: History, i: int, sampled: Row) -> float:
         """Return a sampled value of h for player i.
 
-        sampled  [P] probability of each player's sampled actions before h
+        sampled  [P] for each player, the product of the probabilities of its actions sampled before h
         """
         self.nodes += 1
         if h.terminal:
@@ -51,10 +51,11 @@ class ExternalSampling(HistoryGame):
 
 
 class AverageAtOneTraversal(ExternalSampling):
-    """External sampling with an average at the next player's traversal only, without weights.
+    """External sampling that adds to a player's strategy sum in one other player's traversal only.
 
-    It is `AverageType.SIMPLE` of OpenSpiel.  With three and more players it is not the average of what was played, and
-    its NashConv does not fall to 0.
+    That is the traversal of the player just before it in the order of players.  No weights are used.  It is
+    `AverageType.SIMPLE` of OpenSpiel.  With three and more players it is not the average of the strategies that were
+    played, and its NashConv does not fall to 0.
     """
 
     def weight(self, j: int, i: int, sampled: Row) -> float:

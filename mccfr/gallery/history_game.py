@@ -80,7 +80,7 @@ class History:
 
 
 class Seed(SolverConfig, frozen=True, tag="seed"):
-    """The `[solver]` table of an algorithm without options."""
+    """The `[solver]` table of an algorithm without options of its own: only the `seed`."""
 
 
 TRAITS = Traits(over_histories=True, one_process=True)
@@ -95,7 +95,7 @@ class HistoryGame(Algorithm):
     root, infosets  the game's first history; all infosets in order of first appearance
     given           the options, from the `[solver]` table
     rng             generator seeded by seed and iteration number, so that resuming needs no saved state
-    nodes           number of histories visited
+    nodes           number of histories visited in the current call of `Iterations.run`
     """
 
     options: ClassVar[type[SolverConfig]] = Seed
@@ -116,11 +116,11 @@ class HistoryGame(Algorithm):
         """Run iteration t, counted from 1."""
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Connect the algorithm to game and tables, before the first iteration of a session."""
+        """Set root, infosets and options, before the first iteration of a session."""
         self.given, self.root, self.infosets = self.config.solver, *histories(game, tables, self.keeps)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the tables of the algorithm, all in float64."""
+        """Return the layout (names and shapes) of the algorithm's tables, all in float64."""
         made = make_layout(game, regret_dtype="float64", sum_dtype="float64")
         rows = [spec for spec in made.specs if spec.name.startswith("regret")]
         more = [
@@ -134,23 +134,26 @@ class HistoryGame(Algorithm):
         return TableLayout((*made.specs, *more), made.width)
 
     def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
-        """Return the solver that runs this algorithm's iterations."""
+        """Return the solver that runs this algorithm and changes `tables` in place.
+
+        share  part of the run, with the state to continue from; None: a new run
+        """
         return Iterations(type(self)(self.config), game, tables, share or RunShare())
 
     def play(self, strategy: Callable[[Infoset], Row]) -> None:
-        """Set the current strategy of every infoset, and the player's own reach under it."""
+        """Set `sigma` of each infoset to `strategy(I)`, and `reach` to its player's own reach."""
         for I in self.infosets:
             I.sigma = strategy(I)
             I.reach = 1.0 if I.above is None else I.above[0].reach * float(I.above[0].sigma[I.above[1]])
 
     def draw(self, items: Sequence[Drawn], shares: Row) -> Drawn:
-        """Draw one of the items with probability proportional to its share."""
+        """Draw one of the items at random, with probabilities proportional to `shares`."""
         ends = np.cumsum(shares)
         return items[int(np.searchsorted(ends, self.rng.random() * ends[-1], side="right"))]
 
 
 class Iterations:
-    """Runs the iterations of a gallery algorithm in the program's interface of solvers."""
+    """Runs a gallery algorithm's iterations; a `mccfr.solvers.solver.Solver`, like fast ones."""
 
     def __init__(self, algorithm: HistoryGame, game: Game, tables: TableSet, share: RunShare) -> None:
         self._algorithm, self.state, self.busy_seconds = algorithm, share.state, 0.0
@@ -161,7 +164,10 @@ class Iterations:
         """Do nothing, because no kernel is compiled."""
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run iterations until a limit or 0.1 seconds are reached; return (iterations, nodes)."""
+        """Run iterations for 0.1 seconds or up to a limit; return how many (iterations, nodes).
+
+        `node_limit` and `iteration_limit` are limits of this call; `total_nodes` is not used.
+        """
         del total_nodes
         began, algorithm, iterations = time.perf_counter(), self._algorithm, 0
         algorithm.nodes = 0
@@ -197,7 +203,7 @@ def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
 def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[History, list[Infoset]]:
     """Return the root history and the infosets in order of first appearance.
 
-    Infosets get their rows of the tables named in `kinds`.
+    Infosets get their rows of the tables named in `kinds`, such as "regret".
     """
     arrays = game.tree.arrays
     payoffs = np.column_stack([game.tree.payoffs_of(i) for i in range(game.tree.players)]).tolist()

@@ -28,12 +28,15 @@ class OutcomeSampling(HistoryGame):
     options = Options
 
     def iterate(self, t: int) -> None:
-        """Sample one path for each player."""
+        """Sample a path for each player: it updates its regrets and the other's strategy sums."""
         for i in (0, 1):
             self.walk(self.root, i, 1.0)
 
     def walk(self, h: History, i: int, q: float) -> float:
-        """Return an estimate of the value of h for player i, given that h was sampled."""
+        """Return an estimate of the value of h in chips for player i, given that h was sampled.
+
+        q  probability of player i's own sampled choices before h
+        """
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

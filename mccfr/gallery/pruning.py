@@ -17,8 +17,8 @@ from mccfr.tables.table_layout import TableSet, table_name
 class RegretBasedPruning(HistoryGame):
     """CFR with regret-based pruning: it skips actions of negative regret and catches up later.
 
-    `assumed` is the sum of values assumed for a pruned action.  `before` is the `reach` of each history below it when
-    pruning began.
+    Of an infoset's action, `pruned` is 1 while it is pruned, and `assumed` the sum of the values assumed meanwhile.
+    `before` is the result of `reach` for each history below a pruned action when pruning began.
     """
 
     traits = DRAWS_NOTHING
@@ -26,7 +26,10 @@ class RegretBasedPruning(HistoryGame):
     keeps_by_history = ("before",)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Connect the algorithm to game and tables, and compute `most`, each player's largest payoff below h."""
+        """Set root and infosets from game and tables, and compute `most`.
+
+        `most` is the largest payoff in chips, for each player, at or below each history.
+        """
         super().begin(game, tables)
         self.before, self.most = [tables[table_name("before", i)][0] for i in (0, 1)], dict[History, Row]()
         for h in reversed(below([self.root])):
@@ -50,9 +53,10 @@ class RegretBasedPruning(HistoryGame):
                     self.prune(I, a)
 
     def walk(self, h: History, i: int, others: float) -> float:
-        """Return the value of h for player i, skipping branches of probability 0.
+        """Return the value of h in chips for player i, and update regrets of i's infosets below.
 
-        `others` is the reach of the opponent and chance.
+        Pruned actions, and branches of chance and the opponent with probability 0, are skipped.  `others` is the reach
+        of the opponent and chance.
         """
         self.nodes += 1
         if h.terminal:
@@ -68,7 +72,7 @@ class RegretBasedPruning(HistoryGame):
         return float(I.sigma @ v)
 
     def prune(self, I: Infoset, a: int) -> None:
-        """Begin pruning an action; pruning below it is ended first."""
+        """Begin pruning action a of I; first end the pruning of its player's actions below it."""
         inside = below([h.children[a] for h in I.histories])
         for J in reversed(list(dict.fromkeys(h.infoset for h in inside if h.player == I.player))):
             for b in np.flatnonzero(J.pruned).tolist():
@@ -78,7 +82,7 @@ class RegretBasedPruning(HistoryGame):
             self.before[I.player][h.node] = self.reach(h, I.player)
 
     def settle(self, I: Infoset, a: int) -> None:
-        """End pruning of an action: replace the values assumed since then by those of a best response."""
+        """End pruning of an action: replace the assumed values by those of a best response."""
         I.regret[a] += self.respond(I, a) - I.assumed[a]
         I.pruned[a] = 0
 
@@ -97,6 +101,6 @@ class RegretBasedPruning(HistoryGame):
         return total
 
     def reach(self, h: History, i: int) -> float:
-        """Return the summed reach of chance and player i's opponent over all iterations so far."""
+        """Return the reach of h by chance and i's opponent, summed over all iterations so far."""
         J, b = h.last[1 - i] or (None, 0)
         return h.dealt * (self.t if J is None else J.strategy_sum[b])

@@ -22,19 +22,19 @@ class PublicChanceSampling(HistoryGame):
     traits = replace(TRAITS, over_histories=False)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the tables in float64; `ValueError` if the game does not list its hands and boards."""
+        """Return the layout of the tables; `ValueError` for a game without listed hands."""
         if game.cards.boards is None:
             raise ValueError(f"{type(self).__name__} needs hands and boards that are listed, and {game.name} has none")
         return super().layout(game)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Connect the algorithm to the game's listed cards and tables."""
+        """Take the game, its listed cards and the tables, and find the pairs of disjoint hands."""
         self.game, self.cards, self.tables, self.tree = game, game.cards.listed(), tables, game.tree.arrays
         masks = self.cards.hand_masks()
         self.disjoint = (masks[:, None] & masks[None, :]) == 0
 
     def iterate(self, t: int) -> None:
-        """Sample a board and run one traversal for each player."""
+        """Sample a board and run one traversal for each player, which updates its tables."""
         cards = self.cards
         self.boards = [int(self.rng.integers(len(cards.board_cards[-1])))]  # of each street, last one first
         for parent in reversed(cards.board_parent[1:]):
@@ -49,7 +49,8 @@ class PublicChanceSampling(HistoryGame):
     def walk(self, node: int, i: int, own: Row, others: Row) -> Row:
         """Return the value [H] of each hand of player i against the opponent's range.
 
-        `own` and `others` [H] are the reach of both players.
+        Values are chips, summed over the opponent's hands weighted by reach.  `own` and `others` [H] are the reach of
+        player i and of the opponent.
         """
         self.nodes += 1
         tree, children = self.tree, self.game.tree.children(node)

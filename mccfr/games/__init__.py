@@ -1,1 +1,1 @@
-"""Games: rules compiled to trees, with the cards dealt beside them."""
+"""Games: rules compiled to trees; the cards of most poker games are kept outside of the tree."""

@@ -29,7 +29,7 @@ MAX_CHIPS = 1e15
 
 
 class Seats(NamedTuple):
-    """Sets of seats of one street, each as an integer in which bit i stands for seat i."""
+    """Seats that have acted, folded or may not raise: three sets, with seat i as bit i."""
 
     acted: int = 0  # took an action on this street
     folded: int = 0
@@ -91,7 +91,10 @@ class BettingState(NamedTuple):
 
 @dataclass(frozen=True)
 class BettingRules:
-    """Parameters of a betting game. A position is a player's number from 0 on, in the order of action."""
+    """Parameters of a betting game, from which `build_tree` builds its tree.
+
+    A position is a player's number from 0 on, in the cyclic order of action.
+    """
 
     put_in: tuple[float, ...]  # antes and blinds, by position
     first_player: Sequence[int]  # position to act first on each street; the next one if that player cannot act
@@ -121,7 +124,10 @@ class BettingRules:
 
     @property
     def line_start(self) -> LineStart:
-        """Chips put in at the beginning of a hand, from which lines convert street amounts to whole ones."""
+        """Chips put in at the beginning of a hand.
+
+        With them a line's amounts on the street are converted to amounts over the whole hand, and back.
+        """
         return LineStart(self.put_in_before, max(self.put_in), len(self.put_in))
 
     def deals_board(self, street: int) -> bool:
@@ -133,7 +139,7 @@ class BettingRules:
         return self.stacks[player] if self.stacks else self.stack
 
     def start(self) -> BettingState:
-        """Return the first decision of a hand; `ValueError` if antes and blinds leave none."""
+        """Return a hand's first decision; `ValueError` if antes and blinds leave none."""
         level = max(*self.put_in, self.least_call)
         player = _next_player(self, self.put_in, level, Seats(), self.first_player[0])
         if player is None:
@@ -153,7 +159,11 @@ def amount_text(amount: float) -> str:
 
 
 def may_raise(rules: BettingRules, state: BettingState) -> bool:
-    """Return True if the player to act may raise, has the chips, and has an opponent who can call."""
+    """Return True if the player to act may raise.
+
+    It needs more chips than a call, and an opponent in the hand with more too. A player in `Seats.barred` must also
+    face a full raise.
+    """
     player, level, (_, folded, barred) = state.player, state.to_call, state.seats
     if level >= rules.stack_of(player) or (barred >> player & 1 and level - state.put_in[player] < state.last_raise):
         return False
@@ -207,7 +217,7 @@ def fold_value(state: BettingState) -> float:
 
 
 def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
-    """Return the next player to act, from position `first` on, or None if the street is over.
+    """Return the position of the next player to act, from `first` on; None: the street is over.
 
     Players who have folded or are all-in do not act. Others have to act if they have not acted, or have put in less
     than `level`, the amount of a call. The last player with chips acts only against a bet.
@@ -226,7 +236,7 @@ def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, s
 
 
 def following(rules: BettingRules, state: BettingState, *, closes: bool = False) -> BettingState | None:
-    """Return the next decision after a fold, check or call, or None at the end of the hand.
+    """Return the state at the next decision after a fold, check or call; None if no one acts again.
 
     state   state after the action, from `after_fold` or `after_call`
     closes  True: the street ends with this action
@@ -276,12 +286,15 @@ def after_last(rules: BettingRules, state: BettingState, action: str) -> Betting
 
 
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
-    """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
+    """Return the state at the next decision after a check or call; None if no one acts any more.
+
+    The hand then goes to a showdown, at once or after the rest of the board.
+    """
     return following(rules, after_call(rules, state), closes=rules.check_closes)
 
 
 def raised(rules: BettingRules, state: BettingState, target: float) -> BettingState:
-    """Return the next decision after the player to act has raised to `target` chips."""
+    """Return the state at the next decision after a raise to `target` chips over the whole hand."""
     player, size, put_in = state.player, target - state.to_call, state.with_put_in(target)
     acted = state.seats.acted | 1 << player
     short = size < state.last_raise and target >= rules.stack_of(player)
@@ -307,12 +320,13 @@ class Pot(NamedTuple):
 
 
 def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
-    """Return the main pot and the side pots at the end of a hand, including the chips of `rules.dead`.
+    """Return the main pot and the side pots at the end of a hand, main pot first.
 
     state  state after the last action, from `after_last`
 
     A pot holds what all players put in up to the amount of one player who has not folded. Its contenders are those who
-    put in as much and have not folded. The last one includes the uncalled bet, which pays no rake.
+    put in as much and have not folded. The main pot includes the chips of `rules.dead`, such as antes. The last pot
+    includes the uncalled bet, which pays no rake.
     """
     put_in, live = state.put_in, state.left
     top = max(live, key=put_in.__getitem__)

@@ -43,7 +43,7 @@ MAX_BLOCKS = 127
 
 
 class _Builder:
-    """Builds the arrays of a betting tree, decision by decision in depth-first order.
+    """Builds the arrays of a betting tree, a `CompiledTree`, by decision in depth-first order.
 
     Siblings are numbered together, before their children.
     """
@@ -87,7 +87,7 @@ class _Builder:
         return "".join(self.label[each] for each in reversed(path))
 
     def targets(self, node: int, state: BettingState) -> Sequence[float]:
-        """Return the amounts that the player to act may raise to.
+        """Return the amounts, in chips over the whole hand, that the player to act may raise to.
 
         Amounts from a user's function are checked; `UserCodeError` names the line.
         """
@@ -115,7 +115,7 @@ class _Builder:
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
         """Return the raise amounts at a decision: `targets` and `rules.added`, without `rules.removed`.
 
-        Raises `ValueError` if an added amount is illegal or present, or a removed one is absent.
+        Raises `ValueError` if an added amount is illegal or in `targets`, or a removed one is not a raise there.
         """
         rules, line = self.rules, self.line(node)
         for amounts, edit in ((rules.added, "add"), (rules.removed, "remove")):
@@ -142,7 +142,7 @@ class _Builder:
         return sorted(offered - removed)
 
     def check_edits(self) -> None:
-        """Raise `ValueError` for an entry of `rules.added` or `rules.removed` that was applied nowhere."""
+        """Raise `ValueError` if an amount of `rules.added` or `removed` was never applied."""
         for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
             for line, listed in amounts.items():
                 for amount in listed:
@@ -154,11 +154,17 @@ class _Builder:
                         )
 
     def street_bet(self, line: str, amount: float) -> str:
-        """Return the text of a raise to `amount` (whole hand) after a line, as chips on the street: b75."""
+        """Return a raise after a line as text with the chips put in on the street, such as b75.
+
+        amount  chips put in over the whole hand after the raise
+        """
         return street_action(line, f"r{amount_text(amount)}", self.start)
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
-        """Record `node`, the decision of `state`; return (node, state) of its children that are decisions."""
+        """Record a decision: the node `node` with state `state`; add nodes for its actions.
+
+        Returns (node, state) of the children that are decisions.
+        """
         rules = self.rules
         first = len(self.label)
         children: list[tuple[int, BettingState]] = []
@@ -188,7 +194,7 @@ class _Builder:
     def follow(
         self, children: list[tuple[int, BettingState]], label: str, acted: BettingState, after: BettingState | None
     ) -> None:
-        """Add the node after a fold or call: a decision to `children`, or a terminal to the lists.
+        """Add the node after a fold or call: a decision to `children`, or a terminal and its chips.
 
         children  (node, state) of the decisions so far
         label     "f" or "c"
@@ -232,7 +238,10 @@ class _Builder:
             )
 
     def compiled(self) -> CompiledTree:
-        """Return the compiled tree; children and rows are numbered in order of expansion."""
+        """Return the tree of the decisions and terminals that were recorded.
+
+        Rows, the decisions of one player on one street, are numbered in order of expansion.
+        """
         nodes, players, streets = len(self.label), self.players, self.rules.streets
         decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
         rows = numbered_rows(block, count, players * streets)
@@ -256,7 +265,10 @@ class _Builder:
         )
 
     def pots(self, nodes: int) -> Pots:
-        """Return the pots of all terminals; terminals are numbered in ascending order of nodes."""
+        """Return the main and side pots of all terminals, for three and more players.
+
+        nodes  number of nodes of the tree
+        """
         first = np.zeros(nodes + 1, np.int32)
         first[1:][self.leaf] = self.leaf_pots
         dead = np.array(self.rules.dead or [0.0] * self.players, np.float64)
@@ -264,7 +276,7 @@ class _Builder:
 
 
 def _check_rules(rules: BettingRules) -> None:
-    """Raise `UserCodeError` for invalid rules from a user; `targets` checks their amounts later."""
+    """Raise `UserCodeError` for invalid rules of a user; `targets` checks their raises later."""
     streets = rules.streets
     problem = None
     players = len(rules.put_in)
@@ -289,15 +301,16 @@ def _check_rules(rules: BettingRules) -> None:
 
 
 def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
-    """Build the public betting tree of `rules` (depth-first, siblings contiguous).
+    """Build the public betting tree of `rules`.
 
-    start  first decision, if the tree begins in the middle of a hand; its street is 0. `rules.added` and
+    start  state at the first decision, if the tree begins in the middle of a hand; its street is 0. `rules.added` and
            `rules.removed` are then ignored, because their lines begin with the hand
 
     With two players the payoffs in the tree are before rake (`mccfr.games.game.Rake`). With more the pots are after it.
 
     Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
-    MAX_BLOCKS blocks; and if a raise adds nothing or exceeds MAX_CHIPS.
+    MAX_BLOCKS pairs of street and player; if a raise adds nothing or exceeds MAX_CHIPS; for an `added` or `removed`
+    amount that does not fit the tree. Raises `UserCodeError` for invalid rules of a user.
     """
     most = MAX_BLOCKS // len(rules.put_in)
     if rules.streets > most:

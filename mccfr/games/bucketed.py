@@ -1,4 +1,4 @@
-"""Applies a card abstraction to games with listed cards."""
+"""Applies a card abstraction to games with listed hands and boards: small decks and spots."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
     Cards, payoffs and best responses stay the same; only the players' information is coarser. Buckets without a
     possible hand are left out, so bucket numbers differ from the abstraction's. Raises `ValueError` if the abstraction
-    is for another deck, or if the game has no cards.
+    is for another deck, or if the game has no listed cards.
     """
     cards = _matching(game, abstraction)
     bucket, counts = [], []
@@ -38,10 +38,12 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
 
 def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
-    """Return `game` with as many buckets as an abstraction of `recipe` will have, or a few more.
+    """Return `game` with as many buckets as a planned abstraction will have, or a few more.
 
-    Hands are distributed over buckets evenly, not by strength, so the game serves only for sizes and counts. Raises
-    `ValueError` for a game without cards, or if the recipe lacks one of its streets.
+    recipe  settings with which the abstraction will be built
+
+    Hands are put into buckets without regard to strength, so the game is only good for counting infosets and bytes.
+    Raises `ValueError` for a game without listed cards, or if the recipe lacks a street of the game.
     """
     if not game.cards.dealt or game.cards.board_cards_by_street is not None:
         raise ValueError(
@@ -59,7 +61,10 @@ def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
 
 
 def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
-    """Return the cards of a game, listed; `ValueError` if the abstraction is for another deck."""
+    """Return a game's cards as lists of hands and boards.
+
+    Raises `ValueError` if the abstraction is for another deck.
+    """
     if abstraction.listing is None:
         if game.cards.board_cards_by_street is not None or not game.is_holdem:
             raise ValueError(
@@ -81,5 +86,5 @@ def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
 
 
 def _labels(boards: npt.NDArray[np.int16], abstraction: Abstraction) -> npt.NDArray[np.int64]:
-    """Return [B, 1326] the abstraction's bucket of every hand on each of B boards."""
+    """Return [B, 1326] the abstraction's bucket of each hold'em hand on each of B boards."""
     return np.array([abstraction.row(board) for board in boards.tolist()], np.int64)

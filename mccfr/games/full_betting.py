@@ -1,4 +1,4 @@
-"""Betting rules of the full game: all legal amounts; the tree contains a few of them."""
+"""Betting rules of the full game, in which every legal amount may be bet; trees have only a few."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from mccfr.games.posting import posted
 def small_rules(config: PokerGame) -> BettingRules:
     """Return the rules of a `[game]` table of small-deck poker: stacks, blinds, order of action.
 
-    Limps are legal. `raise_targets` returns no raises, so a tree needs other ones.
+    Limps are legal. `raise_targets` returns no raises: replace it before a tree is built from the rules.
 
     Raises `ValueError` for an invalid table.
     """
@@ -62,9 +62,10 @@ def small_rules(config: PokerGame) -> BettingRules:
 
 
 def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
-    """Return the rules of the full game of a `[game]` table, without its menu and `flop_players`.
+    """Return the rules of the full game of a `[game]` table, in which any legal amount may be bet.
 
-    Limps are legal. `raise_targets` does not list all legal raises.
+    The table's menu of bet sizes and its `flop_players` are left out. Limps are legal. `raise_targets` does not list
+    all legal raises; `raise_bounds` gives their limits.
     """
     if isinstance(config, PokerGame):
         return small_rules(config)
@@ -72,7 +73,9 @@ def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
 
 
 def rules_of_document(document: Mapping[str, Any], source: str) -> BettingRules | None:
-    """Return the full rules for the `[game]` table stored in a policy; None if the tree has every bet.
+    """Return the full game's rules for the `[game]` table that is stored in a policy.
+
+    They are for `holdem`, and for `poker` with a menu of bet sizes; the result is None for all other games.
 
     Raises `ValueError`, naming `source`, for an invalid table.
     """

@@ -1,4 +1,4 @@
-"""The common form of all games: a compiled tree and, for poker games, the cards dealt beside it."""
+"""The common form of all games: a compiled tree and, in most poker games, cards outside of it."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -31,7 +31,7 @@ class Rake(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Game:
-    """A game ready for tables, kernels and evaluation.
+    """A game as solvers and evaluations take it: a compiled tree, its cards, and amounts in chips.
 
     `cards` is `NO_CARDS` if the tree itself contains chance and hidden moves. Reports add `offset_chips`, money in the
     pot from neither player, to player 0's value. Kernels compute the zero-sum game without it.
@@ -76,7 +76,7 @@ class Game:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Names of the players' positions, for display."""
+        """Names of the positions, from 0 on, for display, such as ("big blind", "button")."""
         if self.tree.players > 2 and self.is_holdem:
             return tuple(name.replace("_", " ") for name in seat_names(self.tree.players))
         if self.tree.players > 2:
@@ -98,11 +98,18 @@ class Game:
 
     @property
     def infosets(self) -> npt.NDArray[np.int64]:
-        """[P·S] number of infosets of each block: its rows in the tree times its buckets."""
+        """[P·S] number of infosets of each block P·street + player.
+
+        It is the number of the block's rows in the tree (its decisions) times its buckets. In a tree with the cards in
+        it, each row is an infoset.
+        """
         return self.tree.row_count * self.buckets
 
     def check_two_players(self, what: str) -> None:
-        """Raise `ValueError` "`what` is for two players ..." if the game has three or more."""
+        """Raise `ValueError` if the game has three or more players.
+
+        what  method or command that needs two, as the beginning of the message
+        """
         if self.tree.players > 2:
             response = "trained-response" if self.cards.dealt else "exact"
             raise ValueError(
@@ -111,7 +118,10 @@ class Game:
             )
 
     def counts(self) -> dict[str, object]:
-        """Return the counts that `plan` and `games` print: nodes, decisions and actions by street, infosets."""
+        """Return the counts that `mccfr plan` and `mccfr games` print, by name.
+
+        They are nodes, chance nodes, decisions and actions by street, and infosets.
+        """
         tree, streets = self.tree, self.tree.streets
         decision = tree.arrays.kind == DECISION
         street = tree.arrays.block[decision] // tree.players
@@ -130,7 +140,10 @@ class Game:
     def _counts_by_players(
         self, street: npt.NDArray[np.int8], decision: npt.NDArray[np.bool_]
     ) -> dict[str, list[list[int]]]:
-        """Return the number of decisions by street and by players who have not folded; {} for two players.
+        """Return the numbers of decisions by street and number of players left; {} for two players.
+
+        In each street's list, entry n counts the decisions with n + 2 players who have not folded. A tree without
+        `put_in` gives {} too.
 
         street    [D] street of each decision
         decision  [N] True for nodes that are decisions

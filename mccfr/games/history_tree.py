@@ -31,7 +31,10 @@ _ROOT_LEVEL, _PAIR_LEVEL = 0, 2
 
 
 class _Deal(NamedTuple):
-    """The numbers of the hands and the board dealt so far, -1 if not dealt yet; `level` counts the steps."""
+    """The cards dealt so far: the numbers of both hands and of the last board, -1 if not dealt yet.
+
+    level  number of dealing steps: 1 after player 0's hand, 2 after both hands, 3 + s after the board of street s
+    """
 
     level: int
     hand_0: int = -1
@@ -120,7 +123,7 @@ class _Dealer:
 
 @dataclass(frozen=True)
 class ExpandedGame:
-    """A card game expanded to a tree of histories, with the rows to convert strategies back.
+    """A card game expanded to a tree of histories, and the rows of the original game's strategies.
 
     game      the expanded game, whose tree contains the deals as chance nodes
     original  the game with cards beside its betting tree

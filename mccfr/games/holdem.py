@@ -1,4 +1,4 @@
-"""Full hold'em games: no-limit and limit hold'em with a card abstraction, and flop hold'em."""
+"""Full-deck hold'em: no-limit and limit with a card abstraction, and one that ends on the flop."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -66,7 +66,9 @@ _FLOP_BLINDS = 50.0, 100.0
 
 
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Build two-street hold'em with one bet size; without an abstraction its infosets are lossless.
+    """Build hold'em that ends after the flop betting, with one bet size.
+
+    Without an abstraction its infosets are lossless.
 
     Raises `ValueError` for invalid chips or numbers of raises.
     """
@@ -114,12 +116,12 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
 
 
 def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path, seats: int = 2) -> WholeDeck:
-    """Return the deck with an abstraction's buckets, or with its recipe's counts if it is not built yet.
+    """Return the deck with an abstraction's buckets; before it is built, only with their counts.
 
     board_cards  number of cards dealt on each street
     base         directory to which the abstraction's paths are relative
 
-    Without a built abstraction, loading the bucket tables raises `ValueError`.
+    The counts then come from the abstraction's recipe, and loading the bucket tables raises `ValueError`.
     """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
@@ -178,7 +180,10 @@ def _standard(abstraction: Abstraction) -> Abstraction:
 
 
 def _lossless_deck(board_cards: int) -> WholeDeck:
-    """Return the deck with lossless buckets; for five board cards, this takes 0.7 GB and 30 s."""
+    """Return the deck with one bucket for each class of isomorphic hands and boards.
+
+    board_cards  cards dealt on the second street; with five, loading the buckets takes 0.7 GB and 30 s
+    """
     counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS[STREET_NAMES[board_cards]]]], 2, axis=1)
 
     def load() -> list[npt.NDArray[Any]]:

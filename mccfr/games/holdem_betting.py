@@ -56,7 +56,7 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
 
 
 def seat_names(seats: int) -> tuple[str, ...]:
-    """Return the names of positions as configuration keys, such as "big_blind", from position 0 on."""
+    """Return the positions' names in configurations, such as "big_blind", from position 0 on."""
     return PLAYER_NAMES if seats == 2 else SEAT_NAMES[:2] + SEAT_NAMES[MOST_SEATS + 2 - seats :]
 
 
@@ -69,7 +69,7 @@ def configured_rules(config: HoldemGame) -> BettingRules:
     """Return the rules of no-limit hold'em for the seats of a `[game]` table.
 
     Two players have the rules of `holdem_rules`. With more, the player after the big blind acts first preflop, and the
-    first player after the button on later streets. Antes are posted before blinds (`posted`).
+    first player after the button on later streets. Players post antes first, then blinds.
 
     Raises `ValueError` for an invalid menu, stacks that leave no decision, or a menu that lets a player only fold.
     """

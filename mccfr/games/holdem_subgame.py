@@ -1,4 +1,7 @@
-"""No-limit hold'em spots on flop, turn or river, from a form or a file, with lossless infosets."""
+"""No-limit hold'em spots: games that begin on flop, turn or river with given board and ranges.
+
+Board, pot and ranges are keys of `[game]`, or stand in a file in the LibratusEndgames format (`mccfr.games.libratus`).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +32,9 @@ SPOT_BIG_BLIND = 1.0
 
 
 def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = True) -> Game:
-    """Build a postflop spot from `config`, or from its file (relative to `base`), with its bet sizes.
+    """Build a postflop spot, with the bet sizes of the menu in `config`.
+
+    Board, pot and ranges are keys of `config`, or stand in the file that it names, a path relative to `base`.
 
     Each player has put in half the pot; the player out of position acts first on every street. Infosets are lossless:
     one for each (board, hand) in a player's range. With `merge_suits`, isomorphic ones of a spot without a file are
@@ -53,7 +58,9 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
 
 
 def endgame_rules(config: HoldemSubgame, base: Path, endgame: Endgame) -> BettingRules:
-    """Return the betting rules of a spot or of its file's endgame, with the bet sizes of its menu.
+    """Return the betting rules of a spot, with the bet sizes of its menu.
+
+    endgame  board, pot and ranges of the spot, from `config` or from its file
 
     Raises `ValueError` for an invalid stack or bet size.
     """
@@ -114,7 +121,11 @@ def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
 
 
 def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -> None:
-    """Raise `ValueError` for a stack that is infinite or not above `half`, the chips already put in."""
+    """Raise `ValueError` for a stack that is infinite or not above `half`.
+
+    half   chips that each player has already put in: half the pot
+    stack  chips of each player in the whole hand, those included
+    """
     key = "stack" if config.file is not None else "effective_stack"
     if not isfinite(stack):
         raise ValueError(f"game.{key} = {getattr(config, key)} is not allowed: a finite amount is needed")
@@ -126,7 +137,7 @@ def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -
 
 
 def dropped_text(dropped: Mapping[str, int], board: Sequence[int]) -> str | None:
-    """Return one sentence about hands that share a card with the board, or None for none.
+    """Return one sentence that tells how many hands of the ranges the board blocks; None for none.
 
     dropped  number of such hands by range, `oop` and `ip`
     """

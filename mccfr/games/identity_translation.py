@@ -1,4 +1,4 @@
-"""Identity translation for games whose tree contains every legal bet: each line is one decision.
+"""Identity translation for games whose tree contains every legal bet: each line leads to one node.
 
 It has the interface of `mccfr.games.translation`, so that bots, local best response and matches handle both cases.
 """
@@ -50,7 +50,7 @@ class IdentityTranslation:
 
     @cached_property
     def _states(self) -> list["TreeState | int"]:
-        """[N] state of each node; OVER at terminals."""
+        """[N] state of each node: a `TreeState` at decisions, `OVER` (-1) at terminals."""
         arrays, states = self.tree.arrays, list[TreeState | int]()
         for node, kind in enumerate(arrays.kind.tolist()):
             if kind != DECISION:
@@ -62,11 +62,11 @@ class IdentityTranslation:
         return states
 
     def start(self) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state of the empty line, and its readings: the root with probability 1."""
+        """Return the state before the first action, and its one tree node: the root."""
         return self._states[0], [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state after a line, and its reading (node, probability 1).
+        """Return the state after a line, and its one tree node, as a reading with probability 1.
 
         Raises `ValueError`, naming the first illegal character.
         """
@@ -78,9 +78,9 @@ class IdentityTranslation:
         return self._states[self._child(state.node, action, where)]
 
     def settled(self, state: TreeState, action: str) -> tuple[float, float]:
-        """Return (player 0's chips by a fold, chips of a showdown) for an action that ends the hand.
+        """Return (chips player 0 wins by a fold, chips a showdown's winner gets) at the end.
 
-        These are the arguments `fixed` and `showdown` of `Game.won_chips`.
+        These are the arguments `fixed` and `showdown` of `Game.won_chips`; one of them is 0.
         """
         child = self._child(state.node, action)
         return float(self.tree.arrays.fixed[child]), float(self.tree.arrays.showdown[child])
@@ -99,19 +99,19 @@ class IdentityTranslation:
         return reading
 
     def outcomes(self, reading: LineReading, state: TreeState, action: str) -> list[LineReading]:
-        """Return the one reading after an action at `reading`: the child, with probability 1."""
+        """Return the one tree node after an action at `reading`: the child, with probability 1."""
         return [LineReading(self._child(reading.node, action), 1.0)]
 
     def real_actions(self, reading: LineReading, state: TreeState) -> list[str]:
-        """Return the labels of the tree's actions at a reading."""
+        """Return the labels of the tree's actions at the node of `reading`, such as c and r300."""
         return [self.tree.label[child] for child in self.tree.children(reading.node)]
 
     def real_action(self, node: int, number: int, state: TreeState) -> str:
-        """Return the label of the tree's action `number` at a decision."""
+        """Return the label of action `number` of decision `node`, such as r300."""
         return self.tree.label[self.child(node, number)]
 
     def child(self, node: int, number: int) -> int:
-        """Return the child to which action `number` of a decision leads."""
+        """Return the child node to which action `number` of decision `node` leads."""
         return int(self.tree.arrays.first[node]) + number
 
     def decides(self, reading: LineReading) -> bool:
@@ -119,7 +119,7 @@ class IdentityTranslation:
         return not isinstance(self._states[reading.node], int)
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
-        """Return the reading after action `number` of the tree: the child, with probability 1."""
+        """Return the tree node after action `number` at `reading`: its child, of probability 1."""
         return LineReading(self.child(reading.node, number), 1.0)
 
     def _child(self, node: int, action: str, where: str = "") -> int:

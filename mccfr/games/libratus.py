@@ -28,7 +28,10 @@ FILE_TO_COMBO = np.array([combo_index(*hand) for hand in _FILE_HANDS])
 
 @dataclass(frozen=True, eq=False)
 class Endgame:
-    """A hold'em endgame; player 0 is out of position (acts first), player 1 is the button."""
+    """A hold'em endgame: street, board, pot and ranges.
+
+    Player 0 is out of position (acts first), player 1 is the button.
+    """
 
     street: int
     """Street: 1 flop, 2 turn, 3 river."""

@@ -1,4 +1,7 @@
-"""Readings: the tree nodes that a line of real betting is mapped to, with probabilities."""
+"""Readings: the tree nodes that a line of real betting is mapped to, with probabilities.
+
+Real betting is that of a hand at a table, with amounts that the solved tree may lack.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -12,13 +15,14 @@ NOWHERE = -1
 
 
 class LineReading(NamedTuple):
-    """One tree node that a real line is mapped to.
+    """One tree node that a line of real betting is mapped to.
 
     node         decision of the player to act; a terminal if the tree's hand is over; NOWHERE if the tree has no
                  decision for the player
     probability  probability of this node among all readings of the line
     closed       used only where `node` is NOWHERE, after a bet that the tree lacks was mapped to a check or call: the
-                 node to which a call of the bet leads. `SeatTranslation`: the node at which the tree waits
+                 node to which a call of the bet leads. `SeatTranslation`: the node that the tree has reached, which is
+                 terminal or a decision of another player or street
     """
 
     node: int
@@ -30,7 +34,7 @@ class Reader(Protocol):
     """Maps a real action at one tree node (reading) to the tree nodes that follow."""
 
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
-        """Return the readings after `action` at `reading`, with probabilities given `reading`."""
+        """Return the readings after `action` at `reading`; their probabilities sum to 1."""
         ...
 
 

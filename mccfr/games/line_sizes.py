@@ -26,7 +26,7 @@ class LineTree:
     sizes: Mapping[str, Sequence[float]]
 
     def node(self, line: str) -> int:
-        """Return the decision to which a line leads."""
+        """Return the node of the decision to which a line leads."""
         node = 0
         while line:
             node = next(child for child in self.tree.children(node) if _begins(line, self.tree.label[child]))

@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"[rb][0-9.]+(?:e[+-]?[0-9]+)?|.")
 
 
 def line_start(game: Game) -> LineStart:
-    """Return the chips that the players have put in when a game's lines begin."""
+    """Return the chips that the players have put in before the first action of a game's lines."""
     rules = game.real_rules
     return tree_start(game.tree) if rules is None else rules.line_start
 
@@ -23,7 +23,8 @@ def line_start(game: Game) -> LineStart:
 def typed_line(game: Game, line: str) -> str:
     """Convert a typed line to the tree's form, such as `b300c` to `r300c`.
 
-    Raises `ValueError` for an illegal action, and for amounts of the whole hand (`r300`), which users should not type.
+    Raises `ValueError` for amounts of the whole hand (`r300`), which users should not type. Raises it for an illegal
+    action only if the line has a bet to convert.
     """
     if is_compact(game.tree):
         refuse_whole_amounts(re.sub(r"\s+|[rb](?=[0-9.]+(?:p|%|x|bb|chips))", "", line).lower(), line_start(game))
@@ -37,7 +38,7 @@ def converted_line(game: Game, line: str) -> str:
     and `r300` those of the whole hand. Sizes are those of menus, with or without a b in front. `3bb` and `2x` count
     chips put in on this street; `50%` and `0.5p` are shares of the pot after the call; `allin` is the stack. Sizes are
     supported if the game has `real_rules`. Text that is no line is returned unchanged, for the parser of lines to
-    report. Raises `ValueError`, naming the action, for an illegal action.
+    report. Raises `ValueError`, naming the action, for an illegal action in a line with a bet to convert.
     """
     if not is_compact(game.tree):
         return line

@@ -48,10 +48,11 @@ Floats = npt.NDArray[np.float64]
 
 
 class LockRanges:
-    """Parses the ranges of locks: over K hands on every board, or over the K buckets of a block.
+    """Parses the ranges of locks: weights of K hands or of K buckets.
 
-    A block is a street and player, 2·street + player. Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as
-    ranges of hands.
+    Hands are the 1,326 of hold'em, and their weights hold on every board. Buckets are those of a block, a street and
+    player with the number 2·street + player. Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as ranges of
+    hands.
     """
 
     def __init__(self, cards: Cards | None = None) -> None:
@@ -60,11 +61,11 @@ class LockRanges:
 
     @property
     def by_hand(self) -> bool:
-        """True if ranges list hands, on every board; False if they list buckets."""
+        """True if ranges give weights of hands, for all boards; False if weights of buckets."""
         return self._cards is None
 
     def count(self, block: int) -> int:
-        """Return K, the number of hands or of buckets in a block."""
+        """Return K: 1,326 hands, or the number of buckets of a block (2·street + player)."""
         return COMBO_COUNT if self._cards is None else int(self._cards.buckets[divmod(block, 2)])
 
     def weights(self, text: str, block: int) -> Floats:
@@ -98,8 +99,10 @@ class LockRanges:
 
 
 class _Part(NamedTuple):
-    """One part of a lock: probabilities `shares` [K] of the actions `named`, by hand or bucket.
+    """One part of a lock, such as "c 60%": the probability of an action for each hand or bucket.
 
+    named     indices of the actions; several only for "b", any bet
+    shares    [K] probabilities by hand or bucket
     is_range  True if hands of weight 0 stay free
     """
 
@@ -143,9 +146,9 @@ def read_locks(
 
 
 def with_stated_locks(game: Game, document: Any) -> Game:
-    """Return a game that was rebuilt from its arrays, with the locks of `document` parsed again.
+    """Return a game read from a policy's files, with its locks, which are stored only as text.
 
-    document  the original `[game]` table; its `locks` are used
+    document  the policy's `[game]` table, whose `locks` are parsed
     """
     texts = document.get("locks") if isinstance(document, Mapping) else None
     if not texts:
@@ -244,7 +247,7 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
         locked |= shares > 0 if is_range else True
     missing, total = np.flatnonzero(table[:, 0] == _FREE), np.where(table > 0, table, 0).sum(axis=0)
     if np.any(total > 1 + _NEAR):
-        raise ValueError(f"the shares of a hand sum to {total.max():g}, more than 1")
+        raise ValueError(f"the probabilities of one hand's actions sum to {total.max():g}: at most 1 is allowed")
     if len(missing) == 1:
         table[missing] = np.maximum(1 - total, 0)
     else:
@@ -252,14 +255,17 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
         if np.any(short):
             least = total[short].min()
             raise ValueError(
-                f"the shares of a hand sum to {least:g}: leave out exactly one action, which gets the rest"
+                f"the probabilities of one hand's actions sum to {least:g}: leave out one action, which gets the rest"
             )
         table[missing] = np.where(total > 0, 0, _FREE)
     return np.where(locked, table, _FREE)
 
 
 def _both(first: Floats | None, second: Floats) -> Floats:
-    """Combine two locks [actions, K] of one decision; `ValueError` if both lock the same hand."""
+    """Combine two locks of a decision, [actions, K] probabilities, -1 where free.
+
+    Raises `ValueError` if both lock the same hand or bucket.
+    """
     if first is None:
         return second
     if np.any((first >= 0) & (second >= 0)):

@@ -37,7 +37,7 @@ _Table = Menu | StreetMenu | PlayerMenu
 
 
 class Size(NamedTuple):
-    """A parsed bet size: `0.5p` is Size(0.5, "p"), `300chips` is Size(300, "chips")."""
+    """A parsed bet size of a menu: `0.5p`, half the pot, is Size(0.5, "p")."""
 
     number: float  # inf for all-in
     unit: str  # "p", "x", "bb", "e", "chips" or "allin"
@@ -105,9 +105,10 @@ class MenuGame(NamedTuple):
         return (sum(state.with_put_in(state.to_call)) + self.dead) / 2
 
     def all_in(self, state: BettingState) -> float:
-        """Return the largest useful raise: all chips of the player, or the most that another can call.
+        """Return the largest useful amount to raise to, over the whole hand.
 
-        It is never below the least legal raise, even if no other player can call all of it.
+        It is all chips of the player, or the most that another can call. It is never below the least legal raise, even
+        if no other player can call all of it.
         """
         if not self.stacks:
             return self.stack
@@ -215,7 +216,7 @@ class LineEdits(TypedDict):
 def line_edits(menu: Menu, start: LineStart) -> LineEdits:
     """Convert a menu's `add` and `remove` to amounts by line; `ValueError` unless lines end in a bet.
 
-    start  chips put in when the lines begin, to convert street amounts
+    start  chips put in when the lines begin, to convert amounts on a street to amounts over the whole hand
     """
     return {"added": _amounts(menu.add, "add", start), "removed": _amounts(menu.remove, "remove", start)}
 

@@ -1,4 +1,4 @@
-"""Texts of amounts: big blinds if the game has one, else chips."""
+"""Texts of amounts: in big blinds if the game has a big blind, else in chips."""
 
 from typing import NamedTuple
 
@@ -17,5 +17,5 @@ class Money(NamedTuple):
 
 
 def money_of(game: Game) -> Money:
-    """Return the formatter of a game's amounts: big blinds if the game has one, else chips."""
+    """Return the formatter of a game's amounts: in big blinds if it has one, else in chips."""
     return Money(game.big_blind_chips or 1.0)

@@ -42,9 +42,10 @@ def kuhn(config: KuhnGame) -> Game:
 
 
 def leduc(config: LeducGame) -> Game:
-    """Build Leduc poker with any players, ranks, raises and bet sizes, and unlimited stacks.
+    """Build Leduc poker for two and more players, with unlimited stacks.
 
-    Three and more players play OpenSpiel's `leduc_poker(players=N)`, with one rank more than players.
+    By default there is one rank more than players, which with three and more players is OpenSpiel's
+    `leduc_poker(players=N)`.
 
     Raises `ValueError` for invalid parameters.
     """
@@ -178,18 +179,20 @@ def _no_limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
 
 
 def akq(config: AkqGame) -> Game:
-    """Build the half-street AKQ game; its value for player 0 is 1/18.
+    """Build the half-street AKQ game: only player 0 may bet; its value for player 0 is 1/18 chip.
 
-    Each player has put in half of a pot of 2 chips and may bet 1.
+    Each player holds one of three cards and has put 1 chip into the pot. Player 0 bets 1 chip or checks; a check leads
+    to the showdown. Player 1 calls or folds to the bet.
     """
     rules = BettingRules((1, 1), (0,), lambda state: [2] if state.bets == 0 else [], check_closes=True)
     return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=2)
 
 
 def clairvoyance(config: ClairvoyanceGame) -> Game:
-    """Build the n-street clairvoyance game, in which player 0 knows who holds the better hand.
+    """Build the clairvoyance game, in which player 0 knows who holds the better hand.
 
-    Player 0's value includes a pot of 1 chip from neither player.
+    On each street only player 0 may bet, `config.bet` times the pot. Player 0's value includes a pot of
+    1 chip from neither player.
     """
     if config.streets < 1 or config.bet <= 0 or not 0 < config.probability < 1:
         raise ValueError(

@@ -1,4 +1,7 @@
-"""Posts antes and blinds: the chips put in, stacks and dead chips at the beginning of a hand."""
+"""Posts antes and blinds: the chips put in, stacks and dead chips at the beginning of a hand.
+
+Dead chips (`BettingRules.dead`) are antes that count neither as bets nor as part of the stacks.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +20,8 @@ def posted(
     blinds  chips of each position, or empty; without blinds, antes that differ count as bets
     antes   chips of each position, or empty; equal antes, or one player's ante for all, are no bets
 
-    A call before the first raise is of the whole blind, unless no two players have as much.
+    If the big blind's player has fewer chips than the blind, a call before the first raise is still of the whole blind.
+    It is of the second largest stack if that is less.
     """
     antes, seats = antes or [0.0] * len(stacks), range(len(stacks))
     dead = [min(antes[seat], stacks[seat]) for seat in seats] if blinds and len({*antes}) > 1 else []

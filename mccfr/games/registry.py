@@ -60,7 +60,7 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
     """Build the game of a `[game]` table.
 
     base         directory of the configuration, to which file names are relative
-    abstraction  required for full hold'em; other games ignore it
+    abstraction  required for `holdem` and `limit-holdem`, optional for `flop-holdem`; other games ignore it
 
     Raises `ValueError` for invalid parameters, `OSError` for a file that cannot be read.
     """
@@ -99,15 +99,19 @@ def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
 
 
 def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
-    """Return {key: path} of the files that a game reads; they are part of a run's identity."""
+    """Return {key: path} of the files that a `[game]` table names, such as a spot's endgame file.
+
+    Their content is part of a run's identity: if it changes, the run cannot be continued.
+    """
     return {key: base / name for key in config.file_keys if (name := getattr(config, key)) is not None}
 
 
 def catalogue(only: str | None = None) -> list[dict[str, Any]]:
-    """Describe every game, or the game `only`, for `mccfr games`.
+    """Return descriptions of all games, or of the game `only`, which `mccfr games` prints.
 
-    A description has `name`, `description`, `parameters` with their defaults, `required` parameters, `example` and
-    `counts`. Raises `ValueError` for an unknown name.
+    A description has `name`, `description`, `parameters` with their defaults, `required` parameters, `example` (its
+    `[game]` table without the name) and `counts` of the example's tree. The last two are None without an example.
+    Raises `ValueError` for an unknown name.
     """
     names = list(_CATALOGUE)
     if only is not None and only not in names:

@@ -96,7 +96,7 @@ def seat_game(
 def _expanded(name: str, rules: BettingRules, deck: DeckListing, deals: int) -> _Template:
     """Expand the histories after one deal; `ValueError` if all deals together have too many.
 
-    deals  number of deals for which the template is repeated
+    deals  number of deals of the game; the same histories follow each of them
     """
     found, allowed, seats = _Template(), most_histories(), len(rules.put_in)
     found.history.append(_History(rules.start()))
@@ -160,7 +160,7 @@ def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_H
 
 
 class _Tiling:
-    """Repeats a template's T nodes for every one of D deals of P hands, to form the whole tree."""
+    """Repeats the T histories after one deal (a template) for each of D deals of P hands."""
 
     def __init__(
         self, rules: BettingRules, deck: DeckListing, template: _Template, merge_suits: bool, letters: str | None
@@ -183,7 +183,7 @@ class _Tiling:
         return np.bitwise_or.reduce(self.hand_masks[deals], axis=1, initial=np.uint64(0))
 
     def _boards(self) -> list[Ints]:
-        """Return for each street an array [D, boards] of the deck's boards that can follow each deal."""
+        """Return, by street, [D, boards] the numbers of the boards that can follow each deal."""
         dead, above, found = self._dead(self.deals), np.zeros((len(self.deals), 1), np.int64), []
         for boards, parent in zip(self.deck.boards, self.deck.parents, strict=True):
             following_boards = np.argsort(parent, kind="stable").reshape(int(parent.max()) + 1, -1)[above]
@@ -193,7 +193,10 @@ class _Tiling:
         return found
 
     def _spread(self, dealing: Any, column: Array) -> Array:
-        """Return values by node [N, ...]: `dealing` for the nodes that deal hands, then `column` [D, T, ...].
+        """Return values by node of the whole tree, [N, ...].
+
+        dealing  values of the chance nodes that deal the hands, which come first
+        column   [D, T, ...] values of the T histories (template) after each of D deals
 
         Of the template, the roots of all deals come first, then its other nodes deal by deal.
         """
@@ -202,7 +205,7 @@ class _Tiling:
         return np.concatenate([np.asarray(dealing, column.dtype), roots.reshape(shape), rest.reshape(shape)])
 
     def tree(self) -> CompiledTree:
-        """Return the compiled tree: chance nodes that deal the hands, then the template for each deal."""
+        """Return the whole tree: chance nodes that deal hands, then the histories of each deal."""
         template, deals = self.template, len(self.deals)
         sizes = [len(level) for level in self.levels]
         starts = np.cumsum([0, *sizes])
@@ -291,7 +294,10 @@ class _Tiling:
         return [f"{self.names[hand[at]]} {text}".rstrip() for at, text in zip(first, texts, strict=True)]
 
     def _payoffs(self) -> npt.NDArray[np.float64]:
-        """Return [D, T, P] the chips that each player wins at the terminals; 0 at other nodes."""
+        """Return [D, T, P] the chips that each of P players wins at terminals; 0 at other nodes.
+
+        Nodes are the T histories after each of D deals.
+        """
         template, last = self.template, self.boards[-1]
         strength = self.deck.strength[last[:, :, None], self.deals[:, None]]  # [D, boards, P]
         beaten = (strength[..., None] > strength[..., None, :]).sum(
@@ -313,7 +319,10 @@ class _Tiling:
         return paid
 
     def _labels(self, rest: int) -> list[str]:
-        """Return [N] the label of each node; `rest` counts the nodes up to the last root of a template."""
+        """Return [N] the label of each node of the tree: a hand, new board cards, or an action.
+
+        rest  number of the nodes that deal hands and of the roots below them
+        """
         deals, template = len(self.deals), self.template
         labels = [""] + [self.names[hand] for level in self.levels[1:] for hand in level[:, -1].tolist()]
         tiles = template.label[1:] * deals

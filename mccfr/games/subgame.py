@@ -1,4 +1,4 @@
-"""The rest of a betting tree from a decision on: its nodes, and a tree of its own."""
+"""Subtrees: the part of a betting tree from a decision on, as node numbers and as its own tree."""
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,10 @@ def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
 
 
 def subtree(tree: CompiledTree, root: int) -> CompiledTree:
-    """Return a tree of a decision and all nodes below it, with streets and rows renumbered from 0."""
+    """Return the part of a two-player tree from the decision `root` on, as its own tree.
+
+    Streets are renumbered from 0, and so are rows, the decisions of one player on one street.
+    """
     arrays, nodes = tree.arrays, nodes_below(tree, root)
     number = np.full(len(tree.parent), -1, np.int32)
     number[nodes] = np.arange(len(nodes))

@@ -127,7 +127,7 @@ def _whole(rules: BettingRules) -> bool:
 
 
 def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[float], list[float]]:
-    """Return, for each node [N], the amount of a call, and the pot after a call of the player to act."""
+    """Return two lists by node [N], in chips: amount of a call (whole hand), and pot after it."""
     put_in, player = tree.put_in, np.maximum(tree.arrays.player, 0)
     assert put_in is not None
     level = np.maximum(put_in.max(axis=1), rules.least_call)
@@ -140,8 +140,8 @@ def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[floa
 def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """Return the action translation between a game's full betting and its tree.
 
-    It is an `IdentityTranslation` if the tree contains every legal bet. Raises `ValueError` for a game
-    without cards beside its tree.
+    It is an `IdentityTranslation` if the game has no `real_rules`. Raises `ValueError` if such a game has three or more
+    players, or no cards outside of its tree.
     """
     if game.real_rules is not None:
         return (Translation if game.tree.players == 2 else SeatTranslation)(game.tree, game.real_rules)
@@ -154,7 +154,8 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
 class Translation:
     """Action translation for two players: maps real betting to a tree with few bet sizes, and back.
 
-    A *reading* is a tree node to which a real line is mapped, with its probability. A *state* is a real betting state.
+    *Real* betting is that at the table, by the rules of the full game. A *reading* is a tree node to which a real line
+    is mapped, with its probability. A *state* is a real betting state.
     """
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
@@ -198,11 +199,11 @@ class Translation:
     # --- from the real game to the tree ---
 
     def start(self) -> tuple[BettingState, list[LineReading]]:
-        """Return the state before the first action, and its readings: the root with probability 1."""
+        """Return the state before the first action, and its one tree node: the root."""
         return self.rules.start(), [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple[BettingState | int, list[LineReading]]:
-        """Return the state after a real line (`OVER` if the betting ended), and its readings, likeliest first.
+        """Return the state after a real line (or `OVER`), and its tree nodes, likeliest first.
 
         Raises `ValueError`, naming the character, for an action that is illegal in the full game.
         """
@@ -235,20 +236,20 @@ class Translation:
         return apply_action(self.rules, state, action, where)
 
     def settled(self, state: BettingState, action: str) -> tuple[float, float]:
-        """Return (player 0's chips by a fold, chips of a showdown) for an action that ends the hand."""
+        """Return (player 0's net chips by a fold, net chips of a showdown's winner) at the end."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
     def follow(self, readings: Sequence[LineReading], state: BettingState, action: str) -> list[LineReading]:
-        """Return the readings (tree nodes with probabilities) after a legal action, with equal ones merged."""
+        """Return the tree nodes, with probabilities, after a legal action; merge equal nodes."""
         return followed(self, readings, state, action)
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the reading at the decision of the player to act: with two players `reading` itself."""
+        """Return the tree node where the player to act decides; with two players `reading`."""
         del state
         return reading
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the readings after a real action at `reading`, with probabilities given `reading`."""
+        """Return the tree nodes after a real action at node `reading`; probabilities sum to 1."""
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
             return [LineReading(reading.closed, 1.0)]
@@ -263,7 +264,7 @@ class Translation:
         return self._bet(node, state, float(action[1:]))
 
     def _bet(self, node: int, state: BettingState, target: float) -> list[LineReading]:
-        """Return the readings after a real raise to `target` chips at decision `node`."""
+        """Return the tree nodes that a raise to `target` chips at the table leads to."""
         raises = self._raises(node)
         if not raises:
             return [self._without_raise(node)]
@@ -280,13 +281,16 @@ class Translation:
         return [LineReading(lower, chance), LineReading(upper, 1 - chance)]
 
     def _without_raise(self, node: int) -> LineReading:
-        """Return the reading after a real bet at a decision without raises: that of a check or call."""
+        """Return the tree node after a bet where the tree lacks raises: that of a check or call."""
         call = self._child(node, "c")
         closes = call != NOWHERE and self._closes(node, call) and self._decides[call]
         return LineReading(NOWHERE, 1.0, call) if closes else LineReading(call, 1.0)
 
     def _is_as_deep(self, child: int, target: float) -> bool:
-        """Return True if the tree's raise to `child` is all-in, and similar in big blinds to `target`."""
+        """Return True if the tree's raise to `child` is all-in and about as deep as `target`.
+
+        The two amounts, in big blinds, differ at most by a factor of two.
+        """
         deep = target * self._big_blind, self._raised_to(child) * self.rules.minimum_bet
         return self._is_all_in(child) and max(deep) <= _AS_DEEP * min(deep)
 
@@ -295,11 +299,11 @@ class Translation:
         return self._raised_to(child) >= self._useful[self._block[self._parent[child]] % self.players]
 
     def pot_after_call(self, state: BettingState) -> float:
-        """Return the chips in the real pot after a call of the player to act."""
+        """Return the chips in the pot at the table after a call of the player to act."""
         return 2 * self._amounts.half_pot(state)
 
     def _share(self, state: BettingState, target: float) -> float:
-        """Return the size of a real raise: chips above the call, as a share of the pot after the call."""
+        """Return the size of a raise at the table: chips above the call / pot after the call."""
         return (target - state.to_call) / self.pot_after_call(state)
 
     def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
@@ -336,13 +340,13 @@ class Translation:
         return (self._raised_to(child) - self._level[node]) / self._pot[node]
 
     def _raised_to(self, child: int) -> float:
-        """Return the chips put in, over the whole hand, by the player whose action led to node `child`."""
+        """Return the chips put in, over the whole hand, by the player who acted before `child`."""
         return float(self.tree.put_in[child, self._block[self._parent[child]] % self.players])  # type: ignore[index]
 
     # --- from the tree to the real game ---
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the legal real action that plays each of the tree's actions at a reading, in order.
+        """Return the action at the table for each tree action at the node of `reading`, in order.
 
         Several tree actions may become the same real action, such as sizes below the least raise. If the tree has no
         decision, there is one action: check or call, or a fold to a bet if the tree's hand ended by a fold.
@@ -377,13 +381,13 @@ class Translation:
         return node != NOWHERE and self._label[node] == "f"
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
-        """Return the reading after the tree's action `number`, which was played as the real `action`."""
+        """Return the tree node after tree action `number`, which was played as real `action`."""
         if action == "c" and reading.closed != NOWHERE:
             return LineReading(reading.closed, 1.0)
         return LineReading(self.child(reading.node, number), 1.0)
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """Return the legal real action that plays the tree's action `number` at decision `node`."""
+        """Return the action at the table that plays the tree's action `number` at `node`."""
         child = self._first[node] + number
         label = self._label[child]
         if label == "f":
@@ -405,7 +409,7 @@ class SeatTranslation(Translation):
     """
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Move a reading to the decision of the player to act; its node is NOWHERE if the tree has none."""
+        """Return the tree's decision of the player to act, from `reading` on, or NOWHERE."""
         waiting = reading.closed if reading.node == NOWHERE else reading.node
         node, player = waiting, state.player
         while node != NOWHERE:
@@ -421,7 +425,7 @@ class SeatTranslation(Translation):
         return LineReading(NOWHERE, reading.probability, waiting)
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the readings after a real action at `reading`, with probabilities given `reading`."""
+        """Return the tree nodes after a real action at node `reading`; probabilities sum to 1."""
         here = self.at(reading._replace(probability=1.0), state)
         node = here.node
         if node == NOWHERE:
@@ -433,7 +437,7 @@ class SeatTranslation(Translation):
         return self._bet(node, state, float(action[1:]))
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the legal real action that plays each tree action; one, c or f, if the tree has no decision."""
+        """Return the actions at the table for the tree actions; without a decision c or f."""
         if self.decides(reading):
             return super().real_actions(reading, state)
         waiting = reading.closed
@@ -442,7 +446,7 @@ class SeatTranslation(Translation):
         return ["c" if calls or not state.facing else "f"]
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """Return the real action for tree action `number`; a check becomes a fold to a bet the tree lacks."""
+        """Return the action at the table for a tree action; checks fold to bets the tree lacks."""
         checks = self._label[self.child(node, number)] == "c"
         if checks and state.facing and not self._has_bet(node, state):
             return "f"

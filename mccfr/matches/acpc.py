@@ -42,8 +42,8 @@ class TableError(ValueError):
 class MatchState(NamedTuple):
     """A parsed MATCHSTATE line, with which the server tells a player the state of a hand.
 
-    position  of the addressed player
-    hand      number of the hand
+    position  of the player to whom the line is sent
+    hand      number of the hand in the match
     betting   all actions so far, such as "cr200c/r400"
     holes     each position's hole cards, "" if not shown
     board     cards of each dealt street, from the flop on
@@ -61,7 +61,7 @@ class MatchState(NamedTuple):
 
 
 class BettingResult(NamedTuple):
-    """Result of following a betting line.
+    """The betting of a hand, replayed from its actions by the rules.
 
     text     the line in the protocol's form, with `/` between streets
     states   of the betting before each action
@@ -83,12 +83,15 @@ class BettingResult(NamedTuple):
 
 
 def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
-    """Return hole cards and boards in the protocol's form: AsKd|QhQc/2c3d4h/5s."""
+    """Return hole cards and board as the protocol writes them, such as AsKd|QhQc/2c3d4h/5s."""
     return "/".join(["|".join(holes), *board])
 
 
 def read_cards(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Parse hole cards and boards in the protocol's form; `TableError` for invalid or repeated cards."""
+    """Parse AsKd|QhQc/2c3d4h/5s to (hole cards by position, board cards by street).
+
+    Raises `TableError` for invalid or repeated cards.
+    """
     match = _CARDS.fullmatch(text)
     if match is None or "//" in text:
         raise TableError(f"the cards {quoted(text)} are not written hand|hand/flop/turn/river")
@@ -110,7 +113,7 @@ def read_state(line: str) -> MatchState:
 
 
 def follow_line(rules: BettingRules, betting: str) -> BettingResult:
-    """Follow a betting line from its start; `TableError` for an illegal action or a misplaced `/`."""
+    """Replay a betting line by the rules; `TableError` for an illegal action or a misplaced `/`."""
     result = follow_actions(rules, actions_of(betting))
     if result.text != betting:
         text = quoted(result.text)
@@ -119,7 +122,7 @@ def follow_line(rules: BettingRules, betting: str) -> BettingResult:
 
 
 def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
-    """Follow actions from the start of a hand; `TableError` for an illegal one."""
+    """Replay actions by the rules, from the start of a hand; `TableError` for an illegal one."""
     state: BettingState | int = rules.start()
     states, text, left = list[BettingState](), "", list(range(len(rules.put_in)))
     for action in actions:
@@ -142,7 +145,12 @@ def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult
 def won_chips(
     rules: BettingRules, game: BettingResult, holes: Sequence[str], board: Sequence[str]
 ) -> tuple[float, ...] | None:
-    """Return the chips won by each position in a finished hand; None if a hand at showdown is unknown."""
+    """Return the chips won by each position; None if hole cards at the showdown are unknown.
+
+    game   the finished hand's betting
+    holes  each position's hole cards, "" if unknown
+    board  cards of each dealt street
+    """
     if not all(holes[position] for position in game.shown):
         return None
     ranks, full = [0] * len(holes), parse_cards("".join(board))
@@ -152,7 +160,7 @@ def won_chips(
 
 
 def quoted(text: str) -> str:
-    """Return another program's text for a message: shortened, quoted and escaped to ASCII."""
+    """Return another program's text for an error message: shortened, quoted, escaped to ASCII."""
     return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
@@ -172,9 +180,11 @@ def decode_line(data: bytes) -> str | None:
 
 
 def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
-    """Return a game's rules without rake; `ValueError` for antes, `game.stacks` or fractions of chips.
+    """Return a game's betting rules for an ACPC match, which has no rake.
 
     player_name  player to name in the error
+
+    Raises `ValueError` for `game.stacks`, antes, and fractions of chips.
     """
     amounts = game.stack, *game.blinds
     if game.stacks:

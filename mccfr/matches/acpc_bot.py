@@ -28,7 +28,7 @@ def play_acpc(
     silence   seconds without a message after which the match ends
     say       called with messages about connections
 
-    The stream may end only between two hands; otherwise the bot reconnects.
+    If a connection that has begun a hand ends in the middle of one, or by an error, the bot reconnects.
 
     Raises `TableError` if no server listens, the server stays silent, closes the connection before the first hand, or
     breaks the protocol. Raises `ConnectionError`, with the number of the hand, if the server is lost within a hand.

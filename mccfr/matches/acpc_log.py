@@ -76,7 +76,9 @@ Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
 
 
 def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
-    """Return the function that validates a bot's log, whose deals and number of hands are not known.
+    """Return the function that validates the log of a bot, which does not know the server's deals.
+
+    names  of the players, in any order
 
     It checks that hand numbers ascend, that betting is legal and finished, and that chips match the shown cards.
     """
@@ -108,7 +110,11 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 
 
 def _can_be_won(chips: Sequence[float], game: BettingResult) -> bool:
-    """Return True if these chips by position are possible for a showdown with an unknown hand."""
+    """Return True if these chips can be won at a showdown at which not all hands are known.
+
+    chips  won by each position
+    game   the hand's betting
+    """
     most = game.states[-1].to_call
     return sum(chips) == 0 and (chips[0] in (-most, 0.0, most) if len(chips) == 2 else min(chips) >= -most)
 
@@ -191,7 +197,7 @@ class MatchLog:
         self._write(_ANOTHER)
 
     def close_with(self, score: str) -> None:
-        """Write the score as the last line, unless the log has it already."""
+        """Write `score`, a line SCORE:..., as the last line, unless the log has one already."""
         if not self.score:
             self._write(score)
             self.score = score
@@ -201,14 +207,17 @@ class MatchLog:
             durable.append_line(self.path, line)
 
     def close(self) -> None:
-        """Unlock and close the log; remove it if this object created it and it has no hand."""
+        """Unlock and close the log; delete it if this object created it and it has no hand."""
         with self._file:
             if self._made and not self.hands and not self.score:
                 self.path.unlink(missing_ok=True)
 
 
 def _difference(line: str, description: Mapping[str, Any]) -> str:
-    """Return a text that says how the first line of a log differs from the requested match."""
+    """Return how a log's first line differs from the requested match, as the end of a sentence.
+
+    description  settings of the requested match
+    """
     try:
         log = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
     except ValueError:

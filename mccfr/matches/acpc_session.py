@@ -1,4 +1,4 @@
-"""A player's side of an ACPC match, independent of the transport: lines in, answers out."""
+"""A player's side of an ACPC match, without sockets: takes the server's lines, returns answers."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class FinishedHand(NamedTuple):
     betting   all actions, such as "cr200c/r400f"
     holes     each position's hole cards, "" if not shown
     board     cards of each dealt street
-    chips     won by each position; None if a hand at the showdown is not shown
+    chips     won by each position; None if a hand at the showdown was not shown, so that they are unknown
     """
 
     position: int
@@ -38,7 +38,7 @@ class FinishedHand(NamedTuple):
 
 
 class AcpcSession:
-    """Follows a match hand by hand and answers for a player.
+    """Follows an ACPC match from the server's lines, and answers the server for a player.
 
     An invalid line raises `TableError`; the player's state is then undefined.
     """
@@ -113,7 +113,7 @@ class AcpcSession:
 
 
 def continues_line(player: Player, game: BettingResult) -> bool:
-    """Return True if the actions of `game` begin with all actions that a player has seen."""
+    """Return True if all actions that a player has seen are the first ones of the hand `game`."""
     seen = actions_of(player.line)
     return list(game.actions[: len(seen)]) == seen
 

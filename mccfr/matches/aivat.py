@@ -36,7 +36,7 @@ Weights = npt.NDArray[np.float64]
 class HandState(NamedTuple):
     """Public state of a hand.
 
-    actions  so far
+    actions  of both players so far
     street   of the current board; -1 before the first
     board    of that street
     state    of the betting; an `int` if no player acts any more
@@ -65,8 +65,8 @@ class Heuristic(ABC):
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
         """Return [H]: for each hand of player `hero`, the sum over opposing hands of weight times value.
 
-        Values are player 0's chips. Weights are `opponent_weights` [H]. If the heuristic draws samples, this is its
-        expectation.
+        Opposing hands are those without a common card. Values are player 0's chips in the state `spot`. Weights are
+        `opponent_weights` [H]. If the heuristic draws samples, this is its expectation.
         """
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
@@ -89,16 +89,19 @@ class Heuristic(ABC):
 
 
 class Aivat:
-    """Computes AIVAT's luck-adjusted chips of hands, one after the other."""
+    """Computes luck-adjusted chips of hands: unbiased estimates of winnings, of less variance."""
 
     def __init__(self, dealing: IndexedCards, betting: Betting, heuristic: Heuristic) -> None:
-        """Take a game's cards, the translation of its real betting, and the heuristic."""
+        """Take a game's cards, the translation of its real betting, and the heuristic.
+
+        betting  applies the actions of real hands, and tells at their end which chips are won
+        """
         self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
 
     def terms(
         self, deal: Deal, played: PlayedHand, ranges: Sequence[ObservedRange | AnyHand | None]
     ) -> dict[str, float]:
-        """Return the terms of a hand by name; their sum is player 0's luck-adjusted chips.
+        """Return a hand's terms by name; their sum is player 0's luck-adjusted chips before rake.
 
         deal    cards of the hand
         played  its betting
@@ -107,7 +110,7 @@ class Aivat:
 
         The keys are:
 
-        chips               mean over known players' possible hands
+        chips               mean chips over known players' possible hands
         deal, board         corrections for hole and board cards
         action 0, action 1  corrections for known players' actions
 
@@ -128,7 +131,7 @@ class _Hand:
         self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
-        """Replay the hand, and return its AIVAT terms by name; their sum is the luck-adjusted chips."""
+        """Replay the hand; return its AIVAT terms by name, whose sum is player 0's adjusted chips."""
         spot = HandState((), -1, None, betting.start()[0])
         spot = self._deal_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
@@ -149,7 +152,7 @@ class _Hand:
         self.terms[term] += expected - realised
 
     def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
-        """Return the weighted mean value over all pairs of hands without a common card.
+        """Return the weighted mean value over all pairs of disjoint hands, one of each player.
 
         values   [H] result of `Heuristic.values` for the hands of player `hero`
         weights  2 × [H] weights of both players' hands
@@ -160,7 +163,7 @@ class _Hand:
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
-        """Return the player for whose hands values are computed: 0 if its range is tracked, else 1."""
+        """Return the player for whose hands values are computed: 0 if it has a range, else 1."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
@@ -169,7 +172,7 @@ class _Hand:
         return weights
 
     def _deal_hands(self, spot: HandState) -> HandState:
-        """Deal the hole cards: set both weight vectors and correct for the real hands of unknown players."""
+        """Deal the hole cards: set both weights; correct for players whose strategy is unknown."""
         prior = list(self.dealing.reach)
         self.weights = [
             weights if known is not None else self._one_hand(hand)
@@ -188,7 +191,7 @@ class _Hand:
         return spot
 
     def _deal_board(self, spot: HandState) -> HandState:
-        """Deal the next street's board and correct for it."""
+        """Deal the next street's board; add its correction, unless it is the only first board."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
         live = self.dealing.live(street, board)
@@ -202,7 +205,7 @@ class _Hand:
         return after
 
     def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """Apply an action, correct for it if the player's strategy is known, and update both ranges."""
+        """Apply an action, add its correction if the player's strategy is known, update ranges."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, ObservedRange):
             self._correct_known_action(betting, spot, action)

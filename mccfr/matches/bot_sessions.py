@@ -58,7 +58,8 @@ Say = Callable[[str], None]
 class ServerPlayer:
     """A player of no-limit hold'em that can play at servers and dealers.
 
-    game     its stacks and blinds
+    player   the player itself
+    game     stacks and blinds with which it plays
     rules    betting rules of this game
     another  function that creates another player of the same strategy, given a seed
     """
@@ -85,7 +86,8 @@ def server_player(
 ) -> ServerPlayer:
     """Open a policy, run or program as a player of no-limit hold'em, and compile its kernels.
 
-    manner  how a policy or run plays, such as purified
+    manner  changes to how a policy or run plays, such as purified (always the likeliest action)
+    seed    seed of the player's random choices
     game    the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
     say     called with a message if kernels are compiled, which takes up to a minute
 
@@ -132,14 +134,20 @@ def _stakes(game: HoldemGame) -> tuple[float, ...]:
 
 
 def _betting(game: HoldemGame) -> Translation:
-    """Return a game's action translation for programs; they ignore its tree, which is a small one."""
+    """Return the action translation with which a program follows a game's betting.
+
+    A translation needs a tree, but programs do not read it: a small one with all-ins only is enough.
+    """
     rules = acpc_rules(game, "the table")
     small = structs.replace(game, menu=Menu(first=("allin",), later=(), max_bets=1, limp=False))
     return (Translation if game.seats == 2 else SeatTranslation)(build_tree(configured_rules(small)), rules)
 
 
 class _HandRecorder:
-    """Records a bot's finished hands and, if a file is given, writes them to it."""
+    """Records a bot's finished hands and, if a file is given, writes them to it.
+
+    The file is a `.phhs` or PokerStars file, written at the end, or a match log, written hand by hand.
+    """
 
     def __init__(self, player: ServerPlayer, log: Path | None, opponent: str) -> None:
         others = [opponent] if player.game.seats == 2 else [f"{opponent}-{n}" for n in range(1, player.game.seats)]
@@ -192,12 +200,12 @@ class _HandRecorder:
             write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
-        """Return the result of all hands so far, as the record that `--json` prints."""
+        """Return the bot's chips so far and their mean, as the record that `--json` prints."""
         return _record(self._names, [score_of(self.won)], self._game)
 
 
 def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> dict[str, Any]:
-    """Return the first player's result of a match, as the record that `--json` prints.
+    """Return the first player's chips and mean in a match, as the record that `--json` prints.
 
     names   of all players
     scores  of the first player, or of all. With three and more players the field `players` has all of them
@@ -216,7 +224,10 @@ def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> 
 
 
 def record_text(record: dict[str, Any]) -> str:
-    """Return the result of a match as text for people: hands played, chips won, and mbb per hand."""
+    """Return the result of a match as text for people: hands played, chips won, and mbb/g.
+
+    record  result as `--json` prints it
+    """
     text = f"{record['a']} against {record['b']}: {record['hands']:,} hands"
     kind = "deals" if "players" in record else "pairs"
     text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate {kind}"
@@ -226,7 +237,7 @@ def record_text(record: dict[str, Any]) -> str:
 
 
 def _won_text(record: dict[str, Any]) -> str:
-    """Return a player's chips won and its means with 95 % intervals as text."""
+    """Return a player's chips won and its mean winnings in mbb/g, with 95 % intervals, as text."""
     text = f", {amount_text(record['chips'])} chips won"
     if record["mean_mbb"] is None:
         return text
@@ -240,7 +251,7 @@ def _won_text(record: dict[str, Any]) -> str:
 def run_acpc_bot(
     player: ServerPlayer, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
 ) -> dict[str, Any]:
-    """Play a match at an ACPC server and return the result.
+    """Play a match at an ACPC server and return the result, the record that `--json` prints.
 
     log       file for the hands; None: they are not written
     patience  seconds to connect, at first and after a lost connection
@@ -266,7 +277,7 @@ def run_slumbot(
     login: tuple[str, str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at a server with Slumbot's interface and return the result.
+    """Play hands at a server with Slumbot's interface; return the record that `--json` prints.
 
     log       file for the hands; None: they are not written
     silence   seconds to wait for a response
@@ -299,11 +310,12 @@ def run_gtowizard(
     say: Say = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at the GTO Wizard research server, five at once; return the result with its AIVAT.
+    """Play hands at the GTO Wizard research server, five at once; return the record for `--json`.
 
-    Hands are logged and counted as they end.
+    Hands are logged and counted as they end. The record includes the mean of the server's AIVAT values.
 
-    key_file  file with the server's key
+    key_file  file with the user's key for the server
+    log       file for the hands; None: they are not written
     silence   seconds to wait for a response
     progress  called after each hand with the number of hands so far
 
@@ -331,9 +343,9 @@ def run_gtowizard(
 
 
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
-    """Return the fields `aivat_*` of a record: the mean of the server's AIVAT values, with 95 % interval.
+    """Return the fields `aivat_*` of a record: the mean of the server's AIVAT values.
 
-    All are None unless every hand has a value.
+    It is in chips and mbb per hand, with 95 % intervals. All are None unless every hand has a value.
 
     scores  the server's AIVAT chips of each hand; None if missing
     """
@@ -354,7 +366,9 @@ def run_person(
 ) -> None:
     """Let a person play against a policy or run at a terminal, and print the hands at the end.
 
-    log  a `.phhs` file for the hands, no-limit hold'em only
+    log   a `.phhs` or PokerStars file for the hands, no-limit hold'em only; None: they are not written
+    ask   function that shows a prompt and returns the person's answer
+    tell  function that prints a line
 
     Raises `ValueError` for fewer than one hand, a program (which has no game), and games that cannot be dealt.
     """
@@ -432,10 +446,11 @@ def run_dealer(
     say: Say = lambda _: None,
     warn: Say = lambda _: None,
 ) -> tuple[list[Score], dict[str, Any]]:
-    """Deal a match, or the rest of one, and return each player's score, and the record.
+    """Deal a match, or the rest of one; return the players' scores and the record for `--json`.
 
     local_players  players of this process. The others connect to `ports`: one port for all, seated in order of arrival,
                    or one port for each
+    clock          time limits of the players
     wait           seconds for the players to connect
     log            log of the match, which is continued if it exists
     phhs           file for the hands, written at the end

@@ -1,10 +1,11 @@
-"""ACPC dealer: runs matches of two to six players, in this process or over connections.
+"""Dealer of the ACPC protocol: runs matches of two to six players, local or over connections.
 
-Deals follow from the seed. Players move on by one position after each hand. With duplicate deals, every deal is played
+ACPC is the Annual Computer Poker Competition; `mccfr.matches.acpc` describes its protocol. The seed determines all
+deals. Positions rotate by one from deal to deal. With duplicate deals, every deal is played
 with each player in each position. So the second half of a match of two repeats the first half's deals with seats
 exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
-is replaced by the nearest legal one, as other dealers do, and counted. Each player's time is limited per decision
-and per match.
+is replaced by the nearest legal one, as other dealers do, and counted in `MatchDealer.changed`. Each player's time is
+limited per decision and per match.
 """
 
 import re
@@ -42,8 +43,12 @@ _RAISE = re.compile("r[0-9]{1,15}")
 
 @dataclass(frozen=True)
 class MatchPlan:
-    """Settings of a match, which determine its deals.
+    """Settings of a match, which determine its deals and the seat of each player in each hand.
 
+    stack      chips of each player at the beginning of every hand
+    blinds     (small blind, big blind) in chips
+    hands      number of hands of the match
+    seed       of the deals
     duplicate  True: each deal is played once for each player, so that each player plays it in each position; `hands`
                is then a multiple of the number of players
     names      of the players
@@ -75,7 +80,7 @@ class MatchPlan:
 
     @property
     def game(self) -> HoldemGame:
-        """The game that is played."""
+        """No-limit hold'em with the match's number of players, stack and blinds."""
         return HoldemGame(seats=len(self.names), stack=self.stack, blinds=self.blinds)
 
     @property
@@ -84,22 +89,26 @@ class MatchPlan:
         return self.hands // len(self.names) if self.duplicate else None
 
     def seating(self, number: int) -> tuple[int, list[int]]:
-        """Return (number of the deal, player at each position) of hand `number`; seats change every hand."""
+        """Return (number of the deal, player at each position) of hand `number`.
+
+        A player is an index of `names`. Positions rotate by one from deal to deal. With duplicate deals they also
+        differ between the repeats of a deal.
+        """
         part, deal = divmod(number, self.deals or self.hands)
         seats = len(self.names)
         return deal, [(position + deal - part) % seats for position in range(seats)]
 
     def fields(self) -> Mapping[str, Any]:
-        """Return the settings as fields of a log's first line."""
+        """Return the settings as JSON fields, which the first line of the match's log states."""
         return {**asdict(self), "blinds": list(self.blinds), "names": list(self.names)}
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Time limits of players in seconds.
+    """Time limits of each player in seconds.
 
     response  for one decision
-    per_hand  for all hands together, multiplied by the match's number of hands
+    per_hand  for all decisions of the match together, divided by its number of hands. One hand may take longer
     """
 
     response: float = 600.0
@@ -113,7 +122,13 @@ class DealerSeat(Protocol):
         """Send a state to the player, even if it is not its turn."""
 
     def ask(self, line: str, seconds: float) -> str:
-        """Wait for the player's next message and return it; raises `TimeoutError` after `seconds`."""
+        """Wait for the player's next message and return it.
+
+        line     the state to answer, which `tell` has already sent
+        seconds  time limit
+
+        Raises `TimeoutError` after `seconds`.
+        """
 
 
 class LocalSeat:
@@ -123,11 +138,11 @@ class LocalSeat:
         self._session, self._answer_of = session, ""
 
     def tell(self, line: str) -> None:
-        """Pass a state to the player's session and keep its answer."""
+        """Pass a state to the player's session, and store its answer for `ask`."""
         self._answer_of = self._session.answer(line.encode("ascii")) or ""
 
     def ask(self, line: str, seconds: float) -> str:
-        """Return the answer to the last state."""
+        """Return the answer to the last state that `tell` received; "" if it was not its turn."""
         del line, seconds
         return self._answer_of
 
@@ -135,11 +150,12 @@ class LocalSeat:
 class Score(NamedTuple):
     """Score of a player in a match.
 
-    hands  number of hands
-    chips  won by the player in all hands
-    mean   chips per hand; None with fewer than two samples
-    ci95   95 % interval of the mean. A sample is a hand, or with duplicate deals a deal
-    pairs  number of duplicate deals; None if deals are not duplicate
+    hands  number of hands played
+    chips  won by the player in all hands together, below 0 for a loss
+    mean   chips won per hand; None with fewer than two samples
+    ci95   95 % interval of the mean; None with fewer than two samples. A sample is a hand, or with duplicate deals a
+           deal that was played in every seating
+    pairs  number of such deals; None if deals are not duplicate
     """
 
     hands: int
@@ -150,7 +166,10 @@ class Score(NamedTuple):
 
 
 class MatchDealer:
-    """Plays a match hand by hand: deals, asks the players for actions, and checks them by the rules."""
+    """Plays a match hand by hand: deals, asks players for actions, and checks these by the rules.
+
+    changed  number of illegal actions that were replaced so far
+    """
 
     def __init__(
         self,
@@ -217,6 +236,8 @@ class MatchDealer:
     def _legal(self, game: BettingResult, answer: str, who: str) -> str:
         """Return a player's action; if it is illegal, warn and return the nearest legal one.
 
+        A raise of an illegal size becomes the smallest or largest raise. Anything else becomes a check or call.
+
         game    the betting so far
         answer  the action as the player sent it
         who     name of the player and the hand, for the warning
@@ -239,7 +260,8 @@ class MatchDealer:
 def replay_of(plan: MatchPlan) -> Replay:
     """Return the function that validates the log of a match, all of whose deals are known from the seed.
 
-    It checks that hands are in order, dealt from the seed and legal, and that their results are right.
+    Its arguments are the hands before a line, and the line. It returns the line's hand, or None for the last line, the
+    score. It raises `TableError` if a hand is out of order, illegal or not dealt from the seed, or a result is wrong.
     """
     rules, dealing = acpc_rules(plan.game, "dealer"), _dealing(plan)
 
@@ -281,15 +303,16 @@ def _logged_hand(
 
 
 def scores(plan: MatchPlan, hands: Sequence[LoggedHand]) -> list[Score]:
-    """Return each player's score after the hands of a log."""
+    """Return each player's score after the hands of a log, in the order of the plan's `names`."""
     won = [_won_by_player(plan, hand) for hand in hands]
     columns = list(zip(*won, strict=True)) or [()] * len(plan.names)
     return [score_of(column, plan.deals, len(plan.names)) for column in columns]
 
 
 def score_of(won: Sequence[float], deals: int | None = None, seats: int = 2) -> Score:
-    """Return the score from chips won in each hand.
+    """Return a player's score from the chips that it won in each hand.
 
+    won    chips by hand, in the order of play; a match may be unfinished
     deals  number of duplicate deals, each played `seats` times; None if deals are not duplicate
     """
     units = won
@@ -303,7 +326,7 @@ def score_of(won: Sequence[float], deals: int | None = None, seats: int = 2) -> 
 
 
 def _won_by_player(plan: MatchPlan, hand: LoggedHand) -> list[float]:
-    """Return the chips that each player won in a hand."""
+    """Return the chips that each player won in a hand, in the order of the plan's `names`."""
     if hand.chips is None:
         raise TableError(f"hand {hand.number} of the log does not say what was won")
     players = plan.seating(hand.number)[1]

@@ -43,9 +43,11 @@ def listening(host: str, port: int) -> socket.socket:
 
 @dataclass(eq=False)
 class PendingClient:
-    """A connected client without a seat.
+    """A connected client that has not been given the seat of a player in the match.
 
-    address  IP address
+    lines    its connection
+    address  IP address of the client
+    port     TCP port of the client
     until    deadline for the handshake (monotonic seconds)
     greeted  the handshake is complete
     """
@@ -58,7 +60,10 @@ class PendingClient:
 
 
 class DealerPort:
-    """A listening port and its clients without a seat; clients are handled only while a caller waits."""
+    """A listening port and its clients without a seat; their lines are read only during `wait`.
+
+    where  address and port, such as "127.0.0.1:4000"
+    """
 
     def __init__(
         self, listener: socket.socket, say: Callable[[str], None] = lambda _: None, greeting: float = GREETING_SECONDS
@@ -77,12 +82,14 @@ class DealerPort:
         self.where = f"{address}:{port}"
 
     def wait(self, seconds: float, wanted: Wanted) -> tuple[PendingClient, str]:
-        """Wait for a client that `wanted` accepts; return it with its line, and stop reading from it here.
+        """Wait for a client that `wanted` accepts; return it and the accepted line.
+
+        The client then belongs to the caller: this port neither reads from it nor closes it any more.
 
         wanted  function of (client, line) that returns True to accept. It is called with "" when a client's handshake
                 completes, then with each line of the client
 
-        Raises `TimeoutError` if there is none in time, and anything that `wanted` raises.
+        Raises `TimeoutError` if no client is accepted within `seconds`, and anything that `wanted` raises.
         """
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
@@ -102,21 +109,21 @@ class DealerPort:
         return list(self._visitors)
 
     def hang_up(self, visitor: PendingClient, reason: str) -> None:
-        """Close a client's connection and report why."""
+        """Close the connection of a client without a seat and report `reason`; else do nothing."""
         if visitor in self._visitors:
             self._remove(visitor)
             visitor.lines.close()
             self._say(f"the client at {visitor.address}:{visitor.port} {reason}: its connection is closed")
 
     def close(self) -> None:
-        """Close all clients' connections and the listening socket."""
+        """Close the connections of all clients without a seat, and the listening socket."""
         for visitor in self._visitors:
             visitor.lines.close()
         self._selector.close()
         self._listener.close()
 
     def _readable(self, seconds: float) -> list[PendingClient]:
-        """Wait up to `seconds` for data, and return the clients that have sent some."""
+        """Wait up to `seconds` for data; accept new clients; return those with data to read."""
         waiting = any(visitor.lines.waiting for visitor in self._visitors)
         keys = {key.fd for key, _ in self._selector.select(0 if waiting else seconds)}
         clients = [each for each in self._visitors if each.lines.waiting or each.lines.fileno() in keys]
@@ -125,7 +132,7 @@ class DealerPort:
         return clients
 
     def _accept(self) -> None:
-        """Accept all pending connections."""
+        """Accept pending connections; close older ones if more than `MOST_VISITORS` wait."""
         for _ in range(2 * MOST_VISITORS):
             try:
                 connection, (address, port, *_) = self._listener.accept()
@@ -139,7 +146,11 @@ class DealerPort:
             self._selector.register(self._visitors[-1].lines, selectors.EVENT_READ, None)
 
     def _line_of(self, visitor: PendingClient) -> str | None:
-        """Read a client's next line and return it; "" if it completes the handshake; None if there is none."""
+        """Read a client's next line and return it; "" if it completes the handshake.
+
+        Return None for an incomplete line or a comment. Also None if the client has disconnected or broken the
+        protocol, after closing its connection.
+        """
         try:
             line = visitor.lines.read(_INSTANT)
             if line is None:

@@ -1,4 +1,4 @@
-"""The dealer's side of a connection to a player, identified by port and address."""
+"""The dealer's side of a connection to a player, who is recognised by port and IP address."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +19,11 @@ class RemoteSeat:
     """
 
     def __init__(self, port: DealerPort, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
-        """Create the seat and append it to `seats`, all seats of its port; `say` receives messages."""
+        """Create the seat of player `name` and append it to `seats`.
+
+        seats  all seats of the same port so far
+        say    called with messages about the connection
+        """
         self.port, self.name, self._seats, self._say = port, name, seats, FirstMessages(say)
         self._lines: Lines | None = None
         self._address = ""
@@ -119,7 +123,7 @@ class RemoteSeat:
 
 
 def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
-    """Wait for all players; each new client gets the first free seat of its port.
+    """Wait until every seat has a player; each new client gets the first free seat of its port.
 
     Raises `TableError` if a player does not connect in time.
     """

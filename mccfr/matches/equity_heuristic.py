@@ -1,16 +1,18 @@
 """AIVAT heuristic from equity and the policy's own average play.
 
+A heuristic estimates player 0's chips at any history; AIVAT (`mccfr.matches.aivat`) uses it to subtract luck.
+
 One pass over the policy's tree gives two numbers for each decision. All hands are assumed to play the same: the mean
 over buckets of the policy's action probabilities, weighted by the stored weight of each infoset.
 
-* F: player 0's mean chips from the folds that follow.
-* S: the mean chips at stake in the showdowns that follow.
+* F: player 0's mean chips from the folds that follow, each times its probability.
+* S: the mean chips that a showdown wins or loses, each times its probability.
 
-A history with hands i and j has the value F + S · E. E is the mean showdown result of i and j over the boards to
-come. At the end of a hand the value is exact.
+A history with hands i and j has the value F + S · E. E (equity) is the mean showdown result of i and j over the boards
+to come: 1 if player 0 wins, -1 if it loses, 0 for a tie. At the end of a hand F and S are that hand's own.
 
-Equity is a martingale: its mean over the next board is its value before, so the 22,100 flops need no sum. On the
-last street equity is exact. Earlier it is the mean over all full boards if there are at most `RUN_OUTS`. Otherwise
+E is a martingale: its mean over the next board is its value before, so the 22,100 flops need no sum. On the
+last street E is exact. Earlier it is the mean over all full boards if there are at most `RUN_OUTS`. Otherwise
 it is an unbiased estimate from that many drawn boards. Their random stream is independent of the hand's cards.
 """
 
@@ -38,13 +40,17 @@ _KEPT_LINES = 4096
 
 
 class EquityHeuristic(Heuristic):
-    """AIVAT heuristic that values a history by fold chips plus showdown chips times equity."""
+    """AIVAT heuristic: mean chips from folds, plus chips at showdowns times the showdown result.
+
+    The module's text defines these as F + S · E.
+    """
 
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
         """Take a policy of two players, and compute the values of its tree's nodes.
 
         dealing   the game's hands and boards
-        run_outs  number of full boards to draw where there are more
+        run_outs  largest number of full boards over which a showdown result is averaged. If more are possible, as
+                  many are drawn
         """
         side.game.check_two_players("AIVAT")
         self._dealing, self._most = dealing, run_outs
@@ -60,6 +66,8 @@ class EquityHeuristic(Heuristic):
     def begin(self, seed: int, number: int, betting: Betting | None = None) -> None:
         """Begin a hand with a new random stream for drawing boards.
 
+        seed     of the match
+        number   of the hand
         betting  betting rules with the hand's stakes; None: as for the last hand
         """
         if betting is not None and betting is not self._betting:
@@ -73,6 +81,7 @@ class EquityHeuristic(Heuristic):
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
         """Return [H]: for each hand of player `hero`, the sum over opposing hands of weight times value.
 
+        The value is that of the two hands at `spot`, in chips of player 0.
         Before the last street, equity may be an estimate from drawn boards.
         """
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
@@ -83,7 +92,7 @@ class EquityHeuristic(Heuristic):
         return folds + showdown * self._equity(spot.street, spot.board, hero, opponent_weights) if showdown else folds
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
-        """Return `values` at `spot`, before the board is dealt: they equal the mean over the next boards."""
+        """Return the mean of `values` over the next boards: here it equals `values` at `spot`."""
         return self.values(spot, hero, opponent_weights)
 
     def _equity(self, street: int, board: Board, hero: int, opponent_weights: Weights) -> Weights:
@@ -110,7 +119,8 @@ class EquityHeuristic(Heuristic):
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
         """Return (F, S), mean chips from folds and at showdowns after a line of actions, in real chips.
 
-        They are means over the tree nodes to which the line translates.
+        They are means over the tree nodes to which the line translates, weighted by their probabilities. Real chips
+        are those of the hand's betting, from which the tree's may differ.
         """
         state, readings = self._betting.start()
         for action in actions:
@@ -130,6 +140,8 @@ class EquityHeuristic(Heuristic):
 
 def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
     """Return [N, 2] for each node: player 0's mean chips from later folds, and mean chips at showdowns.
+
+    These are F and S of the module's text, in chips of the tree.
 
     Each player plays the mean of its action probabilities over buckets, weighted by each infoset's stored weight.
     """

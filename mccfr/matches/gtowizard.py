@@ -4,8 +4,8 @@
 `action_history` has `k`, `c`, `f`, `bN` (N chips on this street) and `_` between streets. With `is_hand_over` the
 chips won and the server's AIVAT value are set. `GET /hands/in-progress` lists open hands.
 
-As in the published client (gtowizard-ai/researcher-api-client), requests are retried up to twenty times, after 2 to
-15 s, for status 502 to 504. Differences:
+As in the published client (gtowizard-ai/researcher-api-client), failed requests are repeated. A request is sent up to
+twenty times, 1 to 15 s apart. It is repeated after a lost connection and after status 429 and 502 to 504. Differences:
 
 * A failed request may have been executed, so the open hands are checked before an action is sent again.
 * Status 409 for a new hand means too many open hands, and is retried.
@@ -41,7 +41,7 @@ class WizardHand(NamedTuple):
     """The state of a hand as the server sends it.
 
     number  the server's number of the hand
-    moves   number of actions so far
+    moves   number of entries of `action_history` so far: actions, and a `_` for each later street
     seen    cards, betting and result as the player sees them
     aivat   the player's chips, corrected by the server's AIVAT; None if missing
     """
@@ -53,7 +53,7 @@ class WizardHand(NamedTuple):
 
 
 class ScoredHand(NamedTuple):
-    """A finished hand, and the player's chips as corrected by the server's AIVAT."""
+    """A finished hand, and the player's chips by the server's AIVAT; None if missing."""
 
     hand: FinishedHand
     aivat: float | None  # the chips lost, for a fold whose response was lost
@@ -118,7 +118,9 @@ class WizardServer:
     def _request(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
         """Call `request(attempt)`, attempt = 0, 1, ..., until it succeeds; return its result.
 
-        again  HTTP statuses after which it is called again
+        again  HTTP statuses after which it is called again, as after a lost connection
+
+        Raises a `TableError` for other failures, and after twenty attempts.
         """
         for attempt in range(_TRIES):
             try:
@@ -154,11 +156,12 @@ def _play_hand(
 ) -> ScoredHand:
     """Play a hand to its end.
 
-    hand      its state when it is dealt
+    hand      its state when it was dealt, or the current one of a hand in progress
     number    of the hand; with the player's seed it determines the player's random numbers
     thinking  lock that is held while the player chooses an action
 
-    Raises `ConnectionError`, with the server's number of the hand, if the server is lost within it.
+    Raises `ConnectionError`, with the server's number of the hand, if a request for an action fails. Raises
+    `UnknownResultError` if the hand ended during a lost connection, unless by the player's fold.
     """
     served = ServerHand(player, rules, number)
     while True:
@@ -181,7 +184,8 @@ def _play_hand(
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
     """Play all hands that are in progress at the server to their end, and return how many there were.
 
-    Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if it is lost within one.
+    Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if a request for an action
+    fails.
     """
     hands = server.open_hands()
     for number, hand in enumerate(hands):
@@ -200,7 +204,8 @@ def play_wizard_hands(
     Only one player chooses an action at a time, while others wait for the server. A hand that ended during a lost
     connection, unless by the player's fold, is an `UnknownResultError` among the results.
 
-    Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if it is lost within one.
+    Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if a request for an action
+    fails.
     """
     results: SimpleQueue[ScoredHand | BaseException] = SimpleQueue()
     numbers, number_lock, thinking, stopping = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
@@ -272,7 +277,7 @@ def _number(answer: Any) -> int:
 
 
 def _both_players(players: Any) -> tuple[Any, Any]:
-    """Return the entries of the player itself and of the opponent."""
+    """Return (own entry, opponent's entry) of a response's players; `TableError` if invalid."""
     own = [each for each in players if not each["name"].startswith(_OTHER)]
     if len(players) != 2 or len(own) != 1:
         raise TableError(f"the players {quoted(str(players))} are not one and {_OTHER}")
@@ -284,9 +289,9 @@ def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
 
 
 def read_key(path: Path, say: Callable[[str], None]) -> str:
-    """Return the key from a file; `ValueError` without a key.
+    """Return the server's access key, the only content of a file; `ValueError` if there is none.
 
-    `say` is called if other users can read the file.
+    say  called with a warning if other users can read the file
     """
     try:
         mode, data = path.stat().st_mode, path.read_bytes()[:1025]

@@ -1,4 +1,7 @@
-"""Answers decisions as JSON lines, for programs in any language that talk to this one by pipes."""
+"""Plays for other programs: reads each decision as a line of JSON, and answers with the action.
+
+Programs in any language can use it by pipes.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,9 +19,10 @@ from mccfr.trees.street_amounts import street_action
 class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
     """One decision that another program asks for.
 
-    position  of the player
+    position  of the player. In hold'em of two players 0 is the big blind and 1 the button; with more, 0 is the small
+              blind and 1 the big blind
     hand      its hole cards, such as "AsKd"
-    line      all actions so far; amounts are on the street
+    line      all actions so far, such as "b300c/b150"; amounts are chips put in on the street
     board     all board cards so far
     stacks    chips of each player before antes and blinds; None: those of the policy's game
     number    of the hand; with the seed it determines the random numbers
@@ -33,7 +37,9 @@ class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the answer to each line: {"action": text}, with an amount on the street, or {"error": text}.
+    """Yield the answer to each line: {"action": text} or {"error": text}.
+
+    The amount of a bet or raise, such as "b150", is in chips put in on the street.
 
     name    of a policy or run
     manner  how it plays, such as purified
@@ -59,6 +65,8 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
 
 def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> tuple[str, str]:
     """Return (line before the player's action, the action); `ValueError` for an impossible decision.
+
+    Amounts of both are chips put in over the whole hand.
 
     actions  all actions of `decision.line`
     counts   [S] number of board cards on each street

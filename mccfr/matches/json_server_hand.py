@@ -26,7 +26,7 @@ class ServerHandState(NamedTuple):
     """The state of a hand as a server sends it.
 
     position  of the player: 0 is the big blind, 1 the button
-    hand      the player's cards
+    hand      the player's hole cards
     other     the opponent's cards, "" if not shown
     betting   actions as the server writes them: `k`, `c`, `f`, `bN` with N chips on the street, and `/`
     board     all board cards
@@ -142,14 +142,17 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
 
 
 def _server_action(state: BettingState, action: str) -> str:
-    """Return an action, such as `rN`, in the servers' form: `k`, `c`, `f` or `bN`, N chips on the street."""
+    """Return an action in the servers' form: `k`, `c`, `f` or `bN`, N chips on the street.
+
+    action  `c`, `f` or `rN`, N chips over the whole hand
+    """
     if action == "c":
         return "c" if state.facing else "k"
     return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
 
 
 def check_game(game: HoldemGame, player_name: str) -> None:
-    """Raise `ValueError` if a policy's stacks or blinds differ from the servers'."""
+    """Raise `ValueError` if a policy's players, stacks, blinds or antes differ from `GAME`."""
     stakes, own = ((each.seats, each.stack, tuple(each.blinds), each.ante) for each in (GAME, game))
     if own != stakes:
         raise ValueError(f"the server plays with {game_text(GAME)}, and {player_name} is for {game_text(game)}")

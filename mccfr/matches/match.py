@@ -3,7 +3,8 @@
 A sample is a pair of hands: one deal played from both seats. Intervals are over pairs. There are three figures:
 
 * chips as played
-* chips with all-ins replaced by their mean over the boards to come
+* chips without the luck of boards after all-ins. A hand whose betting ended before the last street, with a showdown,
+  counts the mean over all boards that could come. If there are more than 1,000, as many are drawn
 * AIVAT's corrected chips (`mccfr.matches.aivat`), with a heuristic from a policy's own play, fixed before the
   first hand (`mccfr.matches.equity_heuristic`)
 
@@ -72,7 +73,7 @@ class Figure:
 def figure_fields(
     mean: float | None, ci95: tuple[float, float] | None, big_blind: float | None, title: str = ""
 ) -> dict[str, Any]:
-    """Return the fields of a mean in a result record: chips and mbb per hand, each with its 95 % interval.
+    """Return the fields of a mean in a result record: chips and mbb per hand, with 95 % intervals.
 
     Unknown values, and mbb in games without big blinds, are None.
 
@@ -91,13 +92,13 @@ def figure_fields(
 
 @dataclass(frozen=True)
 class MatchFigures:
-    """Result of a match.
+    """Result of a match of two players, for the first contender.
 
-    chips  the first contender's mean chips as played
-    allin  the same, with all-ins replaced by their mean over the boards to come
+    chips  mean chips won per hand, as played
+    allin  the same, with hands that went all-in before the last street counted as their mean over the boards to come
     aivat  the same, corrected by AIVAT
     hands  number of hands, two for each deal
-    pairs  [n, 3] chips, allin and aivat of each pair of hands, in chips per hand
+    pairs  [n, 3] the figures chips, allin and aivat of each of the n deals, mean of its two hands, in chips per hand
     """
 
     chips: Figure
@@ -108,7 +109,10 @@ class MatchFigures:
 
 
 class Match(SampledEvaluation):
-    """Sampled evaluation of a match; a sample is a pair of hands, one deal played in both seats."""
+    """A match of two players, for `run_samples`, which plays its numbered samples in parallel.
+
+    A sample is a pair of hands: one deal played in both seats.
+    """
 
     fields, least, option, step = len(_FIGURES), LEAST_PAIRS, "pairs", "pair of hands"
 
@@ -117,7 +121,8 @@ class Match(SampledEvaluation):
     ) -> None:
         """Take two contenders; the game is that of a policy, so at least one of them must be a policy.
 
-        heuristic  called before any hand with the first policy's `side` and the game's cards; returns AIVAT's heuristic
+        heuristic  called once, before any hand, with the first policy's `side` and the game's cards; returns AIVAT's
+                   heuristic
 
         Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes. Also
         for rake and for more than two players.
@@ -137,7 +142,7 @@ class Match(SampledEvaluation):
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Play one pair of hands; return [3] the first contender's chips, all-in chips and AIVAT per hand."""
+        """Play one pair of hands; return its row [3] of `MatchFigures.pairs`, in chips per hand."""
         figures = np.zeros(len(_FIGURES))
         for seat in range(2):
             deal, played = self.hand(sample, seat)
@@ -146,7 +151,7 @@ class Match(SampledEvaluation):
         return figures
 
     def hand(self, sample: int, seat: int) -> tuple[Deal, PlayedHand]:
-        """Play one of the two hands of a duplicate pair; the first contender has position `seat`.
+        """Play a hand of deal number `sample`; the first contender has position `seat`, 0 or 1.
 
         Returns the deal and the played hand.
         """
@@ -159,7 +164,7 @@ class Match(SampledEvaluation):
         return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
 
     def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
-        """Return player 0's chips in a hand: as played, with all-ins as means, and corrected by AIVAT.
+        """Return the chips, allin and aivat figures (`MatchFigures`) of player 0 in a hand.
 
         seat    position of the first contender
         number  of the hand, which seeds drawn boards
@@ -182,9 +187,9 @@ class Match(SampledEvaluation):
 
 
 def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
-    """Return a new range of a player: tracked if its strategy is known, `AnyHand` if it ignores its cards.
+    """Return the object with which AIVAT follows a player's range during a hand.
 
-    None for other players.
+    It is `AnyHand` for a program that ignores its cards, and None for other programs, whose strategy is unknown.
     """
     if isinstance(player, Seat):
         return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else ObservedRange(player, position)

@@ -34,7 +34,7 @@ def play_match(
     """Play a match and return the record that `mccfr match --json` prints.
 
     names    policies, runs or programs, one for each player. With two, the record has the first one's results
-    hands    number of hands, rounded up to whole deals
+    hands    number of hands, rounded up to whole deals, each of which is played once for each player
     manners  how each policy or run plays, such as purified; None: all play as they are stored
     effort   workers, time limit and file for finished samples
     log      file for the hands, no-limit hold'em only
@@ -60,8 +60,8 @@ def play_opened(
 ) -> dict[str, Any]:
     """Play a match of players that are already open; return the record that `mccfr match --json` prints.
 
-    players  one for each player of the match; at least one is a policy or run
-    hands    number of hands, rounded up to whole deals
+    players  one for each seat of the game; at least one is a policy or run
+    hands    number of hands, rounded up to whole deals, each of which is played once for each player
     effort   workers, time limit and file for finished samples
     log      file for the hands, no-limit hold'em only
 
@@ -92,7 +92,7 @@ def play_opened(
 
 
 def _record_of_two(contenders: Sequence[Contender], result: MatchFigures) -> dict[str, Any]:
-    """Return the record of a match of two players: the first one's chips, all-in chips and AIVAT."""
+    """Return the record of a match of two: the three figures of the first one (`MatchFigures`)."""
     big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
     record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
     for name, key in _FIGURES.items():
@@ -127,7 +127,8 @@ def _text_of_seats(record: Mapping[str, Any]) -> str:
 def match_text(record: Mapping[str, Any]) -> str:
     """Return a match as text for people: players, hands, and the means with 95 % intervals.
 
-    With two players these are the first one's chips, chips with all-ins by their mean, and AIVAT.
+    Means are in mbb per hand, or in chips if the game has no big blind. With two players they are the three figures of
+    the first one (`MatchFigures`), with more each player's mean winnings.
     """
     if "players" in record:
         return _text_of_seats(record)

@@ -51,7 +51,11 @@ _RESOLVE = " --resolve "
 
 @dataclass(frozen=True)
 class OpenedPlayer:
-    """A player opened by name, and its configuration's `[game]` table; the latter is None for a program."""
+    """A player opened by name, for matches and reviews.
+
+    contender  creates the player; has its strategy if it is a policy or run
+    table      `[game]` table of its configuration, with stacks and blinds; None for a program
+    """
 
     contender: Contender
     table: Mapping[str, Any] | None
@@ -98,7 +102,7 @@ def open_player(
 
 
 def table_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of players for hand files: the last parts of their paths, made distinct."""
+    """Return the names of players for hand files: last parts of paths, equal ones numbered."""
     return distinct_names([Path(name).name.replace(":", ".") for name in names])
 
 

@@ -50,7 +50,10 @@ class AlwaysAllIn(Program):
 
 
 class Uniform(Program):
-    """Folds, calls or raises with equal probability; the raise is the smallest, largest or a random one."""
+    """Folds, calls or raises with equal probability, as far as these are legal.
+
+    The raise is the smallest, the largest or one of random size.
+    """
 
     blind = True
 
@@ -62,14 +65,17 @@ class Uniform(Program):
 
 
 class MinimumRaise(Program):
-    """Makes the smallest bet or raise, up to twenty times on a street, then calls."""
+    """Makes the smallest bet or raise; calls after twenty of all players on a street."""
 
     blind = True
 
     most, share = _MOST_RAISES, 0.0
 
     def act(self, random: Random) -> str:
-        """Return a raise of the fixed size, or a call after the street's limit."""
+        """Return a bet or raise of size `share`; a call after `most` of all players on the street.
+
+        The sizes of `share` run from 0, the smallest legal raise, to 1, the largest.
+        """
         last = self.line.removesuffix("/").rpartition("/")[2] if not self.line.endswith("/") else ""
         raised = last.count("r") + last.count("b")
         bets = self.raises((self.share,)) if raised < self.most or not self.may_call else []
@@ -77,7 +83,10 @@ class MinimumRaise(Program):
 
 
 class OddSize(MinimumRaise):
-    """Bets and raises a size outside all usual trees, up to four times on a street, then calls."""
+    """Bets and raises a size that usual trees lack; calls after four bets and raises on a street.
+
+    Those of all players count. The size is 1.37 % of the way from the smallest to the largest legal raise.
+    """
 
     most, share = _ODD_RAISES, _ODD
 

@@ -1,4 +1,4 @@
-"""Round-robin tournament of policies, runs and programs on the same deals."""
+"""Round-robin tournament: each policy, run or program plays each other one, on the same deals."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -36,13 +36,15 @@ def play_round_robin(
 ) -> dict[str, Any]:
     """Play a round-robin tournament and return the record that `mccfr rank --json` prints.
 
-    names   policies, runs, and at most one program
-    hands   number of hands of each match
-    manner  how the policies and runs play, such as purified
-    keep    folder for finished pairs of hands of each match; the same call resumes from it
+    names    policies, runs, and at most one program
+    hands    number of hands of each match, rounded up to an even number
+    seed     of the deals and the players
+    manner   how the policies and runs play, such as purified
+    workers  number of processes
+    keep     folder for finished pairs of hands of each match; the same call resumes from it
 
-    All matches use the same deals, each in both seats. A player's winnings from all others in a deal are one sample,
-    and the interval of its mean is over these samples.
+    All matches use the same deals, each in both seats. A player's mean winnings from all others on a deal are one
+    sample, and its interval is over these samples.
 
     Raises `ValueError` for fewer than two names, a repeated or unknown name, or two programs. Also for different games,
     games of more than two players or with rake, or too few hands.
@@ -85,7 +87,7 @@ def play_round_robin(
 def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: float | None) -> dict[str, Any]:
     """Return a player's mean winnings per hand and their 95 % interval, as fields of the record.
 
-    won  for each opponent: chips per hand of each pair of hands, corrected by AIVAT
+    won  for each opponent [n]: chips per hand on each of the n deals, corrected by AIVAT
     """
     units = np.mean(won, axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))
@@ -93,7 +95,10 @@ def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: floa
 
 
 def round_robin_text(record: Mapping[str, Any]) -> str:
-    """Return a table for people, best player first: winnings per hand, in total and from each opponent."""
+    """Return a table, best player first: winnings per hand from all opponents and from each.
+
+    Winnings are in mbb per hand, or in chips if the game has no big blind, and corrected by AIVAT.
+    """
     players, names = record["players"], [player["name"] for player in record["players"]]
     unit = "chips" if players[0]["mean_mbb"] is None else "mbb"
     cells = {}

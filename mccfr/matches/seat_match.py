@@ -1,8 +1,8 @@
 """Matches of three and more players: each deal is played in every rotation of the seats.
 
-A sample is one deal. With P players it is played P times, and each time every player sits one position further on. So
-each player holds every hand in every position. A player's result is the mean over these hands, after rake, and its
-interval is over deals. There is no AIVAT, which is for two players.
+A sample is one deal. With P players it is played P times. Each time all players change positions, as when the button
+moves by one. So each player holds every hand in every position. A player's result is the mean over these hands, after
+rake, and its interval is over deals. There is no AIVAT, which is for two players.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from mccfr.play.table import PlayedHand, play_hand, won_chips
 class SeatFigures:
     """Result of a match of P players.
 
-    figures  each player's chips per hand
+    figures  each player's mean chips won per hand, with its 95 % interval
     hands    number of hands, P for each deal
-    deals    [n, P] each player's chips per hand on each deal
+    deals    [n, P] each player's mean chips won per hand on each of the n deals
     """
 
     figures: Sequence[Figure]
@@ -36,7 +36,10 @@ class SeatFigures:
 
 
 class SeatMatch(SampledEvaluation):
-    """Sampled evaluation of a match; a sample is one deal in every rotation."""
+    """A match of three or more players, whose numbered samples `run_samples` plays in parallel.
+
+    A sample is one deal, played in every rotation of the seats.
+    """
 
     least, option, step = LEAST_PAIRS, "deals", "deal"
 
@@ -61,7 +64,7 @@ class SeatMatch(SampledEvaluation):
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Play a deal in every rotation and return [P] each contender's mean chips."""
+        """Play a deal in every rotation and return [P] each contender's mean chips won per hand."""
         chips = np.zeros(self.fields)
         for rotation in range(self.fields):
             deal, played = self.hand(sample, rotation)
@@ -69,7 +72,10 @@ class SeatMatch(SampledEvaluation):
         return chips / self.fields
 
     def hand(self, sample: int, rotation: int) -> tuple[Deal, PlayedHand]:
-        """Play one hand of deal number `sample`; contender i has position (i - rotation) modulo P."""
+        """Play a hand of deal number `sample` and return (cards, played hand).
+
+        Contender i has position (i - rotation) modulo P.
+        """
         deal, number = self.dealing.deal(self._seed, sample), self.fields * sample + rotation
         for which, player in enumerate(self._players):
             player.reseed(int(new_stream(self._seed, PLAYERS + which, EVALUATION, number)[0]))

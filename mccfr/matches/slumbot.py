@@ -1,5 +1,7 @@
 """Client of servers with Slumbot's interface: plays hold'em hands as JSON over HTTP.
 
+Slumbot is a program that plays no-limit hold'em of two players at a public server.
+
 `/new_hand` deals and `/act` takes an action; both return the current hand (`mccfr.matches.json_server_hand`). A hand is
 over if and only if `winnings` is present. Responses may carry a new token, which goes with the next request.
 """
@@ -33,7 +35,8 @@ class SlumbotSession:
 
         number  of the hand; with the player's seed it determines the player's random numbers
 
-        Raises `TableError` if the server fails or sends an invalid hand, `ConnectionError` if it is lost within one.
+        Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if a request for an
+        action fails.
         """
         where, server_hand = f"hand {number}", ServerHand(self._player, self._rules, number)
         answer = self._request("new_hand", {})

@@ -12,10 +12,13 @@ _READ_BYTES = 1 << 16
 
 
 class Lines:
-    """Text lines over a socket connection."""
+    """Reads and writes text lines over a socket connection, with time limits."""
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take over an open connection."""
+        """Take over an open connection, which `close` closes.
+
+        clock  returns the time in seconds
+        """
         self._connection, self._clock = connection, clock
         self._whole, self._begun = deque[bytes](), b""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -38,7 +41,7 @@ class Lines:
                 return None
             *whole, self._begun = (self._begun + data).split(b"\n")
             self._whole.extend(whole)
-        raise TimeoutError("no line has come in time")
+        raise TimeoutError(f"the other program has sent no whole line of text within {seconds:.3g} s")
 
     @property
     def waiting(self) -> bool:
@@ -57,7 +60,7 @@ class Lines:
         return self._connection.fileno()
 
     def write(self, line: str, seconds: float) -> None:
-        """Send a line; `OSError` if that fails or takes too long."""
+        """Send a line with CR LF; `OSError` if that fails or takes longer than `seconds`."""
         self._connection.settimeout(seconds)
         self._connection.sendall(line.encode("ascii") + b"\r\n")
 

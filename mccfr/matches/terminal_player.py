@@ -39,7 +39,7 @@ class LeaveError(Exception):
 
 
 def role(game: Game, position: int) -> str:
-    """Return the name of a position for people, such as the button."""
+    """Return the name of a position in words, such as "the button and small blind"."""
     if game.tree.players > 2:
         return f"{position_names(game.tree.players)[position]} ({game.roles[position]})"
     if game.big_blind_chips:
@@ -48,18 +48,19 @@ def role(game: Game, position: int) -> str:
 
 
 def opponent(game: Game, position: int) -> str:
-    """Return another player as subject of a sentence: "The policy", or its position at a larger table."""
+    """Return an opponent as subject of a sentence: "The policy", of more players a position."""
     return "The policy" if game.tree.players == 2 else position_names(game.tree.players)[position]
 
 
 class Person(Program):
-    """A player who asks a human for each action."""
+    """A player whose actions a human types; events of the hand are printed."""
 
     def __init__(self, betting: Betting, game: Game, ask: Ask, tell: Tell) -> None:
-        """Take the game's real betting, the game and the terminal's functions.
+        """Take the betting rules, the game and the terminal's functions.
 
-        ask   returns the answer to a prompt; raises `EOFError` at the end of input
-        tell  prints a line
+        betting  rules of the game with all legal amounts
+        ask      returns the answer to a prompt; raises `EOFError` at the end of input
+        tell     prints a line
         """
         super().__init__(betting)
         self._ask, self._tell, self._game, self._money = ask, tell, game, money_of(game)
@@ -83,7 +84,7 @@ class Person(Program):
         super().see(action)
 
     def act(self, random: Random) -> str:
-        """Ask until the answer is a legal action."""
+        """Ask until the answer is a legal action; return it. `LeaveError` if the human quits."""
         del random
         while True:
             try:
@@ -121,7 +122,7 @@ class Person(Program):
         return ", ".join([*choices, "? helps"])
 
     def _call_text(self, state: State) -> str:
-        """Return as text the chips of a call by the player to act; its stack may be smaller than the bet."""
+        """Return as text the amount that a call adds, such as "3 BB", at most the stack."""
         stack = inf if self._rules is None else self._rules.stack_of(state.player)
         return self._money.text(min(state.to_call, stack) - state.put_in[state.player])
 
@@ -189,10 +190,10 @@ class PersonHand(NamedTuple):
     """A hand against a human: the human's position, the human's chips won, and all dealt cards.
 
     position  of the human
-    won       chips that the human won
+    won       chips that the human won, after rake; below 0 for a loss
     shared    True if two players tied at the showdown
     shown     positions whose cards were shown
-    line      all actions with their real amounts
+    line      all actions, such as "r300c/cr500f": `rN` has N chips put in over the whole hand
     hands     hole cards of all players, by position
     board     all dealt board cards
     """
@@ -211,9 +212,11 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
     The button moves after each hand.
 
-    spec  creates the policy's players
-    ask   returns the human's answer to a prompt; raises `EOFError` at the end of input
-    tell  prints a line
+    spec   creates the policy's players
+    hands  largest number of hands
+    seed   of the deals and the policy's players
+    ask    returns the human's answer to a prompt; raises `EOFError` at the end of input
+    tell   prints a line
 
     Raises `ValueError` for a game that deals no cards outside of its tree.
     """
@@ -257,7 +260,7 @@ def _result_text(game: Game, hand: PersonHand) -> str:
 
 
 def history(game: Game, number: int, hand: PersonHand) -> str:
-    """Return one line about a finished hand, with all cards."""
+    """Return one line about a hand: position, all cards, betting, and the human's winnings."""
     own = spaced(hand.hands[hand.position])
     others = ", ".join(
         f"{opponent(game, position)} {spaced(cards)}" if len(hand.hands) > 2 else spaced(cards)

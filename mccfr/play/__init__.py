@@ -1,4 +1,4 @@
-"""Play at a table: players, policies in a seat, ranges by Bayes, and re-solving."""
+"""Play at a table: players, policies as players, ranges by Bayes' rule, EVs, and re-solving."""
 
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.policy_seat import PolicySpec, Seat

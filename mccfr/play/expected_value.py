@@ -1,4 +1,6 @@
-"""Defines EV and computes it from arrays, for page, terminal, reports, UPI and Python.
+"""Defines the EV that page, terminal, reports, UPI and Python show, and computes it from arrays.
+
+The page is that of `mccfr view`, and UPI is PioSOLVER's text protocol.
 
 The EV of a hand at a decision counts the chips that the player expects to receive from the pot. Chips that the player
 puts in from there on are subtracted; earlier ones are not, so folding has EV 0. Both players follow the strategy that
@@ -22,7 +24,8 @@ _LEAST_EQUITY = 0.01
 def hand_ev(won: Floats, opposing: Floats, put_in: float) -> Floats:
     """Return [..., H] the EV of each hand in chips; NaN for hands that no opposing hand can meet.
 
-    won       [..., H] chips won over the whole hand of poker, times `opposing`
+    won       [..., H] net chips won over the whole hand of poker, times `opposing`. All chips that the player puts in
+              are subtracted
     opposing  [H] total weight of the opposing hands that share no card with each hand
     put_in    chips that the player has put in before the decision, over the whole hand
     """
@@ -30,8 +33,9 @@ def hand_ev(won: Floats, opposing: Floats, put_in: float) -> Floats:
 
 
 def range_mean(values: Floats, weight: Floats) -> float | None:
-    """Return the mean of the known values [H]; None if none is known.
+    """Return the weighted mean of a range's values, such as EVs; None without a known value.
 
+    values  [H] of the hands; NaN if unknown, which leaves the hand out
     weight  [H] each hand's reach times the total weight of the opposing hands that share no card with it
     """
     known = (weight > 0) & ~np.isnan(values)
@@ -42,6 +46,8 @@ def range_mean(values: Floats, weight: Floats) -> float | None:
 def action_means(ev: Floats, played: Floats, weight: Floats) -> list[tuple[float | None, float | None]]:
     """Return (frequency, EV of the hands that take it) of each action of a range; None if unknown.
 
+    The frequency is 0 to 1, the EV in chips.
+
     ev, played  [A, H] EV in chips, and probability, of each action with each hand
     weight      [H] each hand's reach times the total weight of the opposing hands that share no card with it
     """
@@ -49,5 +55,10 @@ def action_means(ev: Floats, played: Floats, weight: Floats) -> list[tuple[float
 
 
 def realisation(ev: float | None, equity: float | None, pot: float) -> float | None:
-    """Return the equity realisation EV / (equity · pot); None if unknown or if equity is below 0.01."""
+    """Return the equity realisation EV / (equity · pot); None if unknown or equity is below 0.01.
+
+    ev      in chips
+    equity  mean share of the pot at showdown, 0 to 1
+    pot     in chips
+    """
     return None if ev is None or equity is None or equity < _LEAST_EQUITY else ev / (equity * pot)

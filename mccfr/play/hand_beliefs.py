@@ -29,8 +29,8 @@ class AnyHand:
 class ObservedRange:
     """The range of a seat that follows from its actions, as an opponent who knows its policy computes it.
 
-    reach  {(node, closed) of a `LineReading`, which is a translation: [H]}. The probability of that translation and
-           of the seat's actions so far, for each hand
+    reach  {translation of the actions so far: [H]}. A translation is (node, closed) of a `LineReading`, a node of the
+           policy's tree. The array has, for each hand, the probability of the translation and of the seat's actions
     """
 
     def __init__(self, seat: Seat, position: int) -> None:

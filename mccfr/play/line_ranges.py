@@ -22,7 +22,7 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedReading:
-    """A translation of the line into the tree, without its node.
+    """One translation of a line into the tree; its node is the key in `FollowedLine.places`.
 
     probability  of this translation
     weight       [P, H] probability of the translation times the reach of each of the P players, by hand
@@ -39,7 +39,8 @@ class FollowedLine:
     line    the line with `/` between streets and amounts in chips
     state   of the real betting, with a player to act
     boards  of every street up to the state's; None if cards are missing
-    places  {(node, closed) of a `LineReading`: translation}. Without boards the weights ignore the players' actions
+    places  all translations of the line: {(node, closed) of a `LineReading`: probability and weights}. Without boards
+            the weights ignore the players' actions
     acted   (line before the action, state before it, action) of each action
     """
 
@@ -51,7 +52,11 @@ class FollowedLine:
 
 
 class RangesOfLine:
-    """Follows betting lines in a strategy's game, and computes each player's range by the strategy."""
+    """Follows betting lines in a strategy's game, and computes each player's range by the strategy.
+
+    betting  real betting of the game, with all legal amounts
+    dealing  the game's hands and boards
+    """
 
     def __init__(self, source: Behaviour) -> None:
         """Take the strategy; `ValueError` for a game that deals no cards outside of its tree."""
@@ -63,8 +68,8 @@ class RangesOfLine:
 
         board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
 
-        Raises `ValueError` for an invalid line or board; the message says which are allowed. Also for a call of three
-        and more players that the tree lacks, since no range takes it.
+        Raises `ValueError` for an invalid line or board; the message says which are allowed. Also, with three and more
+        players, for a call that the tree lacks, since its player then has no range.
         """
         line = converted_line(self._game, line.strip())
         state, readings = self.betting.read(line)
@@ -91,7 +96,8 @@ class RangesOfLine:
     def reach(self, followed: FollowedLine) -> Weights:
         """Return [P, H] each player's reach by hand, divided by the player's largest weight in the deal.
 
-        It is 0 for hands that share a card with the board. Cards of folded players are ignored.
+        Reach is the hand's weight in the deal times the probability of the player's actions. It is 0 for hands that
+        share a card with the board. Cards of folded players are ignored.
         """
         assert followed.boards is not None
         total: Weights = np.sum([translation.weight for translation in followed.places.values()], axis=0)
@@ -101,7 +107,7 @@ class RangesOfLine:
     def lacking(self, street: int, text: str) -> int:
         """Return how many cards `text`, a board of an earlier street, lacks on `street`.
 
-        0 if `text` is not the board of an earlier street.
+        0 if `text` is neither the board of an earlier street nor empty.
         """
         cards = self._game.cards
         for earlier in range(street - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Base classes of players: a player's events, its decisions, and its record of the hand's betting.
+"""Base classes of players, which receive and record a hand's cards and actions, and choose actions.
 
 A table calls `deal`, then `board`, `see` and `choose` during the hand. Clients of other servers do the same with the
 server's messages.
@@ -32,7 +32,7 @@ class Player(ABC):
         position: of the player in this hand
         hand:     hole cards, as text
         cards:    the current board, as text
-        line:     all actions of this hand with their real amounts, such as "r300c/cr500"
+        line:     all actions of this hand, such as "r300c/cr500": `rN` has N chips put in over the whole hand
         state:    the real state of the betting; an `int` if no player acts any more
         random:   random numbers of this hand
         seed:     of all hands' random numbers
@@ -92,6 +92,7 @@ class Player(ABC):
     def see(self, action: str) -> None:
         """Record an action: `c`, `f`, `b` or `rN`, N chips over the whole hand; `ValueError` if illegal.
 
+        `b` is a bet of the only legal size, in games such as Kuhn poker.
         An own action that did not come from `choose` is recorded like an opponent's.
         """
         state = self.state
@@ -103,7 +104,9 @@ class Player(ABC):
 
     @checked
     def see_line(self, line: str) -> None:
-        """Record the new actions of the hand's whole line.
+        """Record those actions of the hand's whole line that are not yet recorded.
+
+        line  all actions of the hand so far; `rN` has N chips put in over the whole hand
 
         Raises `ValueError` if the line does not extend the recorded one, or is illegal.
         """
@@ -138,12 +141,12 @@ class Player(ABC):
         self.state = after
 
     def _seen(self, state: State, action: str) -> None:
-        """Receive an action that `choose` did not return, before it is recorded; this player ignores it."""
+        """Receive an action that `choose` did not return, before it is recorded; for subclasses."""
         del state, action
 
     @abstractmethod
     def _chosen(self, state: State, random: Random) -> str:
-        """Return the player's action at `state`, and update what a subclass keeps of the hand."""
+        """Return the player's action at `state`; update the subclass's own record of the hand."""
 
 
 class PlayerSpec(ABC):
@@ -176,9 +179,10 @@ class Program(Player):
 
     @abstractmethod
     def act(self, random: Random) -> str:
-        """Return the action to take: `c`, `f`, `b` or `rN`.
+        """Return the action to take: `c`, `f`, `b` or `rN`, N chips put in over the whole hand.
 
-        The attributes hold all known information; `random` is for random choices.
+        `b` is a bet of the only legal size, in games such as Kuhn poker. The attributes of `Player` have all known
+        information; `random` is for random choices.
         """
 
     def _chosen(self, state: State, random: Random) -> str:
@@ -213,7 +217,7 @@ class Program(Player):
     def raises(self, shares: tuple[float, ...] = (0.0, 1.0)) -> list[str]:
         """Return legal bets or raises, by default the smallest and the largest; empty if none is legal.
 
-        shares  for each one to return, its size on a scale from the smallest (0) to the largest (1)
+        shares  size of each one to return, from 0 for the smallest to 1 for the largest legal amount
         """
         state, rules = self.state, self._rules
         if isinstance(state, int):

@@ -28,7 +28,11 @@ from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    """Creates seats that play a policy, with the options `purify` and `threshold` of `Seat`."""
+    """Creates seats that play a policy, for matches, bots and tables.
+
+    purify     always play the likeliest action
+    threshold  actions with a lower probability are not played, unless all are less likely
+    """
 
     policy: Behaviour
     purify: bool = False
@@ -68,7 +72,7 @@ class Seat(Player):
 
     @checked
     def __init__(self, policy: Behaviour, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
-        """Prepare the seat.
+        """Take the policy and the options of its play.
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
         seed       of random translations and actions
@@ -114,7 +118,8 @@ class Seat(Player):
         stacks  chips of each player before antes and blinds, by position, in the policy's chips; None: those of its
                 game.  Of two players only the smaller one can be bet
 
-        Raises `ValueError` also for invalid cards, and for stacks in a game whose tree has every legal bet.
+        Raises `ValueError` for an invalid position, cards or stacks, and for stacks in a game whose tree has every
+        legal bet.
         """
         if stacks is not None and not (self.takes_stacks and isinstance(self._own_betting, Translation)):
             raise ValueError(f"{type(self).__name__} plays {self.policy.game.name} with its own stacks only")
@@ -124,7 +129,7 @@ class Seat(Player):
             self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)
 
     def board(self, cards: str) -> None:
-        """Set the current board."""
+        """Set all board cards dealt so far, such as "Qs7h2d"."""
         super().board(cards)
         self._bucket = self._range = None
 
@@ -161,7 +166,10 @@ class Seat(Player):
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
-        """Return [A] the action probabilities of the seat's hand, in the order of the tree node's children."""
+        """Return [A] the action probabilities of the seat's hand, after purification and threshold.
+
+        They are in the order of the tree node's children. Raises `ValueError` if the tree has no decision here.
+        """
         node = self._decision()
         if self._bucket is None:
             street = int(self.policy.game.tree.arrays.block[node]) // self.betting.players
@@ -181,14 +189,14 @@ class Seat(Player):
         return self.policy.rows(node, self._range)[0]
 
     def _decision(self) -> int:
-        """Return the node of the tree at which the player to act decides."""
+        """Return the tree node at which the player to act decides; `ValueError` without one."""
         here = self.betting.at(self.reading, self.state)  # type: ignore[arg-type]
         if not self.betting.decides(here):
             raise ValueError(f"after {self.line!r} the policy's tree has no decision: the seat checks, calls or folds")
         return here.node
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Return [H, A] action probabilities at a node, after purification and threshold.
+        """Return [H, A] action probabilities at a decision, after purification and threshold.
 
         buckets  [H] the bucket of each hand
         """
@@ -200,7 +208,7 @@ class Seat(Player):
         return self.policy.game.cards.at_table()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [n, A] action probabilities `rows` at a node, after purification and threshold."""
+        """Return [n, A] probabilities `rows` of a decision after purification and threshold."""
         tree = self.policy.game.tree
         folds = np.array([tree.label[tree.children(node)[0]] == FOLD])
         return simpler_rows(rows, np.array([0, rows.shape[1]]), folds, self.purify, self.threshold)

@@ -17,9 +17,10 @@ from abstraction.cards import CARD_COUNT, combo_table
 
 @cache
 def preflop_equities() -> npt.NDArray[np.float32]:
-    """Return the share of the pot that one preflop class wins against another, [169, 169] float32.
+    """Return [169, 169] float32: the share of the pot that a preflop class wins against another.
 
-    Ties count half.  The array is shared.
+    Entry [i, j] is that of class i against class j, numbered as in `preflop_classes`. Ties count half. All callers get
+    the same array, so do not change it.
     """
     with as_file(files("mccfr.play").joinpath("data", "preflop_equity.npy")) as path:
         equity: npt.NDArray[np.float32] = np.load(path, allow_pickle=False)
@@ -29,7 +30,9 @@ def preflop_equities() -> npt.NDArray[np.float32]:
 def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the weighted share of the pot that each hand wins preflop, [1326].
 
-    `other` [1326] is the weight of each opponent hand.  Hands that share a card do not meet.
+    For each hand it is the sum, over opposing hands that share no card with it, of weight times share of the pot.
+
+    other  [1326] weight of each opposing hand
     """
     classes, hole = preflop_classes().astype(np.int64), combo_table().astype(np.int64)
     card_weight = np.zeros((CARD_COUNT, PREFLOP_CLASSES))  # weight of each class's hands that contain a card

@@ -19,7 +19,8 @@ class RunOuts(NamedTuple):
 
     strength  [K, H] int32   showdown rank of every hand, -1 if it shares a card with the board
     order     [K, H] uint16  hands by strength, ascending
-    factor    correction of means over boards: a pair of hands is possible on 1 in `factor` of them
+    factor    by which means over the boards are multiplied, because a board that shares a card with a pair of hands
+              counts as 0. A pair is possible on 1 in `factor` boards
     """
 
     strength: npt.NDArray[np.int32]
@@ -28,7 +29,10 @@ class RunOuts(NamedTuple):
 
     @classmethod
     def of(cls, strength: npt.NDArray[np.integer], factor: float = 1.0) -> "RunOuts":
-        """Create run-outs from strengths [K, H] of the hands on each full board."""
+        """Create run-outs from the showdown ranks [K, H] of the hands on each full board.
+
+        factor  by which means over the boards are multiplied
+        """
         order = np.argsort(strength, axis=1, kind="stable")
         return cls(strength.astype(np.int32), order.astype(np.uint16), factor)
 
@@ -38,7 +42,8 @@ def run_outs(
 ) -> RunOuts:
     """Return hand strengths on all full boards that continue `board`, or on a random sample of them.
 
-    excluded     cards that may not come
+    street       street of `board`
+    excluded     cards that no full board may contain
     sample_size  number of boards to draw if there are more
     """
     full, factor = cards.full_boards(street, board, excluded, sample_size, rng)
@@ -72,13 +77,14 @@ def opponent_weight(cards: IndexedCards, weights: Floats) -> Floats:
 
 
 def per_weight(values: Floats, weight: Floats) -> Floats:
-    """Return values divided by weights; NaN where the weight is 0."""
+    """Return values, such as chips times weight, divided by the weight; NaN where it is 0."""
     return np.where(weight > 0, values / np.where(weight > 0, weight, 1), np.nan)
 
 
 def equity(cards: IndexedCards, found: RunOuts, other: Floats, weight: Floats) -> Floats:
     """Return [H] each hand's equity, its mean share of the pot at showdown; NaN where `weight` is 0.
 
+    found   showdown ranks on the full boards that the mean is over
     other   [H] weights of the opposing range
     weight  [H] total weight of the opposing hands that share no card with each hand
     """
@@ -91,6 +97,7 @@ def showdown_results(
     """Return [K] showdown results on K full boards: 1 if player 0 wins, -1 if it loses, 0 for a tie.
 
     hands        indices of player 0's and player 1's hand
+    street       street of `board`
     sample_size  number of boards to draw if more continue `board`
     """
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]

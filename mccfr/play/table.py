@@ -38,10 +38,10 @@ def play_hand(
 
     betting, dealing  betting rules and cards of the game that all players play
     deal              all hole cards and boards of the hand
-    number            of the hand; with its own seed it determines a player's random numbers
-    names             of the players, for errors
+    number            of the hand; each player derives its random numbers in the hand from it and from its own seed
+    names             of the players, for messages of errors; (): messages name positions
 
-    Raises `ValueError` for an illegal action, and `RuntimeError` if a player's record of the hand differs.
+    Raises `ValueError` for an illegal action, and `RuntimeError` if a player's own record of the betting differs.
     """
     for position, player in enumerate(players):
         hidden = isinstance(player, Program) and player.blind

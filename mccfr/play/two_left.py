@@ -24,8 +24,8 @@ class TwoLeft(NamedTuple):
     dead     half of the pot beyond both players' bets: chips of the others, and antes that are no bets. It is added to
              every amount at the table
     stack    the smaller stack of the two at the table
-    acted    (state before, action) of each later action, by `rules`
-    state    after these actions, by `rules`; an `int` if the betting is over
+    acted    (state before, action) of each later action, in chips of the hand of two players
+    state    of its betting after these actions; an `int` if the betting is over
     """
 
     players: tuple[int, int]
@@ -36,14 +36,20 @@ class TwoLeft(NamedTuple):
     state: BettingState | int
 
     def amount(self, action: str) -> str:
-        """Return an action at the table with its amount by `rules`: capped at `stack`, plus `dead`."""
+        """Return an action at the table with its amount in chips of the hand of two players.
+
+        The amount of a raise is capped at `stack`, and `dead` is added. Other actions stay as they are.
+        """
         return f"r{amount_text(min(float(action[1:]), self.stack) + self.dead)}" if action[0] == "r" else action
 
     def converted(self, state: BettingState, action: str, known: Sequence[str] = ()) -> str:
         """Return an action at the table as an action of the hand of two players.
 
-        state  before the action, by `rules`
-        known  actions of a solution there. One of them is taken if the amounts differ by a rounded half chip only
+        state  before the action, in the hand of two players
+        known  actions of a solution's tree there. A raise among them is returned instead of the converted one if their
+               amounts differ by a rounded half chip only
+
+        A raise becomes a call if no raise is allowed in the hand of two players, or if its amount is at most a call.
         """
         if action[0] != "r":
             return action
@@ -59,7 +65,7 @@ class TwoLeft(NamedTuple):
 
         state  before the action, at the table
 
-        Amounts are rounded to whole chips if those of the table are whole.
+        Amounts are rounded to whole chips if those of the table are whole, and moved into the range of legal raises.
         """
         bounds = raise_bounds(betting.rules, state)
         if action[0] != "r" or bounds is None:

@@ -58,7 +58,7 @@ class Quantisation(msgspec.Struct, frozen=True):
 
 
 class BucketTable(msgspec.Struct, frozen=True):
-    """An entry of `bucket_tables` in meta.json: a street's file, dtype and number for impossible hands."""
+    """An entry of `bucket_tables` in meta.json: a street's file, dtype and mark of impossible hands."""
 
     file: str
     dtype: Literal["uint8", "uint16", "uint32"]
@@ -66,7 +66,7 @@ class BucketTable(msgspec.Struct, frozen=True):
 
 
 class StreetOrigin(msgspec.Struct, frozen=True):
-    """Hash, number of buckets and recipe of one street of the card abstraction."""
+    """An entry of `Origin.streets`: a street's content hash, bucket count and build settings."""
 
     content_hash: str
     buckets: _Count
@@ -74,7 +74,10 @@ class StreetOrigin(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """`abstraction` in meta.json: the hash over all streets, and the origin of each street."""
+    """`abstraction` in meta.json: hash of the whole card abstraction, and origin of each street.
+
+    streets  {street: its entry}
+    """
 
     content_hash: str
     streets: dict[str, StreetOrigin]
@@ -88,7 +91,13 @@ class RakeFields(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """`provenance` in meta.json: counts of the exported checkpoint; None if the policy is not from a run."""
+    """`provenance` in meta.json: number of the exported checkpoint, and training done until then.
+
+    nodes_touched  tree nodes visited by all traversals
+    iterations     iterations done
+
+    The fields are None if the policy is not from a run.
+    """
 
     nodes_touched: _Count | None = None
     iterations: _Count | None = None
@@ -148,7 +157,10 @@ def check_meta(meta: Mapping[str, Any]) -> MetaFields:
 
 
 def _check_tables(fields: MetaFields) -> None:
-    """Check the fields of bucket tables, their mark of impossible hands, and the row checksums."""
+    """Check meta.json's fields on bucket tables, row checksums and the abstraction.
+
+    The number that marks impossible hands must be the largest of a table's dtype. Raises `ValueError`.
+    """
     found, checksums = fields.bucket_tables, fields.row_checksums
     _require(checksums.file == ROW_CHECKSUMS_FILE, "meta.json", f"names the row checksums {checksums.file}")
     _require(len(found) in (0, fields.streets), "meta.json", f"has {len(found)} bucket_tables")
@@ -168,7 +180,12 @@ def _require(holds: Any, file: str, problem: str) -> None:
 
 
 def _require_all(holds: npt.NDArray[np.bool_], file: str, problem: str) -> None:
-    """Raise `ValueError` with the first index at which `holds` is False."""
+    """Raise `ValueError` with the first index at which `holds` is False, if there is one.
+
+    holds    result of a check for each entry of an array
+    file     name of the array's file, with which the message begins
+    problem  predicate of the message, such as "has an unknown kind"
+    """
     if not holds.all():
         place = tuple(int(i) for i in np.argwhere(~holds)[0])
         raise ValueError(f"{file} {problem} at {place[0] if len(place) == 1 else place}")
@@ -333,9 +350,10 @@ def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
 def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDArray[np.int8]:
     """Return the canonical boards [N, cards] of a location table, in order of their index.
 
-    Boards that differ by a suit permutation form a class; its first board by rank is canonical.  The table gives, by
-    the rank of a board, index of its canonical board · 32 + suit permutation.  Raises `ValueError` unless each board of
-    `cards` cards has a valid index and suit permutation.
+    Boards that differ by a suit permutation form a class; its first board by rank is canonical.  The rank of a board is
+    C(c0, 1) + C(c1, 2) + ... over its cards in ascending order.  The table gives, by the rank of a board, index of its
+    canonical board · 32 + suit permutation.  Raises `ValueError` unless each board of `cards` cards has a valid index
+    and suit permutation.
     """
     index = location >> 5
     _in_range(file, index, 0, BOARD_COUNTS[cards])
@@ -352,16 +370,24 @@ def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDA
 
 
 def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
-    """Check that each row is a permutation of all 1,326 combinations; raises `ValueError`."""
+    """Check the table of hole cards under the 24 suit permutations; raises `ValueError`.
+
+    permutation  [24, 1326] int16: the combination that each one becomes, so each row is a permutation of all
+    """
     _shaped(file, permutation, (24, COMBO_COUNT), np.int16)
     every = np.arange(COMBO_COUNT)
     _require_all((np.sort(permutation, axis=1) == every).all(axis=1), file, "has a row that is no permutation")
 
 
 def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: int) -> None:
-    """Check a history table: the bucket for each bucket of the street before and each percentile.
+    """Check a history table: it gives a hand's bucket on a street with perfect recall.
 
-    It must be int32 with `before` rows, one for each bucket of the street before, and entries from 0 to `buckets` - 1.
+    It follows from the hand's bucket on the street before and a percentile of its strength, E[HS] or E[HS²].
+
+    history  [buckets of the street before, percentiles], must be int32 with entries from 0 to `buckets` - 1
+    before   number of buckets of the street before
+    buckets  number of buckets of the street
+
     Raises `ValueError`.
     """
     _require(history.ndim == 2, file, f"has {history.ndim} dimensions: 2 are needed")
@@ -400,7 +426,13 @@ def check_deck_buckets(file: str, table: PackedRows, boards: npt.NDArray[np.int8
 def _first_bad_row(
     shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64], total: int
 ) -> tuple[int, int]:
-    """Return (bucket, row) of the first row with a wrong sum or an invalid weight; (-1, -1) if none."""
+    """Return (bucket, row) of the first infoset with a wrong sum or weight; (-1, -1) if none.
+
+    shares  [buckets, slots] stored probabilities; a slot is one action of one row
+    weight  [buckets, rows] weights; a row is one decision
+    starts  [rows+1] first slot of each row, and the end of the last
+    total   sum that the shares of an infoset must have
+    """
     sound = np.add.reduceat(shares, starts[:-1], axis=1, dtype=np.uint32) == total
     sound &= (weight >= 0) & (weight < np.inf)
     if sound.all():

@@ -39,12 +39,12 @@ _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "
 
 @dataclass(frozen=True)
 class Guards:
-    """Checksums with which look-ups check a policy's mapped tables.
+    """Tells how a policy's mapped tables are checked: whole on opening, or in pieces on access.
 
     path       directory of the policy
     fields     its meta.json
     checksums  [P] uint32 CRC-32C of the pieces (about 64 KiB of rows) of all tables
-    checked    True if the tables have been checked as a whole, so that look-ups compare nothing
+    checked    True if every byte of the tables has been compared on opening, so that look-ups compare nothing
     thorough   True to unpack and validate the buckets of all boards, which look-ups otherwise do board by board
     """
 
@@ -55,7 +55,7 @@ class Guards:
     thorough: bool = False
 
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
-        """Return a table that compares rows with their checksums on first access.
+        """Return a table that compares rows with their checksums on first access, unless `checked`.
 
         name  name of its file
         rows  the mapped table
@@ -71,6 +71,9 @@ class Guards:
 
 def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
     """Return the game of a policy directory.
+
+    arrays, texts  {file name without ending: content} of its arrays and lists of texts
+    guards         meta.json, and how the mapped tables are checked
 
     In full-deck hold'em, validates the location tables only if `guards.checked`, and the bucket tables only if
     `guards.thorough` as well.  Raises `ValueError`, with the file's name, for arrays that are missing, do not fit each
@@ -160,7 +163,7 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable:
-    """Return the entry of a street's bucket table in meta.json; `ValueError` unless its file is `name`."""
+    """Return meta.json's entry on a street's bucket table; `ValueError` unless it names `name`."""
     if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
         raise ValueError(f"{META} does not have {name} in its bucket_tables")
     return meta.bucket_tables[street]
@@ -201,9 +204,12 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
 
 
 def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:
-    """Return the tables that give a street's bucket from the bucket of the street before and a percentile.
+    """Return the tables of buckets with perfect recall, on streets that have them.
 
-    buckets  [S, 2] number of buckets of each street and player
+    Such a table gives a hand's bucket from its bucket on the street before and a percentile of its strength. The
+    street's bucket table has this percentile, of E[HS] or E[HS²].
+
+    buckets  [S, P] number of buckets of each street and player
 
     Return None if the policy has no history files.  Raises `ValueError` for an invalid table.
     """

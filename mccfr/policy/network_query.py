@@ -22,8 +22,8 @@ def query_networks(
     The fields are those of `mccfr.policy.query.query`: street, player, actions, probabilities by hand.
     The answer's `networks` is the number of networks that were evaluated.
 
-    seed  draws one network, as for a hand at the table, and adds its iteration as `sampled_iteration`;
-          None: the average over the acting player's networks
+    seed  number of a hand, for which one network of the player is drawn by weight. The answer then has the network's
+          iteration as `sampled_iteration`. None: the average over the player's networks
 
     If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand.  Networks
     do not treat suits as equal.  Raises `ValueError` for an invalid line, hand or board.

@@ -1,4 +1,4 @@
-"""Tells where an exported strategy comes from."""
+"""Describes the training that an exported strategy is from, as text from its provenance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,10 @@ def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unfinished_text(origin: Mapping[str, Any]) -> str:
-    """Return as text which share of its planned length the exported run had done; "" if all or unknown."""
+    """Return as text which share of its planned length the exported run had done; "" if all.
+
+    origin  the export's provenance; "" is also returned if it does not state the share
+    """
     share = origin.get("share_of_run")
     if share is None or share >= 1:
         return ""
@@ -21,7 +24,12 @@ def unfinished_text(origin: Mapping[str, Any]) -> str:
 
 
 def origin_facts(origin: Mapping[str, Any]) -> list[str]:
-    """Return the facts of a provenance as texts, `unfinished_text` first."""
+    """Return texts on an export's origin: training, checkpoint, evaluations, program and license.
+
+    origin  the export's provenance; texts for missing fields are left out, except "not stated" for the license
+
+    A text on an unfinished run comes first.
+    """
     found = [text for text in [unfinished_text(origin)] if text]
     nodes, seconds = (origin.get(key) for key in ("nodes_touched", "training_seconds"))
     if nodes is not None:
@@ -35,7 +43,11 @@ def origin_facts(origin: Mapping[str, Any]) -> list[str]:
 
 
 def _evaluation_text(record: Mapping[str, Any]) -> str:
-    """Return an evaluation as text: exploitability (or else the chips won) and the kind of bound."""
+    """Return an evaluation of a provenance as text: its method, one figure and the kind of bound.
+
+    The figure is the largest gain of one player's response, if there is one. Otherwise it is the exploitability in
+    chips or mbb a game, or the chips won a game against an opponent.
+    """
     bound, figure = record["bound"], f"wins {record['value_chips']:.4g} chips a game against {record.get('against')}"
     for unit in ("chips", "mbb"):
         if (found := record.get(f"exploitability_{unit}")) is not None:

@@ -19,14 +19,21 @@ FindProvenance = Callable[[Path], Mapping[str, Any] | None]
 
 
 def provenance_in(document: Any) -> Mapping[str, Any]:
-    """Return the `provenance` of an export's description; {} if it has none."""
+    """Return the `provenance` in an export's description, a JSON object; {} if it has none.
+
+    A provenance states the run and checkpoint that an export is from.
+    """
     found = document.get("provenance") if isinstance(document, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
 def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | None:
-    """Return the provenance in a directory's manifest; None if the directory is not of format `form`.
+    """Return the provenance in a directory's manifest; None if it is not of format `form`.
 
+    manifest  file name of the manifest
+    form      required value of the manifest's field `format`
+
+    A missing or damaged manifest counts as another format.
     Raises `UnreadableError` if the system cannot read the manifest.
     """
     try:

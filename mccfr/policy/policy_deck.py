@@ -79,9 +79,10 @@ class MappedDeck(WholeDeck):
     tables: MappedTables | None = None
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] the table entries of all hands on a board, before `histories` is applied.
+        """Return [1326] the entries of a street's bucket table for all hands on a board.
 
-        Hands that share a card with the board get NO_BUCKET.
+        An entry is the hand's bucket. On a street with perfect recall it is a percentile, from which `histories` gives
+        the bucket. Hands that share a card with the board get NO_BUCKET.
 
         Checks each row's checksum on first use and raises `OSError` if it is damaged.
         """

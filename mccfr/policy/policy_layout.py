@@ -11,11 +11,13 @@ The files describe the game completely, so that a reader needs no other source.
                                    betting trees of three and more players
     tree_label.json                the action or chance outcome that leads into each node
     tree_line.json                 the line that leads to each node, as `mccfr.trees.betting_lines` writes it
+    tree_action.json               name of the action into each node, in games whose labels are numbers
     infosets_player0.json          names of infosets by row, for trees with hidden moves
     cards_FIELD.npy, ..._street0.npy, cards_hand_names.json      hands, boards and buckets of listed cards
     probability_street0_player1.npy   [buckets, slots] uint8 or uint16; divide by 255 or 65,535
     weight_street0_player1.npy        [buckets, rows] float32; 0: never reached, play uniformly
     row_checksums.npy              CRC-32C of pieces of the large tables (`mccfr.policy.row_checksums`)
+    values_..., value_...          expected values of buckets, if exported (`mccfr.policy.policy_values`)
 
 A block is the tables of one street and player.  An infoset is a decision node and a bucket.  Its probabilities are
 row `bucket` of the node's block, columns `slot .. slot+count-1`, in the order of the node's children.
@@ -65,7 +67,12 @@ Texts = dict[str, list[str]]
 
 
 def block_file(kind: str, block: int, players: int) -> str:
-    """Return the file name of a block (one street and player), such as "probability_street0_player1.npy"."""
+    """Return the name of a block's file, such as "probability_street0_player1.npy".
+
+    kind     "probability" or "weight"
+    block    the tables of one street and player, as players · street + player
+    players  number of players
+    """
     return f"{kind}_street{block // players}_player{block % players}.npy"
 
 
@@ -86,7 +93,7 @@ def impossible(dtype: np.dtype[Any]) -> int:
 
 
 def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield (file name without ending, array) of the game; large arrays are created one at a time."""
+    """Yield (file name without ending, array) of the game's tree and cards, created one at a time."""
     tree = game.tree
     for name in TreeArrays._fields:
         yield f"tree_{name}", getattr(tree.arrays, name)
@@ -138,7 +145,7 @@ def _rake_fields(rake: Rake | None) -> dict[str, Any]:
 
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:
-    """Return file, dtype and mark of impossible hands for each street; [] without cards."""
+    """Return file, dtype and mark of impossible hands of each street's bucket table; [] without cards."""
     tables = [(game.cards.bucket_table(street), game.cards.in_table(street)) for street in range(game.cards.streets)]
     dtypes = [(name, bucket_dtype(count)) for name, count in tables if name is not None]
     return [{"file": f"{name}.npy", "dtype": dtype.name, "impossible": impossible(dtype)} for name, dtype in dtypes]

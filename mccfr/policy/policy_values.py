@@ -24,7 +24,11 @@ Values = npt.NDArray[np.float32]
 
 
 class StreetValues(NamedTuple):
-    """Values of one player on one street: `nodes` [R], its first decisions; `value` [buckets, R] chips."""
+    """Expected values of one player's buckets on one street.
+
+    nodes  [R] the street's first decisions, one for each betting line
+    value  [buckets, R] mean of chips won over the whole hand
+    """
 
     street: int
     player: int
@@ -35,7 +39,7 @@ class StreetValues(NamedTuple):
 class PolicyValues(NamedTuple):
     """Values of all streets and players, and their precision.
 
-    boards  number of sampled boards; None: all boards were walked, and the values are exact
+    boards  number of sampled boards; None: all boards were enumerated, and the values are exact
     seed    of the sampled boards
     """
 
@@ -44,7 +48,7 @@ class PolicyValues(NamedTuple):
     seed: int = 0
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays by file name."""
+        """Return {file name: array} of the policy's files with values."""
         found: dict[str, npt.NDArray[Any]] = {}
         for one in self.streets:
             found[_root_file(one.street)] = np.asarray(one.nodes, np.int32)
@@ -52,7 +56,7 @@ class PolicyValues(NamedTuple):
         return found
 
     def fields(self) -> dict[str, Any]:
-        """Return the `values` field of meta.json."""
+        """Return the `values` field of meta.json: kind of values, number of boards, seed and file names."""
         streets = sorted({one.street for one in self.streets})
         return {
             "of": "the policy against itself",

@@ -155,8 +155,9 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
 class HandReader:
     """Maps the actions of a real betting line to nodes of the tree, for one hand of one player.
 
-    If several actions of the tree stand for the hand's own preflop action, its strategy weights them.  For example, a
-    check may stand for a fold to a limp that the tree lacks.  Such a hand folds to a bet.
+    If several actions of the tree stand for the hand's own preflop action, its strategy weights them.  For example, in
+    a tree without limps a real check after a limp may be the tree's call or its fold.  A hand that folds in the tree
+    then folds to a later real bet.
 
     betting   mapping between tree and real betting
     player    the player with the hand
@@ -171,6 +172,7 @@ class HandReader:
         """Return the tree nodes that `action` is mapped to, each with its probability given `reading`.
 
         reading  tree node that the line before the action is mapped to
+        state    of the real betting before the action
         """
         here = self.betting.at(reading, state)
         if state.player == self.player and state.street == 0 and self.betting.decides(here):
@@ -192,6 +194,8 @@ def hand_readings(
 ) -> list[LineReading]:
     """Return the tree nodes that a line is mapped to for a hand of `player`, likeliest first.
 
+    source   strategy that weights tree nodes if several stand for an action of the hand
+    betting  mapping between tree and real betting
     actions  the line's actions, in the real betting
     bucket   of the hand on the first street
     """
@@ -233,14 +237,17 @@ def _place(action: str) -> tuple[bool, bool, float]:
 
 
 def _to_chips(rules: BettingRules, state: BettingState, action: str) -> float:
-    """Return the chips that the player to act has put in after an action."""
+    """Return the chips that the player to act has put in over the whole hand, after an action."""
     if action == "f":
         return state.put_in[state.player]
     return min(state.to_call, rules.stack_of(state.player)) if action == "c" else float(action[1:])
 
 
 def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: int) -> dict[str, bool]:
-    """Add probability and weight to the actions in place; return the flag `reached`."""
+    """Add an infoset's `probability` and `weight` to the dict of each action, in place.
+
+    Returns {"reached": True if the weight is above 0}.
+    """
     weight = source.weight(node, bucket)
     for action, probability in zip(actions, source.probabilities(node, bucket).tolist(), strict=True):
         action.update(probability=probability, weight=weight)

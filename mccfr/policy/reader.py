@@ -58,7 +58,7 @@ class Policy(Behaviour):
         """Take the parts of a policy that `open` has read.
 
         tables   stored probabilities and weights of each block (street and player)
-        values   {file: array} of values at the first decisions of streets
+        values   {file: array} of expected values at the first decisions of streets; may be empty
         checked  True if all rows of the tables have been checked
         """
         self.path, self.meta, self.game = path, meta, game
@@ -74,7 +74,11 @@ class Policy(Behaviour):
         self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
-        """Return [block, row, first slot, number of actions] of an infoset; `ValueError` if it does not exist."""
+        """Return [block, row, first slot, number of actions] of an infoset.
+
+        A block is the tables of one street and player.  Row and first slot are columns of its weights and
+        probabilities.  Raises `ValueError` if there is no such infoset.
+        """
         if type(node) is type(bucket) is int and 0 <= node < len(self._places):
             position: list[int] = self._places[node].tolist()
             if position[0] >= 0 and 0 <= bucket < self._buckets[position[0]]:
@@ -156,7 +160,10 @@ class Policy(Behaviour):
         return cls(path, meta, game, tables, values, checked)
 
     def row_problems(self) -> list[str]:
-        """Return one sentence for the first invalid row (sum or weight) of each block that has one."""
+        """Return one sentence for the first invalid row of each street and player that has one.
+
+        A row is invalid if its probabilities have a wrong sum, or its weight is negative or not finite.
+        """
         problems = []
         for block, (shares, weights) in enumerate(zip(self._shares, self._weights, strict=True)):
             if weights.size:
@@ -171,7 +178,11 @@ class Policy(Behaviour):
             raise DamagedError(f"policy {self.path} is damaged: {problem}; export it again")
 
     def _check_row(self, block: int, bucket: int) -> None:
-        """Compare a block's pieces that hold a bucket with their checksums; `OSError` if they differ."""
+        """Compare the parts of a block's two tables that hold a bucket's row with their checksums.
+
+        A part is a piece of about 64 KiB of rows (`mccfr.policy.row_checksums`).  A block is the tables of one street
+        and player.  Raises `OSError` if a checksum differs.
+        """
         for table in self._tables[block]:
             table.check(bucket)
         self._compared[block][bucket] = 1
@@ -182,7 +193,10 @@ class Policy(Behaviour):
         return DamagedError(f"{self.path}: a row of {where} is damaged: run mccfr verify")
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """Return the probability [A] of each action; `OSError` for a damaged row."""
+        """Return the probability [A] of each action at an infoset; uniform if its weight is 0.
+
+        Raises `OSError` for a damaged row, and `ValueError` for an infoset that does not exist.
+        """
         block, row, slot, count = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -215,7 +229,10 @@ class Policy(Behaviour):
         return probabilities, weight
 
     def weight(self, node: int, bucket: int) -> float:
-        """Return an infoset's accumulated weight, rounded to float32 (0: never reached); `OSError` if damaged."""
+        """Return an infoset's weight, accumulated in training, as float32; 0: never reached.
+
+        Raises `OSError` for a damaged row, and `ValueError` for an infoset that does not exist.
+        """
         block, row, _, _ = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -241,7 +258,8 @@ class Policy(Behaviour):
         replace  True: an export of another run or solver may be replaced
 
         Raises `ValueError` for another format, or one that this game or installation does not support.  Raises
-        `FileExistsError` if something else is at `out`.
+        `FileExistsError` if `out` holds something else, or without `replace` an export of another or an unknown run.
+        A CSV file does not tell its run.
         """
         from mccfr.policy.export import BY_HAND, LISTS, PROVENANCE, export  # which is above what reads policies
 
@@ -265,11 +283,15 @@ class Policy(Behaviour):
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"
 
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
-        """Return a player's expected values [buckets], in chips, at a node that begins a street."""
+        """Return a player's expected values [buckets] at a node that begins a street.
+
+        A value is the mean of chips won over the whole hand, if both players follow the policy.  Raises `ValueError`
+        for a policy without values, and for another node.
+        """
         return find_values(self.path, self.meta, self._values, self.game.tree, node, player)
 
     def strategy(self) -> Strategy:
-        """Return the whole strategy; its blocks stay mapped and become dense only while they are read.
+        """Return the whole strategy; its tables stay mapped, and become floats only while they are read.
 
         Raises `OSError` if a row is damaged, with any `check` at opening.
         """
@@ -292,7 +314,10 @@ def _reopened(path: Path, content_hash: str) -> Policy:
 
 
 def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: slice | int) -> npt.NDArray[Any]:
-    """Return `table[rows, columns]`; for tables that are short beside `rows`, by `take`, which is faster."""
+    """Return `table[rows, columns]`, by the faster of two ways.
+
+    It is `take` if the table has at most twice as many rows as are wanted.
+    """
     return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
 
@@ -305,7 +330,10 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """Return the CRC-32C [P] uint32 of the pieces of large tables; `ValueError` if they are missing."""
+    """Return the stored checksums of the large tables; `ValueError` if they are missing.
+
+    They are the CRC-32C [P] uint32 of all pieces, each of about 64 KiB of a table's rows.
+    """
     found = arrays.get(ROW_CHECKSUMS_FILE.removesuffix(".npy"))
     if found is None or found.ndim != 1 or found.dtype != np.uint32:
         raise ValueError(f"{ROW_CHECKSUMS_FILE} is missing from {META}, or is no list of uint32")
@@ -313,7 +341,10 @@ def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -
 
 
 def _map(guards: Guards, inside: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> GuardedTable:
-    """Return a table mapped for reading; an empty one for a block without rows, which has no file."""
+    """Return a policy's table [buckets, rows or slots], mapped for reading.
+
+    name  file name; None for a street and player without decisions, for which the table is empty
+    """
     if name is None:
         return GuardedTable("", np.zeros(shape, dtype), None, guards.checksums)
     array = read_npy(inside / name, mapped=True)

@@ -38,7 +38,7 @@ class Pieces(msgspec.Struct, frozen=True):
 
 
 class RowChecksumFields(msgspec.Struct, frozen=True):
-    """`row_checksums` in meta.json: the file, and the division of each table."""
+    """`row_checksums` in meta.json: the checksums' file, and each table's division into pieces."""
 
     file: str
     tables: dict[str, Pieces]
@@ -81,12 +81,15 @@ def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.u
 
 
 class GuardedTable:
-    """A mapped table that compares rows with their checksums on first access."""
+    """A table mapped from the disk, whose rows are compared with their checksums on first access.
+
+    Access to `rows` itself compares nothing: readers call `check` or `all_rows` first.
+    """
 
     def __init__(
         self, file: str, rows: npt.NDArray[Any], pieces: Pieces | None, checksums: npt.NDArray[np.uint32]
     ) -> None:
-        """Guard the table `rows` [rows, ...] of `file`, whose name stands in messages.
+        """Take the mapped table `rows` [rows, ...] of `file`, which messages of errors name.
 
         pieces     None: compare nothing, because the table has been checked as a whole
         checksums  [P] of the whole policy

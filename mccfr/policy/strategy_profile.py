@@ -1,4 +1,4 @@
-"""Strategy profiles: a game with the strategies of both players, in memory or in a policy directory."""
+"""Strategy profiles: a game with the strategies of all players, in memory or in a policy directory."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from mccfr.trees.compiled import DECISION
 
 
 class Behaviour(ABC):
-    """Base class of a game with both players' strategies, read by decision node and bucket."""
+    """Base class of a game with all players' strategies, read by decision node and bucket."""
 
     game: Game
 
@@ -50,7 +50,7 @@ class Behaviour(ABC):
 class Profile(Behaviour):
     """A strategy in memory and its game, whose cards give the bucket of each hand.
 
-    prepared  data on the game that an evaluation method shares between evaluations of several strategies; None: none
+    prepared  result that an evaluation method has computed from the game alone and shares between strategies, or None
     """
 
     game: Game
@@ -60,7 +60,10 @@ class Profile(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n]."""
+        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
+
+        A bucket below 0 marks an impossible hand, which gets 0.
+        """
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = infoset_position(self.game, node, int(known.max(initial=0)))
         found, weight = self.strategy.blocks[block].rows(row, slice(slot, slot + count), known)
@@ -68,7 +71,7 @@ class Profile(Behaviour):
         return found, weight
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of the betting tree, the numbers of buckets and all rows (hexadecimal)."""
+        """Return a SHA-256 (hexadecimal) of the betting tree, numbers of buckets and strategy."""
         digest = hashlib.sha256("".join(self.game.tree.label).encode())
         _add(digest, self.game.buckets)
         for rows in self.strategy.blocks:

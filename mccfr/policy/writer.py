@@ -35,12 +35,15 @@ _FLOAT32 = np.finfo(np.float32)
 
 
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return the provenance of a policy directory of any version; None if it is no policy."""
+    """Return the provenance of a policy directory: the run and checkpoint that it is from.
+
+    The format may be of any version. Returns None if the path holds no policy.
+    """
     return provenance_of(path, META, FORMAT)
 
 
 def is_policy(path: Path) -> bool:
-    """Return whether a directory's manifest declares a policy, of any version."""
+    """Return whether a directory's manifest declares a policy, of any version of the format."""
     return policy_provenance(path) is not None
 
 
@@ -62,7 +65,7 @@ def write_policy(
     quantise       "uint8" or "uint16"
     provenance     JSON: checkpoint, nodes touched, iterations and identity of the run
     abstraction    origin of the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
-    values         values at the first decisions of streets; None: not written
+    values         expected values of buckets at the first decisions of streets; None: not written
     replaceable    returns whether the path may be replaced, which happens in one step
 
     Raises `FileExistsError` if `out` may not be replaced, and `OSError` if the disk fails.  Raises `ValueError` if the
@@ -104,7 +107,10 @@ class _Writer:
         self._checksums = RowChecksums()
 
     def array(self, name: str, array: npt.NDArray[Any], *, cut: bool = False) -> None:
-        """Write an array as a .npy file; `cut`: add checksums of pieces of its rows."""
+        """Write an array as a .npy file.
+
+        cut  True: also record the checksums of pieces of about 64 KiB of its rows, as for large tables
+        """
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         if cut:
             self._checksums.add(name, array)
@@ -121,7 +127,10 @@ class _Writer:
 
 
 def _plain(value: Any, what: str) -> Any:
-    """Return a value in the form that JSON reads back, with lists for tuples."""
+    """Return a value as it is after writing and reading JSON, with lists for tuples.
+
+    what  name of the value in the message of the `ValueError` that is raised if it is not JSON
+    """
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ NO_EVENT = 2**62
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts of a run over all workers and sessions."""
+    """Nodes touched and iterations of a run, summed over all workers and sessions."""
 
     nodes: int = 0
     iterations: int = 0
@@ -23,7 +23,10 @@ class Events:
     points: EvaluationConfig
 
     def next_stop(self, totals: Totals) -> Totals:
-        """Return the next counts of nodes and of iterations at which the workers must pause."""
+        """Return the next counts of nodes and of iterations at which the workers must pause.
+
+        They pause for a limit, a checkpoint or an evaluation. `NO_EVENT`: there is no such count.
+        """
         nodes = [self.settings.nodes, *self.points.at_nodes]
         if every := self.settings.checkpoint_nodes:
             nodes.append((totals.nodes // every + 1) * every)
@@ -41,13 +44,20 @@ class Events:
         )
 
     def evaluation_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Return whether an evaluation point lies in (seen, now]; `seen` None: from 0 on, 0 included."""
+        """Return whether an evaluation point lies in (seen, now].
+
+        It is a count of nodes or iterations at which the configuration asks for an evaluation. `seen` None: the
+        interval begins with 0, included.
+        """
         low = seen or Totals(-1, -1)
         return any(low.nodes < point <= now.nodes for point in self.points.at_nodes) or any(
             low.iterations < point <= now.iterations for point in self.points.at_iterations
         )
 
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Return whether a multiple of `checkpoint_nodes` lies in (seen, now]; `seen` None: in (0, now]."""
+        """Return whether a checkpoint is due: a multiple of `checkpoint_nodes` lies in (seen, now].
+
+        `seen` None: in (0, now].
+        """
         every = self.settings.checkpoint_nodes
         return every is not None and (seen or Totals()).nodes // every < now.nodes // every

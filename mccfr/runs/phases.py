@@ -23,11 +23,14 @@ class _Naming:
         self.progress, self.evaluation = reporter.progress, reporter.evaluation
 
     def message(self, text: str) -> None:
-        """Forward a message; paths through open descriptors are replaced by the real paths."""
+        """Forward a message; paths of open directories (/proc/PID/fd/N) become the real paths."""
         self._reporter.message(shown(text))
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Forward a phase unless it repeats the last one; replaces paths through descriptors by real ones."""
+        """Forward a phase unless it repeats the last one.
+
+        Paths of open directories (/proc/PID/fd/N) are replaced by the real paths.
+        """
         text = shown(text)
         if text != self._phase:
             self._phase = text
@@ -57,7 +60,7 @@ def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: No
 
 @contextmanager
 def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Report the steps of this thread's evaluation: "evaluating board 120 of 1,000".
+    """Report this thread's evaluation steps in the `with` block: "evaluating board 120 of 1,000".
 
     check  called before each report; its exceptions end the evaluation
     """

@@ -11,7 +11,12 @@ COMPILING = "compiling kernels, once per version of the program"
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """Progress of a run; speeds are over the training time of this session."""
+    """Progress of a run: nodes and iterations of all sessions, times and speeds of this one.
+
+    nodes             nodes touched
+    period            number of the present discounting period, from 1
+    training_seconds  training time of this session
+    """
 
     nodes: int
     iterations: int

@@ -1,1 +1,1 @@
-"""Training algorithms; `registry` maps the names in `[solver]` to them."""
+"""Training algorithms, such as CFR and MCCFR; `registry` maps `solver.algorithm` to them."""

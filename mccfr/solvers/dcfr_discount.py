@@ -50,7 +50,7 @@ class DcfrDiscount:
 
     regrets, sums  tables of two axes, float32 or float64, changed in place
     schedule       gives period ends and factors; only a schedule of kind "dcfr" has period ends
-    stream         (seed, worker), the seed of the random bits for rounding float32 sums
+    stream         (seed, worker), from which the random bits for rounding float32 sums are drawn
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class DcfrDiscount:
         self._stream = np.uint64(stream[0]), np.uint64(stream[1])
 
     def also(self, regrets: Iterable[npt.NDArray[Any]], schedule: Schedule) -> None:
-        """Let `run` discount further regret tables at the same period ends, by factors of `schedule`."""
+        """Add regret tables that `run` discounts at the same period ends, by `schedule`."""
         self._regrets.append((list(regrets), schedule))
 
     def warm_up(self) -> None:
@@ -75,9 +75,9 @@ class DcfrDiscount:
             discount_sum_table(np.zeros((1, 1), table.dtype), 1.0, np.uint64(0))
 
     def run(self, nodes_before: int, nodes: int) -> int:
-        """Discount the tables for all period ends that the run has passed since the last call, in place.
+        """Discount the tables, in place, for all period ends passed since the last call.
 
-        nodes_before  number of period ends at which the tables were discounted so far (not of nodes)
+        nodes_before  number of period ends (not of nodes) at which the tables were discounted so far
         nodes         number of nodes that the run has touched so far
 
         Returns the number of period ends at which the tables are discounted now.

@@ -22,7 +22,7 @@ from storage.schema import ArraySpec
 
 
 def variant_of(config: FullWidthConfig) -> Variant:
-    """Return the variant of a `[solver]` table: a preset with the given parts replaced.
+    """Return the CFR variant of a `[solver]` table: a preset or user's one, some parts replaced.
 
     Raises `ValueError` for parts that are invalid alone or together.
     """
@@ -40,7 +40,10 @@ def variant_of(config: FullWidthConfig) -> Variant:
 
 
 def _named_variant(name: str) -> str | Variant:
-    """Return a user's variant by its name; return any other name unchanged."""
+    """Return a user's variant (plug-in) by its name; return any other name unchanged.
+
+    Raises `ValueError` if the user's object of this name is no `Variant`.
+    """
     loaded = None if name in PRESETS else plugins.find(plugins.VARIANTS, name)
     if loaded is None:
         return name
@@ -50,7 +53,9 @@ def _named_variant(name: str) -> str | Variant:
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of the tables; slots (actions of decisions) come first.
+    """Return names, shapes and dtypes of the tables.
+
+    The first axis is slots (one action of a decision) or, for a few tables, decisions.
 
     Raises `ValueError` for options that the game does not allow.
     """
@@ -77,8 +82,9 @@ def make_full_width(
 ) -> Iteration:
     """Return full-width CFR on `tables` (names of `table_specs`), over histories or a public tree.
 
-    iteration, nodes  iterations and nodes that are already done
-    threads           number of threads; used over public trees
+    iteration  iterations that are already done
+    nodes      nodes already touched; over public trees not used, as they follow from the iterations
+    threads    number of threads; used over public trees only
     """
     chosen = variant_of(config)
     state: dict[str, Any] = {"tables": tables, "iteration": iteration, "nodes_touched": nodes}
@@ -94,7 +100,7 @@ def make_full_width(
 
 
 class FullWidth(Algorithm):
-    """Trains full-width CFR over public trees or histories; threads of one process share iterations."""
+    """Trains full-width CFR over public trees or histories; threads share work in public trees."""
 
     options = FullWidthConfig
     unused_dtypes = ("regret_dtype", "sum_dtype")
@@ -125,8 +131,9 @@ class FullWidth(Algorithm):
         return PrunedAverages(self._solver) if pruned else super().averages
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration; a schedule without `solver.horizon` ends at `run.iterations`.
+        """Return the configuration, with `solver.horizon` filled in if the variant needs it.
 
+        A variant with a schedule needs it: the iteration at which the schedule ends, by default `run.iterations`.
         Compiles a user's rule, so that its errors are reported at once.  Raises `ValueError` for a schedule without
         planned iterations, and for a game with too many boards to list.
         """
@@ -159,7 +166,7 @@ class FullWidth(Algorithm):
         return sentences
 
     def layout(self, game: Game) -> TableLayout:
-        """Return names, shapes and dtypes of the run's tables; no padding.
+        """Return names, shapes and dtypes of the run's tables, without padding between buckets.
 
         Raises `ValueError` for options that the game does not allow, and for a schedule without planned iterations.
         Also for a game with too many boards to list.
@@ -180,9 +187,10 @@ class FullWidth(Algorithm):
 
 
 class PrunedAverages(Averages):
-    """Computes the average under regret-based pruning; sums of pruned parts are out of date.
+    """Computes the average strategy of a run with regret-based pruning.
 
-    A copy of the tables is brought up to date before the sums are normalised.
+    Strategy sums of infosets that an iteration skips are out of date in the tables.  A copy of the tables is brought up
+    to date before the sums are normalised.
     """
 
     of_sums = False
@@ -196,7 +204,12 @@ class PrunedAverages(Averages):
         return True
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """Return the average strategy after updating a copy of the tables; the tables stay as they are."""
+        """Return the average strategy after updating a copy of the tables, which stay as they are.
+
+        iterations  iterations done so far; `nodes` is not used
+
+        Raises `ValueError` for a `name`, because there is one average only.
+        """
         if name is not None:
             return super().strategy(game, tables, nodes, iterations, name)
         own = {name: table.copy() for name, table in tables.items()}

@@ -25,7 +25,10 @@ def configured_game(config: Config, base: Path) -> Game:
 
 
 def planned_game(config: Config, base: Path) -> Game:
-    """Return the game of a configuration; buckets that are not built get the recipe's counts only.
+    """Return the game of a configuration, even if its abstraction is not built yet.
+
+    In a game with listed cards, hands are then put into the recipe's numbers of buckets without regard to strength.
+    Such a game is good for counting infosets and bytes only.
 
     Raises `ValueError` for invalid parameters, a missing or unsuitable abstraction, and too many histories.  Raises
     `OSError` for a file that cannot be read.
@@ -43,10 +46,12 @@ def planned_game(config: Config, base: Path) -> Game:
 
 
 def with_opponents(game: Game, config: Config, base: Path) -> Game:
-    """Return the game with the buckets of the opponents, if these have an abstraction of their own.
+    """Return the game with the opponents' buckets as `opponent_cards`, if they have their own.
 
-    For whole hold'em a recipe is enough until hands are dealt.  Raises `ValueError` if the abstraction is missing or
-    not built.
+    Opponents are those against which CFR-BR trains the players (`solver.trunk`).
+
+    For whole hold'em the recipe of an abstraction that is not built is enough until hands are dealt.  Raises
+    `ValueError` if the abstraction is missing, or not built in other games.
     """
     buckets = opponents_buckets(config, base)
     if buckets is None or config.solver.opponents is None:
@@ -64,7 +69,7 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
 
 
 def opponents_buckets(config: Config, base: Path) -> AbstractionConfig | None:
-    """Return the opponents' abstraction with absolute paths, or None if they have none of their own.
+    """Return the abstraction of CFR-BR's opponents with absolute paths, or None if they have none.
 
     The result names the recipe as well, if the configuration names a recipe.  `base` is the directory that the
     configuration's paths are relative to.

@@ -1,4 +1,4 @@
-"""Runs algorithms that iterate on given tables: the interface `Iteration` and its solver."""
+"""Runs iterations of an algorithm in batches: `Iteration` (interface) and `IterationSolver`."""
 
 import time
 from typing import Protocol
@@ -15,14 +15,14 @@ class Iteration(Protocol):
 
     @property
     def nodes_touched(self) -> int:
-        """Return the nodes touched so far."""
+        """Return the number of tree nodes visited so far."""
 
     def iterate(self, count: int) -> None:
         """Run `count` iterations; 0 compiles the kernels and changes nothing."""
 
 
 class IterationSolver:
-    """Runs an `Iteration` in batches of about 0.05 seconds; its state is the number of iterations."""
+    """Runs an `Iteration` in batches of about 0.05 seconds, and counts its iterations and nodes."""
 
     def __init__(self, iterates: Iteration, share: Share) -> None:
         self.state = share.state
@@ -39,8 +39,8 @@ class IterationSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes touched).
 
-        It ends after `iteration_limit` iterations, about 0.05 seconds, or the call that reaches `node_limit` nodes.
-        `total_nodes` is ignored.
+        The batch ends after `iteration_limit` iterations, or after as many as took about 0.05 seconds before.  It also
+        ends with the call of `iterate` that reaches `node_limit` nodes of this batch.  `total_nodes` is ignored.
         """
         began, nodes, first = time.perf_counter(), self._iterates.nodes_touched, self._iterates.iteration
         remaining, to_touch = min(self._batch, iteration_limit), node_limit

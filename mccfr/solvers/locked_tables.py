@@ -21,7 +21,7 @@ _VAST = 1e30  # increments below 1e30 / 2^24 change nothing; eight of it are les
 
 
 def check_locks(game: Game) -> None:
-    """Raise `ValueError` for rows in which only some actions are locked.
+    """Raise `ValueError` for rows (infosets) in which some actions are locked and others free.
 
     In such a row regret matching plays all actions while no regret is positive, the locked ones included.
     """
@@ -59,7 +59,9 @@ class LockedCells:
             sums[is_locked] = (_VAST * shares)[is_locked]
 
     def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
-        """Write the locked probabilities into strategy tables [slots, buckets] of all blocks, in place.
+        """Write the locked probabilities into strategy tables, in place.
+
+        tables  [slots, buckets] of each block (street and player), probabilities
 
         Where only some actions are locked, the free actions share the rest in proportion, or equally if all are 0.
         Rows that already agree with their lock keep their bits.

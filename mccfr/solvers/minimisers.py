@@ -110,7 +110,7 @@ def current_strategy(step, tables, rows, sigma, offset):
 
 @part_njit
 def regret_matching(basis, rows, sigma, offset):
-    """Write regret matching of a decision into sigma[offset : offset+actions, :count], in place.
+    """Write the strategy by regret matching into sigma[offset : offset+actions, :count], in place.
 
     basis  [slots, columns] regrets
     rows   Rows: slots and columns of the decision
@@ -179,6 +179,7 @@ def _normal_hedge(basis, rows, sigma, offset):
 
     basis  [slots, columns] regrets R
     rows   Rows: slots and columns of the decision
+    sigma  [., >= count]; row offset+a receives action a
     """
     for k in range(rows.count):
         column, largest, positive = rows.column + k, 0.0, 0
@@ -215,12 +216,13 @@ def gain(value, total, limit):
 
 @njit
 def update_regrets(step, tables, rows, values, first, total):
-    """Add the regret of each action, values[first+a, k] - total[k], and discount, in place.
+    """Add r = values[first+a, k] - total[k] to the regret of each action a, and discount, in place.
 
-    R_old + r is multiplied by `positive` or `negative` according to its sign, which gives R_new (Brown & Sandholm 2019,
-    equations of DCFR).  With `predicts` the separate table `basis` is written as well.
+    An r that is only rounding counts as 0 (`gain`).  R_old + r is multiplied by `step.positive` or `step.negative`
+    according to its sign, which gives R_new (Brown & Sandholm 2019, equations of DCFR).  With `step.predicts` the
+    separate table `tables.basis` is written as well.
 
-    step    Step with these factors and `predicts`
+    step    Step, with these factors
     tables  Tables, changed in place
     rows    Rows: slots and columns of the decision
     values  [., >= count] value of each action (row first+a) by column
@@ -253,7 +255,7 @@ def update_average(step, tables, rows, sigma, offset, reach):
     tables  Tables, of which `strategy_sum` is changed
     rows    Rows: slots and columns of the decision
     sigma   [., >= count] strategy; row offset+a is action a
-    reach   [>= count] reach of the player to whom the rows belong
+    reach   [>= count] by column: own reach of the player who acts at the decision
     """
     column, stop = rows.column, rows.column + rows.count
     keep, weight = as_element(tables.strategy_sum, step.keep), as_element(tables.strategy_sum, step.weight)

@@ -1,4 +1,7 @@
-"""Strata out of core: a schedule that trains one block of strata after the other, two in memory.
+"""Schedule of training with more tables than memory: one block of strata after the other.
+
+A *stratum* is the part of the deals with certain boards of the second street (`mccfr.cards.board_strata`).  A *block*
+is a group of strata.  If the tables of all blocks do not fit in memory, it holds two blocks, and the disk the others.
 
 Each *cycle* trains every block once, in a *turn*.  The order is drawn from (seed, cycle).  A turn gives each stratum of
 the block its share of the cycle's iterations, split into intervals (`mccfr.solvers.strata_training`).  The changes of
@@ -23,7 +26,7 @@ from mccfr.solvers.strata_training import Barrier, Interval
 
 @dataclass(frozen=True)
 class Position:
-    """Progress of the schedule between two turns; a turn trains one block of strata.
+    """Progress of the schedule between two turns; a turn trains one block (group of strata).
 
     turns  number of turns that have ended
     nodes  nodes touched by all strata before the current cycle
@@ -34,7 +37,7 @@ class Position:
 
 
 def turns_of(config: Config) -> tuple[int, int]:
-    """Return (number of blocks, iterations of a cycle); `tables.memory_budget` must be set."""
+    """Return (number of blocks, iterations of all strata in a cycle); `run.strata` must be set."""
     run = config.run
     assert run.strata is not None
     return run.blocks or run.strata, run.cycle_iterations or CYCLE_ITERATIONS
@@ -46,15 +49,15 @@ def block_bounds(strata: int, blocks: int) -> list[int]:
 
 
 def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
-    """Return the order in which a cycle trains the blocks; all orders are equally likely."""
+    """Return the numbers of the blocks in the order of a cycle; all orders are equally likely."""
     return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
 
 
 def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int]:
     """Return the iterations of each stratum in cycle number `cycle`.
 
-    shares      [N] weights of the strata
-    iterations  of all strata together in a cycle
+    shares      [N] probability of each stratum, up to a common factor
+    iterations  iterations of all strata together in a cycle
 
     Running sums are rounded, so each stratum's total over all cycles differs from its exact share by less than one.
     Each cycle has exactly `iterations`.
@@ -69,7 +72,10 @@ def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int
 
 
 def least_cycle_iterations(shares: Sequence[int]) -> int:
-    """Return the cycle length that gives every stratum at least one iteration in each cycle."""
+    """Return a number of iterations of a cycle that gives each stratum one or more in every cycle.
+
+    shares  [N] probability of each stratum, up to a common factor
+    """
     return ceil(3 * sum(shares) / min(shares))
 
 
@@ -93,7 +99,10 @@ class BlockSchedule:
         return len(self.bounds) - 1
 
     def block(self, ahead: int = 0) -> int:
-        """Return the number of the block of the current (else next) turn, or of `ahead` turns later."""
+        """Return the number of the block that the current turn trains; between turns, the next one.
+
+        ahead  number of turns later
+        """
         cycle, turn = divmod(self.position.turns + ahead, self.blocks)
         return turn_order(self._seed, cycle, self.blocks)[turn]
 
@@ -110,7 +119,9 @@ class BlockSchedule:
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
         """Return the next interval and the iterations of each stratum in it; begin a turn if needed.
 
-        states  worker states of all strata
+        An interval is the part of a turn between two additions of first-street changes.
+
+        states  worker states of all N strata
         """
         if self.between:
             self._begin_turn(states)

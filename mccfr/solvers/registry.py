@@ -24,7 +24,10 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 
 
 def find_algorithm(name: str) -> type[Algorithm]:
-    """Return the class of an algorithm; raise `ValueError` for an unknown name."""
+    """Return the class of an algorithm by its `solver.algorithm`; raise `ValueError` for an unknown name.
+
+    The name is one of the built-in ones or `module:Class` of a user's algorithm.
+    """
     algorithm = _ALGORITHMS.get(name) or _from_outside(name)
     if algorithm is None:
         raise ValueError(f"solver.algorithm = {name!r} is not one of: {', '.join(map(repr, _ALGORITHMS))}")
@@ -37,7 +40,8 @@ def find_algorithm(name: str) -> type[Algorithm]:
 def _from_outside(name: str) -> type[Algorithm] | None:
     """Return the class of a user's algorithm, named as `module:Class`; None: no such algorithm.
 
-    The class gets the struct of `[solver]` options that is registered for the name.
+    The result is derived from the user's class; its `options` is the struct of the `[solver]` table registered for the
+    name.  Raises `ValueError` if the user's class is not an `Algorithm`.
     """
     options, loaded = options_struct("solver", name), plugins.find(plugins.ALGORITHMS, name)
     if options is None:
@@ -48,7 +52,7 @@ def _from_outside(name: str) -> type[Algorithm] | None:
 
 
 def algorithm_name(solver: SolverConfig) -> str:
-    """Return the name in `solver.algorithm` for a `[solver]` table."""
+    """Return the algorithm's name of a `[solver]` table, the value of its key `algorithm`."""
     return str(solver.__struct_config__.tag)
 
 
@@ -58,7 +62,7 @@ def algorithm_of(config: Config) -> Algorithm:
 
 
 def user_code(config: Config) -> str | None:
-    """Describe the user's code in a configuration's solver, or return None if there is none.
+    """Return a phrase that names the user's code in a configuration's solver; None if there is none.
 
     This may be an algorithm, a regret rule or a schedule.
     """

@@ -31,7 +31,7 @@ def as_element(typing_context, array, number):
 
 @part_njit
 def _lane(values, first, end):
-    """Return the sum of values[first], values[first+8], values[first+16] and so on, before index `end`."""
+    """Return the sum of every eighth value from index `first` on, before index `end`."""
     total = as_element(values, 0.0)
     for i in range(first, end, _LANES):
         total += values[i]
@@ -226,7 +226,8 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 def update_sampled(regret, start, actions, action, value, node_value, weight):
     """Add weight · (v - node_value) to regret[start+a] of each action a of a row, in place.
 
-    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling, Lanctot et al. 2009).
+    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling, Lanctot et al. 2009).  `node_value` is the
+    value of the row's strategy: `value` times the probability of `action`.
     """
     factor = as_element(regret, weight)
     for a in range(actions):

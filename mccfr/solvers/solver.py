@@ -19,8 +19,9 @@ class WorkerState:
     """Counters and random state that a worker needs to continue bit for bit.
 
     rng   four words of the generator that samples actions; none, or all 0, before the first iteration
-    due   remainder of a stratum's share of the iterations, in parts of the sum of all shares
-    ends  period ends at which this worker has discounted the tables (`mccfr.solvers.dcfr_discount`)
+    due   in strata: remainder of iterations that the stratum is owed, since its share of an interval is rounded down;
+          the unit is one iteration divided by the sum of all strata's shares
+    ends  number of period ends at which this worker has discounted the tables (`mccfr.solvers.dcfr_discount`)
     """
 
     iterations: int = 0
@@ -45,9 +46,9 @@ class Share:
 
 
 class Solver(Protocol):
-    """Runs iterations in batches and changes the tables in place.
+    """Trains in one worker of a run: runs iterations in batches and changes the run's tables in place.
 
-    Other workers may do so at the same time.
+    Other workers may change the tables at the same time.
     """
 
     state: WorkerState
@@ -165,12 +166,15 @@ class Algorithm(ABC):
 
     @property
     def traits(self) -> Traits:
-        """Return the properties that the rest of the program must know."""
+        """Return the algorithm's properties that the rest of the program must know before it runs."""
         return Traits()
 
     @property
     def schedule(self) -> Schedule:
-        """Return the discount schedule by nodes touched; an algorithm that weights by iteration has none."""
+        """Return the discount schedule by nodes touched.
+
+        The default has no discounts; algorithms that weight by iteration, not by nodes, keep it.
+        """
         return Schedule()
 
     @property
@@ -186,8 +190,8 @@ class Algorithm(ABC):
     def problem(self) -> str | None:
         """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        The default refuses `run.strata`, which only algorithms that sample actions support. It refuses `unused_dtypes`,
-        and a seed if the algorithm draws nothing.
+        The default refuses `run.strata`, which only algorithms that sample actions support. It refuses settings of the
+        keys in `unused_dtypes`, and a seed if the algorithm draws nothing.
         """
         where = f"with solver.algorithm = {self.name!r}, "
         allowed = f"left out {where}which draws no deals of one stratum"
@@ -216,7 +220,7 @@ class Algorithm(ABC):
         """
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
-        """Return the expected nodes and visits of one iteration, or None if they cannot be predicted."""
+        """Return expected nodes touched and visits of each decision in an iteration, or None if unknown."""
         del game
         return None
 

@@ -1,13 +1,16 @@
 """Training by strata: intervals, quotas, and adding up the strata's changes of the first street.
 
-Rows after the first street belong to one stratum each (`mccfr.cards.board_strata`); all strata share the first street.
-Within an *interval* each stratum changes its own copy of the first street, taken at the last *barrier*.  At the next
-barrier the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result
-follows from the tables at the barrier and the quotas alone, and not from the assignment to workers.
+A stratum is a group of boards of the second street (flops in hold'em), which is trained on deals of these boards only.
+A table row after the first street belongs to one stratum (`mccfr.cards.board_strata`).  All strata share the tables of
+the first street.
 
-Quotas are in proportion to the chance that a deal belongs to a stratum; remainders are carried over.  The discount
-weight of an interval is that of its beginning.  Floors and discounts depend on signs, so they are applied to the
-totals.
+Within an *interval* each stratum changes its own copy of these tables, taken at the last *barrier*.  At the next
+barrier the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result
+does not depend on the worker processes that train the strata.
+
+A stratum's quota is its number of iterations in an interval.  It is in proportion to the chance that a deal belongs to
+the stratum; remainders are carried over to the next interval.  The discount weight of an interval is that of its
+beginning.  Floors and discounts depend on signs, so they are applied to the totals.
 
 Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, with the square
 root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was measured to cost none
@@ -53,14 +56,16 @@ class Interval(NamedTuple):
 
 
 def first_street_names(game: Game) -> list[str]:
-    """Return the names of the tables that all strata share."""
+    """Return the names of the first street's tables of both kinds, which all strata share."""
     players = game.tree.players
     blocks = [block for block in range(players) if game.tree.row_count[block]]
     return [table_name(kind, block, players) for kind in ("regret", "strategy_sum") for block in blocks]
 
 
 def with_copies(layout: TableLayout) -> TableLayout:
-    """Return the layout that a stratum trains on: copies of the first street, then the later streets.
+    """Return the layout of a stratum's tables: copies of the first street's, then later streets'.
+
+    layout  layout of all tables of the run
 
     The copies have the dtypes of the later streets' tables.
     """
@@ -75,6 +80,8 @@ def with_copies(layout: TableLayout) -> TableLayout:
 def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
     """Return [N+1] bounds: the first bucket of each stratum in a table, and the end of the last stratum.
 
+    name  name of the table, such as "regret/street1/player0"
+
     All are 0 for a table of the first street, which all strata share.
     """
     assert game.strata is not None
@@ -83,15 +90,17 @@ def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
 
 
 def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
-    """Return the states of `strata` strata before their first iteration."""
+    """Return for each of `strata` strata its counters, all 0, and its initial random state."""
     return [WorkerState(rng=algorithm.first_words(stratum)) for stratum in range(strata)]
 
 
 def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
     """Return the length in iterations of the interval that begins after `iterations` iterations.
 
-    hottest  visits of the most visited row in one iteration
-    rate     `run.interval`
+    hottest  expected visits of the most visited first-street row in one iteration
+    rate     `run.interval`: visits of this row in the interval, divided by the cube root of its earlier visits
+
+    The interval has at least `LEAST_VISITS` expected visits of this row.
     """
     visits = max(LEAST_VISITS, rate * cbrt(iterations * hottest))
     return ceil(visits / hottest)
@@ -100,8 +109,8 @@ def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
 def interval_count(iterations: float, hottest: float, rate: float) -> float:
     """Return the approximate number of intervals in the first `iterations` iterations.
 
-    hottest  visits of the most visited row in one iteration
-    rate     `run.interval`
+    hottest  expected visits of the most visited first-street row in one iteration
+    rate     `run.interval`: visits of this row in an interval, divided by the cube root of its earlier visits
     """
     begun = (LEAST_VISITS / rate) ** 3 / hottest  # iterations from which intervals grow
     early = min(iterations, begun)
@@ -110,11 +119,13 @@ def interval_count(iterations: float, hottest: float, rate: float) -> float:
 
 
 def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return each stratum's iterations in an interval, and the remainders in parts of the sum of shares.
+    """Return each stratum's iterations in an interval, [N], and the remainders that are left, [N].
 
-    iterations  of all strata in the interval
-    shares      [N] integer weights of the strata
-    due         [N] remainders after the interval before
+    A remainder is the part of one iteration that a stratum is still due, in units of 1/sum(shares).
+
+    iterations  planned iterations of all strata together in the interval
+    shares      [N] relative probabilities of the strata, as integers
+    due         [N] remainders left by the previous interval
     """
     whole = sum(shares)
     amounts = [remainder + iterations * share for remainder, share in zip(due, shares, strict=True)]
@@ -206,7 +217,10 @@ class Barrier:
         self._span = max(1.0, 2 * float(span.max()))
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """Return the next interval and each stratum's iterations in it; put remainders into `states`."""
+        """Return the next interval and each stratum's iterations in it.
+
+        Stores in each state's `due` the part of one iteration that the stratum is due in the interval after it.
+        """
         iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
         quota, due = quotas(iterations, shares, [state.due for state in states])
@@ -219,13 +233,19 @@ class Barrier:
         return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
 
     def interval(self, nodes: int, iterations: int) -> Interval:
-        """Return an interval of `iterations` iterations with the discount weight at `nodes` nodes."""
+        """Return parameters of an interval of `iterations` iterations, begun after `nodes` nodes.
+
+        The scale is chosen by the largest change that a cell can have in these iterations of external sampling.
+        """
         schedule = self.algorithm.schedule
         _, exponent = frexp(schedule.weight(nodes) * max(self._span, 1.0) * iterations)
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add the changes [cells] of an interval to the totals; raise regrets below pruning's floor to it."""
+        """Add an interval's changes [cells] to the totals, then raise regrets to a floor, if any.
+
+        The floor is the least regret that external sampling keeps once it prunes (`first_floor`).
+        """
         floor = self.algorithm.first_floor(self.game, interval.nodes)
         for name in self.parts.names:
             total = self.totals[name]

@@ -156,7 +156,7 @@ def own_rule(address, basis, rows, sigma, offset):
 
     address  int64 address of the compiled rule
     basis    [slots, columns] regrets that give the strategy; a slot is one action of a row
-    rows     Rows: first slot, number of actions, first column, number of columns
+    rows     a tuple with the block's first `slot`, number of `actions`, first `column` and `count` of columns
     sigma    [slots, columns] receives the strategies, from slot `offset` and column 0 on
     """
     regrets, strategy = _cells_on_stack(rows.actions), _cells_on_stack(rows.actions)

@@ -42,13 +42,16 @@ _LARGEST_EXPONENT = 700.0  # above this exp overflows
 
 @dataclass(frozen=True)
 class Ramp:
-    """A linear schedule of a power, from `first` at t = 0 to `last` at the horizon; constant afterwards."""
+    """A linear schedule of α, β or γ: `first` at t = 0, `last` at the horizon and after it."""
 
     first: float
     last: float
 
     def at(self, share: float) -> float:
-        """Return the power after a share of the planned iterations; above 1 it stays `last`."""
+        """Return the exponent after a share of the planned iterations; above 1 it stays `last`.
+
+        share  number of the iteration, divided by the horizon
+        """
         return self.first + (self.last - self.first) * min(share, 1.0)
 
 
@@ -61,6 +64,8 @@ class Variant:
 
     alpha, beta      exponents α and β of the discounts of positive and of negative regrets
     averaging_power  exponent γ of the weights in the average
+    optimistic       True: the last instantaneous regret is added to the regrets, as a prediction of the next
+    updates          "alternating": player 1 responds to player 0's update of the same iteration; or "simultaneous"
     horizon          planned iterations, at which schedules end; None if there is no schedule or the number is not yet
                      known
     """
@@ -83,7 +88,7 @@ class Variant:
 
     @property
     def user_code(self) -> str | None:
-        """Describe the user's regret rule or schedule in the variant, or return None if there is neither."""
+        """Name the user's own regret rule or `step` in a text; None if the variant has neither."""
         if isinstance(self.regret_minimiser, RegretRule):
             return f"the regret rule {self.regret_minimiser.name}"
         return f"the schedule {function_name(type(self).step)}" if is_foreign(type(self).step) else None
@@ -95,7 +100,7 @@ class Variant:
 
     @property
     def scheduled(self) -> bool:
-        """Return whether a power follows a schedule, which needs a horizon."""
+        """Return whether α, β or γ is a `Ramp`, which needs a horizon."""
         return any(isinstance(power, Ramp) for power in (self.alpha, self.beta, self.averaging_power))
 
     @property
@@ -119,7 +124,9 @@ class Variant:
 
     @property
     def rule(self) -> int | None:
-        """Return the code by which kernels select the regret minimiser; None: a form of regret matching.
+        """Return the code of the regret minimiser for kernels; None: a form of regret matching.
+
+        The code is NORMAL_HEDGE, or the address of a user's compiled rule.
 
         Raises `ValueError` if a user's rule does not compile.
         """
@@ -145,7 +152,10 @@ class Variant:
 
 
 def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
-    """Wrap a derived class's `step` so that it raises `UserCodeError` for failures and invalid results."""
+    """Return a derived class's `step` with a check that its result is a `Step` of finite numbers.
+
+    The returned method raises `UserCodeError` if the user's code raises an exception or the check fails.
+    """
 
     @wraps(step)
     def checked(self: Variant, iteration: int) -> Step:
@@ -207,7 +217,7 @@ def variant(
     """Return the variant of a name, or a user's variant, with the given parts replaced.
 
     Parts that are None stay as they are.  `horizon` is the number of planned iterations, for variants on a schedule; it
-    may be set later.  A minimiser that floors regrets sets β = -∞, and `predictive` also sets `optimistic`.
+    may be set later.  Minimisers that floor regrets at 0 allow β = -∞ only, and `predictive` needs `optimistic`.
 
     Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
@@ -224,7 +234,7 @@ def variant(
 
 
 def _ends(power: Power) -> tuple[float, float]:
-    """Return the first and the last value of a power."""
+    """Return the first and the last value of α, β or γ, which differ for a `Ramp` only."""
     return (power.first, power.last) if isinstance(power, Ramp) else (power, power)
 
 

@@ -4,16 +4,16 @@ Source: Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimiza
 full-width CFR as if T iterations had led to a given strategy: regrets are spread by values that a full traversal
 computes.  A sampled algorithm cannot afford this traversal.
 
-Here regrets are spread by the strategy σ itself, so regret matching starts by playing σ.  There are H hands in all,
-updated on each of T boards, and n of them in a row:
+Here regrets are spread by the strategy σ itself, so regret matching starts by playing σ.  H hands in all are updated on
+each of T boards, and n(I) of them lie in the bucket of the infoset I:
 
     R(I, a) = σ(I, a) · stake(I) · reach(I) · T · n(I) · H          S(I, a) = H · (the strategy's sums there)
 
 * reach(I): share of the opponent's range that reaches I under the strategy, for any hand of the player.
 * stake(I): mean chips at stake over the terminals that the strategy reaches from I.
 * The strategy's sums at a decision that is always reached count for T, over all hands.
-* Opponents on other buckets start with the play of the players' buckets.  Each of their buckets takes from a player's
-  bucket the share of the hands that lie in both.
+* If CFR-BR's opponents use other buckets than the players, they start with the players' strategy.  An opponents' bucket
+  adds up the sums of players' buckets, each times the share of the hands of that bucket that lie in both.
 
 Rows with stake 0, and rows that were never reached, start with zeros.  Since R is not negative, a row's later regret is
 bounded by Blackwell's potential started at Σ R².  So a bad strategy costs a constant, and the limit is the same.
@@ -68,7 +68,7 @@ def begin_sampled(
 
     filled  called with the share of the sampling that is done, 0 to 1; an exception from it ends the sampling
 
-    Does nothing if the configuration names no number of nodes.
+    Does nothing unless the solver is CFR-BR and `solver.warm_start` is a number of nodes.
     """
     solver = config.solver
     if isinstance(solver, CfrBrConfig) and isinstance(solver.warm_start, int):
@@ -89,11 +89,11 @@ def _sampled(game: Game, nodes: int, seed: int, filled: Callable[[float], None])
 
 
 def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strategy, boards: float) -> None:
-    """Fill fresh tables of both players and their opponents from a strategy, in place.
+    """Fill fresh tables of CFR-BR's two players and of their opponents from a strategy, in place.
 
-    trunk     the game on the opponents' buckets; None if these are the players'
+    trunk     the same game on the opponents' buckets; None: they use the players' buckets
     tables    [bucket, slot] float32 or float64; a slot is one action of a decision
-    strategy  strategy of `game`, with weights
+    strategy  average strategy of `game`, with the totals of its strategy sums as weights
     boards    number of boards T that the strategy counts for
     """
     theirs = {
@@ -161,7 +161,7 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
 def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
     """Yield, for each block (street and player), the overlap of buckets of `cards` and `coarser`.
 
-    Both must deal the same cards.
+    `cards` is the first abstraction of `Shares`, `coarser` the second.  Both must deal the same cards.
     """
     counts = zip(cards.buckets.reshape(-1).tolist(), coarser.buckets.reshape(-1).tolist(), strict=True)
     for (mine, count), (own, weight), (theirs, _) in zip(
@@ -180,7 +180,10 @@ def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
 
 
 def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
-    """Return for each player the factor that brings the sums of an always reached decision to `boards`."""
+    """Return for each player the factor by which strategy sums come to count for `boards` boards.
+
+    It makes `boards` of the largest weight of a decision, added up over all buckets: that of one always reached.
+    """
     scales = []
     for player in range(2):
         most = max(
@@ -194,7 +197,10 @@ def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
 def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) -> None:
     """Set cells[own] to the sum over `other` of share · sums[other], in place.
 
-    Buckets that hold no hand keep their zeros.
+    sums   [buckets of the second abstraction, slots] sums to share out
+    cells  [buckets of the first abstraction, slots or more] table to fill
+
+    `own`, `other` and `share` are the arrays of `shares`.  Buckets that hold no hand keep their zeros.
     """
     slots = sums.shape[1]
     buckets, begin = np.unique(shares.own, return_index=True)
@@ -220,7 +226,10 @@ def _stakes(game: Game, shares: list[Floats]) -> Floats:
 
 
 def _likely(game: Game, shares: list[Floats]) -> Floats:
-    """Return [N] probability of the action into each node, given its parent, over all hands."""
+    """Return [N] probability of the action into each node, given its parent, over all hands.
+
+    shares  [slots] for each block: how often each action is played, over all hands
+    """
     arrays, likely = game.tree.arrays, np.ones(game.tree.nodes)
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         slot, count = int(arrays.slot[node]), int(arrays.count[node])
@@ -231,7 +240,10 @@ def _likely(game: Game, shares: list[Floats]) -> Floats:
 
 
 def _reaches(game: Game, shares: list[Floats]) -> Floats:
-    """Return [N, 2] share of each player's range that reaches a node by that player's own actions."""
+    """Return [N, 2] share of each player's range that reaches a node by that player's own actions.
+
+    shares  [slots] for each block: share of the player's range that reaches the decision and takes the action
+    """
     tree, arrays = game.tree, game.tree.arrays
     reach = np.ones((tree.nodes, 2))
     for node in range(1, tree.nodes):

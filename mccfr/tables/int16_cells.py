@@ -22,10 +22,11 @@ def number_dtype(cells: np.dtype[Any]) -> np.dtype[Any]:
 def numbers(
     cells: npt.NDArray[Any], scales: npt.NDArray[np.uint8] | None, starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[Any]:
-    """Return the values [buckets, slots or more] of a block's cells; float32 and float64 are not copied.
+    """Return the values [buckets, slots or more] of one table; float32 and float64 are not copied.
 
     A row holds the actions of one decision, a slot is one action of it.
 
+    cells   table of one street and player
     scales  [buckets, rows] of int16 cells, otherwise None
     starts  [rows+1] first slot of each row, and the end of the last
     """
@@ -38,9 +39,12 @@ def numbers(
 
 
 def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:
-    """Return the number of 16-bit rows at the largest scale, whose values are cut off or about to be.
+    """Return the number of 16-bit rows at the largest scale: values are cut off, or about to be.
 
-    None if there are no such rows.
+    arrays  tables by name
+    specs   schemas of the tables to examine
+
+    Returns None if none of these tables has 16-bit cells.
     """
     scales = [arrays[spec.name] for spec in specs if "_scale/" in spec.name and spec.name in arrays]
     return sum(int(np.count_nonzero(table == MOST_SCALE)) for table in scales) if scales else None

@@ -6,8 +6,8 @@ A period is `period_nodes` nodes over all workers. After period n:
 
 * `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
   which gives the same strategies without a pass over the tables.  `run` of `mccfr.solvers.sampling.sampled` passes the
-  weight to the kernels, which multiply by it in `update` and `add` of `mccfr.solvers.regret`.  By iterations it is the
-  variant `lcfr` of `mccfr.solvers.variants`.
+  weight to the kernels, which multiply by it in `update` and `add` of `mccfr.solvers.regret`.  Counted by
+  iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
 * `initial` gives updates the weight 1 in period 1, and 10 afterwards.
 * `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
   (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 
 class Factors(NamedTuple):
-    """Factors, float64, by which a pass multiplies positive regrets, negative regrets and strategy sums."""
+    """Factors of positive regrets, negative regrets and strategy sums in a pass over all tables."""
 
     positive: float
     negative: float
@@ -41,7 +41,7 @@ class Schedule:
 
     @property
     def sweeps(self) -> bool:
-        """True if tables are multiplied at the ends of periods."""
+        """True if a pass over all tables multiplies them at the ends of periods: with `dcfr`."""
         return self.kind == "dcfr"
 
     def period(self, nodes: int) -> int:

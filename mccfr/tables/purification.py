@@ -31,11 +31,12 @@ def check_threshold(threshold: float) -> None:
 def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshold: float = 0.0) -> Strategy:
     """Return a strategy with purification or thresholding applied.
 
-    purify     play only the likeliest action, among equals the first that is no fold; rows never reached get the weight
-               `CHOSEN_WEIGHT`
+    purify     play only the likeliest action, among equals the first that is no fold; rows never reached get the tiny
+               weight `CHOSEN_WEIGHT`, because 0 would make them uniform
     threshold  remove actions of lower probability and rescale the others; a row that would lose all actions is kept
 
-    Blocks are computed one at a time, on access. Raises `ValueError` for a threshold outside 0 to 1.
+    The result computes the probabilities of a block (street and player) on access. If neither change is asked
+    for, it is `strategy` itself. Raises `ValueError` for a threshold outside 0 to 1.
     """
     check_threshold(threshold)
     if not purify and threshold == 0:

@@ -42,7 +42,7 @@ class RowTables(NamedTuple):
     cells   B × [bytes] uint8             cells of each table, as bytes
     weight  B × [buckets · rows] float32  for integer shares: 0 where the row is uniform; else empty
     starts  B × [rows+1] int64            first slot of each row, and the end of the last
-    form    [B] int64                     form of the cells: PROBABILITIES, ... SUMS_64
+    form    [B] int64                     form of the cells: PROBABILITIES, SHARES_8, SHARES_16, SUMS_32 or SUMS_64
     step    [B, 2] int64                  cells from one bucket to the next, and from one slot to the next; one is 1
     """
 
@@ -59,6 +59,8 @@ class RowTables(NamedTuple):
 @nogil_njit
 def _copy_cells(cells, starts, step, first, stop, buckets, out):
     """Copy the probabilities of rows first to stop-1 to out [slots of the rows, >= n] for n buckets.
+
+    A row is one decision of a street and player, a slot one action of a row.
 
     cells    flat float64 probabilities
     starts   [rows+1] int64 first slot of each row, and the end of the last
@@ -87,7 +89,8 @@ def _copy_cells(cells, starts, step, first, stop, buckets, out):
 def _divide_shares(cells, starts, step, weight, first, stop, buckets, out):
     """Write the probabilities of rows first to stop-1 to out [slots of the rows, >= n] for n buckets.
 
-    A few buckets are done at a time, so that cache lines of `out` are written whole.
+    A row is one decision of a street and player, a slot one action of a row.  A few buckets are done at a time, so that
+    cache lines of `out` are written whole.
 
     cells    flat integer shares: uint8 in units of 1/255, uint16 of 1/65,535
     starts   [rows+1] int64 first slot of each row, and the end of the last
@@ -126,7 +129,8 @@ def _divide_shares(cells, starts, step, weight, first, stop, buckets, out):
 def _normalise_sums(cells, starts, step, first, stop, buckets, out):
     """Write the normalised strategy sums of rows first to stop-1 to out [slots of the rows, >= n].
 
-    Rows of total 0 become uniform.  A few buckets are done at a time, so that cache lines of `out` are written whole.
+    A row is one decision, a slot one action of it.  Rows of total 0 become uniform.  A few buckets are done at a time,
+    so that cache lines of `out` are written whole.
 
     cells    flat strategy sums, float32 or float64
     starts   [rows+1] int64 first slot of each row, and the end of the last
@@ -182,7 +186,7 @@ def gather_rows(tables, block, rows, buckets, out):
 
 
 class BlockReader:
-    """Reads rows of one block for many buckets at once.
+    """Reads a strategy's rows (decisions) of one street and player, for many buckets at once.
 
     It calls a kernel that is compiled for this form of cells only.
     """
@@ -213,9 +217,11 @@ class BlockReader:
 def some_rows(
     rows: BlockRows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], threads: int = 1
 ) -> npt.NDArray[np.float64]:
-    """Return [slots, n] probabilities of the buckets [n] in all rows of a block.
+    """Return [slots, n] probabilities of n buckets at all decisions of one street and player.
 
+    rows     strategy of that street and player; a row is one decision, a slot one action
     starts   [rows+1] first slot of each row, and the end of the last
+    buckets  [n] numbers of the buckets
     threads  number of threads
 
     Raises `ValueError` for cells of an unsupported dtype.
@@ -236,6 +242,7 @@ def some_rows(
 def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], threads: int = 1) -> npt.NDArray[np.float64]:
     """Return [slots, buckets] float64 probabilities of a block, without a copy if stored in that form.
 
+    rows     strategy of a block (street and player); a slot is one action of a row (decision)
     starts   [rows+1] first slot of each row, and the end of the last
     threads  number of threads
 
@@ -252,6 +259,7 @@ def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
 
     Small rows take at most `LARGEST_EXPANDED_BYTES` in that form, which kernels read fastest.
 
+    rows    strategy of one street and player; a row is one decision, a slot one action
     starts  [rows+1] first slot of each row, and the end of the last
     """
     buckets = len(rows.cells)
@@ -263,6 +271,7 @@ def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
 def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
     """Return the strategy of all blocks in the kernels' form, mostly without copies of the cells.
 
+    blocks  strategy of each block (street and player)
     starts  for each block [rows+1] int64 first slot of each row, and the end of the last
     count   number of blocks of the result; those without rows are added at the end
 

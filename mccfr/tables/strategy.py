@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class BlockRows(NamedTuple):
-    """Strategy of one block's rows, as stored in memory or in a mapped file.
+    """Strategy at all rows (decisions) of one street and player, in memory or in a mapped file.
 
     cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: probabilities as integers, in units of
             1/255 or 1/65,535; float32 or float64 with `sums`: strategy sums, uniform if all of a row are 0
@@ -131,7 +131,10 @@ Value = TypeVar("Value")
 
 
 class LazyBlocks(Sequence[Value]):
-    """Sequence of one value for each block, computed on access; only the last value is cached."""
+    """Sequence of one value for each block, computed on access; only the last value is cached.
+
+    The constructor takes the number of blocks and a function that computes a block's value from its number.
+    """
 
     def __init__(self, count: int, make: Callable[[int], Value]) -> None:
         self._count, self._make = count, make
@@ -151,7 +154,10 @@ class LazyBlocks(Sequence[Value]):
 
 
 def row_starts(game: Game, block: int) -> Ints:
-    """Return [rows+1] int64 the first slot of each row of a block, and the end of the last."""
+    """Return [rows+1] int64 the first slot of each row of a block, and the end of the last.
+
+    A block is one street and player, a row one of its decisions, a slot one action of a row.
+    """
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     starts = np.zeros(int(game.tree.row_count[block]) + 1, np.int64)
@@ -197,6 +203,7 @@ def _normalised(sums: npt.NDArray[Any], starts: Ints) -> tuple[Floats, Floats]:
 def average_block(game: Game, block: int, tables: TableSet) -> tuple[Floats, Floats]:
     """Return probabilities [buckets, slots] and weights [buckets, rows] of a block's average strategy.
 
+    block   number of the block: street · players + player
     tables  the run's tables; `strategy_sum` of the block is read
 
     Raises `ValueError` if a sum is negative or not finite, and `KeyError` if the table of a block with decisions is

@@ -32,11 +32,11 @@ _BLOCK_NAME = re.compile(r"/street\d+/player(\d+)$")
 
 
 class TableArrays(NamedTuple):
-    """Tables in the form that kernels take. B blocks; `*_base` are element offsets into the flat arrays.
+    """Tables in the form that kernels take, for B blocks (street and player).
 
     regret        [.] float32 or float64  all regret tables in one flat array
     strategy_sum  [.]                     all strategy sums in one flat array
-    regret_base, sum_base  [B] int64      offset of each block; NO_SUMS if it has no strategy sums
+    regret_base, sum_base  [B] int64      first cell of each block in its flat array; NO_SUMS: no strategy sums
     width         [B] int64               cells from one bucket to the next
     """
 
@@ -65,12 +65,16 @@ class TableLayout:
 
 
 def table_name(kind: str, block: int, players: int = 2) -> str:
-    """Return the name of a block's table, such as "regret/street0/player1"."""
+    """Return the name of a block's table, such as "regret/street0/player1".
+
+    kind   first part of the name, such as "regret"
+    block  number of the block: street · players + player
+    """
     return f"{kind}/street{block // players}/player{block % players}"
 
 
 def players_of(names: Iterable[str]) -> int:
-    """Return the number of players of tables with these names: two, or more if there are their tables."""
+    """Return the number of players by table names such as "regret/street0/player2"; at least 2."""
     found = (_BLOCK_NAME.search(name) for name in names)
     return max([2, *(1 + int(match[1]) for match in found if match)])
 
@@ -86,7 +90,7 @@ def make_layout(
     """Return the layout of the regret and strategy-sum tables of `game`.
 
     regret_dtype, sum_dtype  dtypes of the cells
-    summed_streets           number of first streets with strategy sums; None: all
+    summed_streets           number of streets, from the first on, that have strategy sums; None: all
     first_dtype              dtype of the tables of the first street, if different
     """
     width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # rounded up to a whole cache line
@@ -161,8 +165,8 @@ def kernel_arrays(
     flat     one flat array for each dtype
     offsets  index of each table's first element in the array of its dtype
 
-    Returns None if the algorithm has no regrets by bucket, or if tables of one kind have several dtypes (totals of
-    strata).
+    Returns None if there are no regret tables.  Returns None also if the tables of one kind have several dtypes, as
+    the totals of training by strata (`mccfr.solvers.strata_training`) may have.
     """
     dtypes = {kind: {spec.dtype for spec in layout.specs if spec.name.startswith(f"{kind}/")} for kind in _KINDS}
     if len(dtypes["regret"]) != 1 or len(dtypes["strategy_sum"]) > 1:

@@ -1,9 +1,11 @@
 """Betting lines: converts tree nodes to text and back, and counts the chips put in.
 
-Poker games: one token for each action, without separators: `c`, `f`, `b`, and `rN` with N the chips put in over the
-whole hand. A `/` separates streets, as in `r300c/cr500`. It may be omitted: `cc` and `cc/` are the same node.
-`line_text` always writes it. Trees with hidden moves: labels separated by spaces, chance outcomes included, as in `3 1
-2`. The empty line is the root.
+Poker games: one token for each action, without separators: `c` (check or call), `f` (fold), `b` (the only bet, in Kuhn
+poker), and `rN` (bet or raise). N is the chips that the player has then put in over the whole hand. A `/` separates
+streets, as in `r300c/cr500`. It may be omitted: `cc` and `cc/` are the same node. `line_text` always writes it.
+
+Trees with hidden moves: labels separated by spaces, chance outcomes included, as in `3 1 2`. The empty line is the
+root.
 """
 
 import re
@@ -31,7 +33,7 @@ def starts_street(tree: CompiledTree, node: int) -> bool:
 
 
 def line_text(tree: CompiledTree, node: int) -> str:
-    """Return the line that leads to a node, in the form that `find_node` reads."""
+    """Return the betting line that leads to a node, such as "r300c/"; `find_node` reads it."""
     path = tree.path(node)
     if not is_compact(tree):
         return " ".join(tree.label[step] for step in path[1:])
@@ -39,7 +41,7 @@ def line_text(tree: CompiledTree, node: int) -> str:
 
 
 def all_lines(tree: CompiledTree) -> list[str]:
-    """Return [N] the line that leads to each node, in the form that `find_node` reads."""
+    """Return for each of the N nodes the betting line that leads to it, such as "r300c/"."""
     street, kind = tree.arrays.block // tree.players, tree.arrays.kind
     above = np.maximum(tree.parent, 0)
     both = (kind == DECISION) & (kind[above] == DECISION)
@@ -53,9 +55,10 @@ def all_lines(tree: CompiledTree) -> list[str]:
 
 
 def find_node(tree: CompiledTree, line: str) -> int:
-    """Return the node of any kind to which a line leads.
+    """Return the number of the node, of any kind, to which a line leads.
 
-    Raises `ValueError` with the position of the error, the text there, and the legal actions.
+    Raises `ValueError` for a line that is not in the tree, with the position of the error, the text there, and the
+    legal actions.
     """
     return _follow_compact(tree, line.strip()) if is_compact(tree) else _follow_spaced(tree, line)
 
@@ -126,7 +129,7 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Return (chips that the player to act has put in over the whole hand, most of any opponent)."""
+    """Return chips put in over the whole hand: by the player to act, and by the opponent with most."""
     assert tree.put_in is not None
     player, put_in = int(tree.arrays.player[node]), tree.put_in[node]
     return float(put_in[player]), float(np.delete(put_in, player).max())
@@ -146,7 +149,10 @@ def chips_after(tree: CompiledTree, node: int) -> list[float]:
 
 
 def previous_own_actions(tree: CompiledTree) -> list[int]:
-    """Return [N], for each decision, the child that its player's previous decision led to, else -1."""
+    """Return for each of the N nodes the node that its player's previous action led to.
+
+    The value is -1 at a player's first decision, and for nodes that are no decisions.
+    """
     arrays, parents = tree.arrays, tree.parent.tolist()
     player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
     seats = range(tree.players)

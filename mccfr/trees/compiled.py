@@ -86,11 +86,12 @@ def numbered_rows(
     blocks: int,
     order: npt.NDArray[np.integer] | None = None,
 ) -> NumberedRows:
-    """Number the table rows of decisions, block by block, in ascending `order` [N] or in order of nodes.
+    """Number the table rows and slots (actions) of N nodes' decisions, from 0 in each block.
 
     block  [N] block of each node, -1 if it is no decision
     count  [N] number of actions
     blocks number of blocks
+    order  [N] key by which the decisions of a block are sorted, ascending; None: in order of nodes
     """
     slot, row = (np.full(len(block), NO_SLOT, np.int32) for _ in range(2))
     row_slots, row_count = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
@@ -159,7 +160,7 @@ PACKED_POT = np.dtype(
 
 
 def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
-    """Return [K] PACKED_POT, the pots of a tree of three and more players in the order of `Pots`."""
+    """Return [K] records PACKED_POT: the tree's `pots`, with the chips that each player paid."""
     pots, put_in = tree.pots, tree.put_in
     assert pots is not None
     assert put_in is not None
@@ -173,7 +174,7 @@ def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
 
 @dataclass(frozen=True)
 class Locks:
-    """Locked rows, whose strategy is fixed (node locks). K hands, or buckets of a node's block.
+    """Locked rows, whose strategy is fixed (node locks). K hands, or K buckets of a node's block.
 
     shares   by node: [actions, K] float64, the probability of each action, -1 if free. A hand or bucket has either all
              probabilities fixed, or only some, all of them 0 (barred actions)
@@ -184,7 +185,7 @@ class Locks:
     by_hand: bool
 
     def renumbered(self, block: npt.NDArray[np.int8], before: Sequence[npt.NDArray[np.integer]]) -> "Locks":
-        """Return the same locks after the buckets were renumbered.
+        """Return the same locks after the buckets were renumbered; locks of hands do not change.
 
         block   [N] block of each node
         before  for each block [K] the former number of each bucket
@@ -196,7 +197,7 @@ class Locks:
 
 @dataclass(frozen=True)
 class CompiledTree:
-    """A compiled tree with labels and counts for display and for tables.
+    """A compiled game tree: arrays for kernels, and beside them labels, table sizes, pots, locks.
 
     N nodes, S streets, P players, B = P·S blocks (block P·street + player). The payoffs of three and more players are
     in `pots` in betting trees, and in `payoffs` in trees that have every history.
@@ -221,7 +222,10 @@ class CompiledTree:
         return len(self.row_slots) // self.streets
 
     def payoffs_of(self, player: int) -> npt.NDArray[np.float64]:
-        """Return [N] a player's chips at terminals, independent of cards beside the tree."""
+        """Return [N] chips that a player wins at terminals, without payoffs that depend on a deal.
+
+        Betting trees of three and more players are not supported: their payoffs are in `pots`.
+        """
         if self.payoffs is not None:
             return self.payoffs[:, player]
         return self.arrays.fixed if player == 0 else -self.arrays.fixed
@@ -260,11 +264,11 @@ class CompiledTree:
 
 
 def pack(tree: CompiledTree) -> PackedTree:
-    """Pack a betting tree by folding terminals into their parents; `ValueError` for other shapes.
+    """Return a betting tree as [D] records, one for each decision, which contain its terminals.
 
-    Allowed shapes: no chance records; at most MAX_PACKED_ACTIONS actions; terminals only as the first actions of a
-    node. These are at most one fold (fixed payoff), then at most one ending check or call (showdown payoff). With pots
-    they are at most two, of any kind.
+    Raises `ValueError` for trees that do not fulfil these conditions: no chance records; at most MAX_PACKED_ACTIONS
+    actions; terminals only as the first actions of a node. These are at most one fold (fixed payoff), then at most one
+    ending check or call (showdown payoff). With pots they are at most two, of any kind.
     """
     arrays, pots, decisions = tree.arrays, tree.pots, tree.decisions
     first, count, last = arrays.first[decisions], arrays.count[decisions], len(arrays.kind) - 1
@@ -275,7 +279,11 @@ def pack(tree: CompiledTree) -> PackedTree:
         raise ValueError(f"node {node} has {arrays.count[node]} actions; a packed tree takes at most {most}")
 
     def are_leaves(children: npt.NDArray[np.integer], other: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Return [D] bool: True for terminals among `children`; without pots `other` must be 0 there."""
+        """Return [D] bool: True where the child of a decision is a terminal that can be packed.
+
+        children  [D] one child of each decision
+        other     [N] payoffs of the kind that this terminal must not have, which must be 0; not read with pots
+        """
         leaves = (children < first + count) & (arrays.kind[children] == TERMINAL)
         return leaves if pots is not None else leaves & (other[children] == 0)
 

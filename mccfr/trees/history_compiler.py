@@ -74,7 +74,14 @@ _SHOWN = 60  # characters shown of a long history's beginning and of its end, in
 
 
 class _Infosets:
-    """One player's infosets: row by name; first slot, labels and the player's previous action by row."""
+    """One player's infosets, each with its table row and facts that all its histories must share.
+
+    rows    row of each infoset by name
+    slot    first slot (action) of each row
+    before  slot of the player's previous action, by row; NO_SLOT: none
+    labels  labels of the actions, by row
+    slots   number of slots so far
+    """
 
     def __init__(self, player: int) -> None:
         self.player = player
@@ -133,7 +140,7 @@ class _Records:
         self.named: list[str] = []  # may be shorter than `label`
 
     def add(self, parent: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
-        """Append sibling records and return the index of the first."""
+        """Append the children of `parent`, as terminals that pay 0; return the first index."""
         first, count = len(self.kind), len(labels)
         self.kind.extend((TERMINAL,) * count)
         self.player.extend((NO_PLAYER,) * count)
@@ -157,7 +164,7 @@ class _Records:
 
 
 class _Checks:
-    """Validates the results of a game's function; `UserCodeError` names the history."""
+    """Validates what a game's function `expand` returns; `UserCodeError` names the history."""
 
     def __init__(self, game: str, records: _Records) -> None:
         self.game, self.records = game, records
@@ -345,5 +352,8 @@ def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> Compil
 
 
 def largest_payoff(tree: CompiledTree) -> float:
-    """Return the largest absolute payoff in chips, or 1 if all are 0: the scale for errors of a value."""
+    """Return the largest absolute payoff in chips, or 1 if all are 0.
+
+    Games without a pot use it as `Game.pot_chips`, the scale for errors of a value.
+    """
     return float(np.abs(tree.arrays.fixed).max()) or 1.0

@@ -11,7 +11,10 @@ count_callback: ContextVar[CountCallback | None] = ContextVar("counts_reported",
 
 @contextmanager
 def counts_reported(callback: CountCallback) -> Iterator[None]:
-    """Call `callback` every few thousand histories while the current context builds a tree."""
+    """Call `callback` every few thousand histories of a game compiled within the `with` block.
+
+    callback  function of the game's name, the histories so far, and the number allowed
+    """
     token = count_callback.set(callback)
     try:
         yield

@@ -27,7 +27,11 @@ class LineStart(NamedTuple):
 
 
 def tree_start(tree: CompiledTree) -> LineStart:
-    """Return the chips put in at a tree's root, without antes beside blinds; 0 for a tree without chips."""
+    """Return the chips put in at a tree's root, where its betting lines begin; 0 without chips.
+
+    `before` is the least that a player has put in.  For two players it is 0 if they have put in different amounts,
+    such as blinds.
+    """
     if tree.put_in is None:
         return LineStart(0.0, 0.0)
     least, most = float(tree.put_in[0].min()), float(tree.put_in[0].max())
@@ -50,9 +54,11 @@ def street_action(line: str, action: str, start: LineStart) -> str:
 
 
 def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
-    """Raise `ValueError` for a typed line with `r` amounts, which are ambiguous (street or hand).
+    """Raise `ValueError` if a line typed by a user has `r` amounts, which have two meanings.
 
-    above  line of the tree that the typed one continues
+    By them users mean chips put in on the street, or over the whole hand.  `b` amounts always count the street.
+
+    above  line of the tree that the typed one continues, for the message
     """
     if token := next((match[0] for match in _TOKEN.finditer(line) if match["kind"] == "r"), None):
         street, same = (
@@ -66,7 +72,10 @@ def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
 
 
 def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
-    """Raise `ValueError` for the first action of a line that is not in the tree."""
+    """Raise `ValueError`, with the legal actions, for a line's first action that the tree lacks.
+
+    line  line with the chips put in over the whole hand, such as r300c
+    """
     node, prefix = 0, ""
     for match in _TOKEN.finditer(line):
         token = match[0]

@@ -1,4 +1,4 @@
-"""Divides a betting tree into street trees, for walks of whole ranges.
+"""Divides a two-player betting tree into street trees, which kernels walk with all hands at once.
 
 A *street tree* is the betting of one street after one betting line of earlier streets. Its members are decisions,
 folds, showdowns, and exits to the next street. A showdown before the last street is a run-out: the remaining board
@@ -22,8 +22,8 @@ class MemberRows(NamedTuple):
     """Table rows of the decisions in street trees. M members, the nodes of all street trees.
 
     block  [M] int8   2·street + player
-    slot   [M] int32  first cell of its row
-    cell   [M] int32  first cell of its row, counted among the cells of its player in the street tree
+    slot   [M] int32  first cell (action) of its row within a bucket's cells of the block
+    cell   [M] int32  number of cells of the same player that precede the row in the street tree
     lock   [M] int32  first row in the table of locked rows; -1: not locked (`street_trees` sets -1)
     """
 
@@ -67,7 +67,7 @@ class StreetTrees(NamedTuple):
 
 
 def street_trees(tree: CompiledTree) -> StreetTrees:
-    """Divide a betting tree into its street trees.
+    """Divide a betting tree of two players into its street trees.
 
     Raises `ValueError` for chance records, or a terminal with both a fixed and a showdown payoff.
     """

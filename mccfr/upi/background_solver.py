@@ -38,7 +38,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Measured:
-    """EVs in chips of both players by a strategy (`ev`) and by best responses (`best`), pot included."""
+    """Exact EVs in chips of a strategy on a spot, for OOP and IP.
+
+    An EV is the chips won from the pot, less the chips put in since the root.
+
+    ev    EV of each player if both follow the strategy
+    best  EV of each player's best response to the other's strategy
+    """
 
     ev: tuple[float, float]
     best: tuple[float, float]
@@ -61,7 +67,7 @@ class Measured:
 
 
 def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
-    """Compute the exact EVs of a strategy on a spot, and those of best responses to it."""
+    """Compute the exact EVs in chips of a strategy on a spot, and those of best responses to it."""
     both = values(game, strategy, threads=threads) + game.pot_chips / 2
     ev, best = both[:, FOLLOW].tolist(), both[:, RESPOND].tolist()
     return Measured((ev[0], ev[1]), (best[0], best[1]))
@@ -70,7 +76,7 @@ def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
 class SpotProblem:
     """A spot to solve, with its betting tree and CFR algorithm.
 
-    document  keys of the `[game]` table, except `name`
+    document  {key: value} of the configuration's `[game]` table, without its key `name`
     """
 
     def __init__(self, document: Mapping[str, Any], threads: int) -> None:
@@ -158,7 +164,7 @@ class Goal:
     """Limits of a solve; the first that is reached ends it.
 
     chips    exploitability in chips, checked only without `steps`
-    steps    number of further iterations; None: up to `MOST_ITERATIONS` with those before
+    steps    number of further iterations; None: until `MOST_ITERATIONS` are done, earlier solves included
     seconds  time of this solve; None: no limit
     """
 
@@ -169,7 +175,12 @@ class Goal:
 
 @dataclass
 class SpotWork:
-    """A solve in a background thread, until its goal is reached or the client stops it."""
+    """A solve in a background thread, until its goal is reached or the client stops it.
+
+    engine  tables and solver of the spot
+    goal    limits of this solve
+    say     function that sends lines on the progress to the client
+    """
 
     engine: SpotEngine
     goal: Goal

@@ -16,7 +16,12 @@ DECIDES = "OOP_DEC", "IP_DEC"
 
 
 class TreeStep(NamedTuple):
-    """An action on the path to a node: its decision, its index there, and the number of the board then."""
+    """An action on the path to a node.
+
+    decision  number, in the betting tree, of the decision at which it is taken
+    action    index among the actions of this decision
+    board     number of the board at this decision, among those of its street
+    """
 
     decision: int
     action: int
@@ -129,7 +134,7 @@ class SpotTree:
     def text(self, at: Node, name: str | None = None) -> str:
         """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags.
 
-        name  name of the protocol's node above the root; None for all other nodes
+        name  "r" to describe the node that the protocol has above the root; None for the node `at`
         """
         assert self.tree.put_in is not None
         chips = [amount_text(put_in - self.half) for put_in in self.tree.put_in[at.node].tolist()]
@@ -138,7 +143,10 @@ class SpotTree:
         return "\n".join([name or at.name, kind, self.board(at), pot, f"{children} children", "flags:"])
 
     def lines(self) -> list[str]:
-        """Return the names of all nodes of the betting tree, such as r:0:c:b94, without dealt cards."""
+        """Return the names of all nodes of the betting tree, such as r:0:c:b94, without dealt cards.
+
+        The first is `r`, the node that the protocol has above the root.
+        """
         names = [ROOT]
         for node in range(1, len(self.tree.parent)):
             names.append(f"{names[self.tree.parent[node]]}:{self.action(node)}")

@@ -27,7 +27,7 @@ class HandNumbers(NamedTuple):
     """Values and weights of both players' hands, each [2, H].
 
     value   EV or equity of the hand; NaN if no opponent hand is possible
-    weight  weight of the hand times that of all opponent hands it can meet, for weighted means
+    weight  reach weight of the hand times the total of all opponent hands it can meet, for weighted means
     """
 
     value: Floats
@@ -61,7 +61,10 @@ class SpotValues:
         return self._source.rows(at.node, self._cards.bucket_row(street, player, at.board))[0].T
 
     def reach(self, at: Node) -> Floats:
-        """Return [2, H] the reach weight of each player's hands at a node, by the player's own actions."""
+        """Return [2, H] the weight of each player's hands at a node, by the player's own actions.
+
+        It is the weight in the initial range times the probabilities of these actions; 0 for impossible hands.
+        """
         reach = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
         for step in at.steps:
             street, player = divmod(int(self._tree.tree.arrays.block[step.decision]), 2)

@@ -1,4 +1,8 @@
-"""The command loop: reads one command per line and writes its answer and the client's end string."""
+"""The command loop: reads one command per line and writes its answer, then the client's end string.
+
+The end string is a line that marks the end of an answer.  The client chooses it by set_end_string; at first it is empty
+and not written.
+"""
 
 import threading
 from pathlib import Path
@@ -12,14 +16,17 @@ _LONGEST_NAME = 64
 
 
 class Conversation:
-    """Runs one client's commands and writes their answers, and the end string, to `out`."""
+    """Runs one client's commands; writes each answer, then the client's end string, to `out`."""
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._end, self._writing = out, "", threading.Lock()
         self._session = UpiSession(self._write)
 
     def answer(self, line: str) -> bool:
-        """Run one command line; write its answer or one sentence on its error. Return False after `exit`."""
+        """Run one command line and write its answer, or one sentence on its error.
+
+        Returns False for `exit`, otherwise True.  Empty lines and lines that begin with # get no answer.
+        """
         name, _, text = line.strip().partition(" ")
         if not name or name.startswith("#"):
             return True

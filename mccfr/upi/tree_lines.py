@@ -1,7 +1,8 @@
 """Converts betting lines of the protocol, such as `12 38 84 230`, to bets of a betting tree.
 
-A number is the chips that the acting player has put in since the spot began, including this action.  The current level
-is a check or a call; more is a bet.  A tree always has checks, calls and folds, so the bets of its lines define it.
+A number is the chips that the acting player has put in since the spot began, including this action.  A number equal to
+the one before (0 at first) is a check or a call; a larger one is a bet.  A tree always has checks, calls and folds, so
+the bets of its lines define it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -158,7 +158,7 @@ class UpiSession:
         self._tree = self._engine = self._played = self._values = self._work = None
 
     def estimate_tree(self, _: str) -> str:
-        """Return the memory that tables for the settings' tree would take, and its number of nodes."""
+        """Return a text: memory in MB for tables of the settings' tree, and its number of nodes."""
         spot = SpotProblem(self._game(), self._threads)
         nodes = len(spot.tree.tree.parent)
         return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
@@ -175,15 +175,13 @@ class UpiSession:
     def load_tree(self, text: str) -> None:
         """Read a tree that dump_tree has written, or the strategy of a run or policy.
 
-        Only the former can be trained further.
+        Only a tree of dump_tree can be trained further.
         """
         path = _path(text)
         if path.is_dir():
             config, target = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
             if not isinstance(config, HoldemSubgame):
-                raise ValueError(
-                    f"{path} holds no spot (a game from a given board and ranges on): give the run or policy of a spot"
-                )
+                raise ValueError(f"{path} is not of a spot (a game that begins on a board): give that of one")
             tree = SpotTree(target.game, starting_stack(config) - target.game.pot_chips / 2)
             self.free_tree("")
             self._set_tree(tree, None, target.strategy)
@@ -197,7 +195,10 @@ class UpiSession:
     # --- solving ---
 
     def go(self, text: str) -> None:
-        """Solve until the accuracy is reached, or for a number of `steps` or `seconds`."""
+        """Prepare a solve to the set accuracy, of `100 steps`, or of at most `60 seconds`.
+
+        `begin` starts it.
+        """
         tree, engine = self._built(), self._solver()
         number, _, unit = text.strip().partition(" ")
         accuracy, share = self._accuracy
@@ -355,7 +356,7 @@ class UpiSession:
         self._played, self._values = Strategy.stored(tree.game, blocks), None
 
     def lock_node(self, text: str) -> None:
-        """Lock the strategy at a decision, so that further solving does not change it."""
+        """Lock the present strategy at a decision, so that further solving does not change it."""
         self._solver()
         at, tree = self._decision(text), self._built()
         block = int(tree.tree.arrays.block[at.node])
@@ -408,11 +409,14 @@ class UpiSession:
         return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
-        """Return the sum of weight products over all pairs of hands without shared cards at a node."""
+        """Return the sum of weight products over all pairs of both players' hands at a node.
+
+        Pairs with a shared card do not count.
+        """
         return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
     def calc_results(self, _: str) -> str:
-        """Return the EVs of both players, those of best responses, and the exploitability."""
+        """Return the players' EVs in chips, those of best responses, and the exploitability."""
         if self._engine is not None:
             self._apply_locks()
         tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0

@@ -1,4 +1,4 @@
-"""Drills: hands that begin with a given line, dealt by the ranges with which the strategy plays it.
+"""Drills: practice hands that begin with a given line, dealt by the strategy's ranges after it.
 
 A board of the line's street is dealt first, then all hands by the ranges on that board, without shared cards.  The
 rest of the board follows.  Boards are dealt at random, not weighted by how often the strategy plays the line on them.
@@ -153,7 +153,12 @@ def drills(spots: Spots) -> list[dict[str, str]]:
 
 
 def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
-    """Return one list of lines for each position of a drill; `ValueError` for a position without lines."""
+    """Return the lines with which a drill's hands may begin: a list for each position to act next.
+
+    drill  one line; or, for three and more players, the name of a set of lines, such as "first-in BTN"
+
+    Raises `ValueError` for a set without lines.
+    """
     kind, _, role = drill.partition(" ")
     if spots.players == 2 or kind not in _KINDS or not spots.starts_preflop:
         return [[drill]]
@@ -167,9 +172,11 @@ def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
 
 
 def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
-    """Deal hand `number` of a seed so that it begins with the line `drill`, or a line of that set.
+    """Deal hand `number` of a seed so that it begins with the line of a drill.
 
-    Raises `ValueError` for an invalid line, or one that the strategy never plays.
+    drill  one line; or, for three and more players, the name of a set of lines, of which one is drawn
+
+    Raises `ValueError` for an invalid line, and if `_TRIES` draws find no line and board that the strategy plays.
     """
     dealing, by_position = spots.dealing, _lines_of(spots, drill)
     rng = np.random.default_rng([seed, number, _STREAM])

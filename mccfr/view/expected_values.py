@@ -31,7 +31,8 @@ class ExpectedValues:
     def values(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the EVs in chips after a line on a board if both players follow the strategy.
 
-        There are h possible hands, A actions, and C hand classes.
+        An EV counts from this decision on, so folding has EV 0.  There are h possible hands, A actions, and C hand
+        classes.
 
         hands         [2][h] EV of each player's hands, in the order of `hands` of `Spots.spot`; None without opposing
                       hands
@@ -39,11 +40,14 @@ class ExpectedValues:
         taken         [A] mean EV of the hands that take each action; None if none does
         mean          [2] mean EV of each player's range
         ..._within    half the 95 % interval of each of these four; 0 if exact
-        mixed         [C] "equal" or "different": EVs of the mixed actions for most hands of a class that mix any;
-                      None if less than `_LEAST_MIXED` of the class mix actions
+        mixed         [C] "equal" if most hands of a class that mix actions mix only those of the best EV, otherwise
+                      "different"; None if less than `_LEAST_MIXED` of the class, by weight, mix actions
         boards        number of full boards evaluated
         exact         True if all boards that may follow were evaluated
         note          sentence on the accuracy, or on the reason if there are no EVs
+
+        For a line outside of the tree, and for three and more players, there are no EVs.  All fields are then None but
+        `note` and `exact`, which is False.
 
         Raises `ValueError` for an invalid line or board.
         """

@@ -1,4 +1,4 @@
-"""Writes a betting line on all flops as one HTML file, with sorting, texture filters and plots.
+"""Writes the report on one betting line on flops as an HTML file, with sorting, filters and plots.
 
 The file contains styles, scripts and data, and works offline.  Texts from files or names are escaped.  Scripts insert
 texts as text, never as markup, and load nothing.
@@ -49,7 +49,10 @@ def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table
 
 
 def _named(action: str, unit: float) -> str:
-    """Return an action in words, such as "to 3"; `unit` is the chips of one unit (a big blind or 1)."""
+    """Return an action such as `r300` in words, such as "to 3".
+
+    unit  chips of one unit: a big blind, or 1
+    """
     return {"f": "fold", "c": "check or call"}.get(action) or f"to {float(action[1:]) / unit:g}"
 
 

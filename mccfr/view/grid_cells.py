@@ -13,7 +13,10 @@ DIGITS = 6
 
 
 class GridCells:
-    """Computes sums and means over the hands of each grid cell; L possible hands, C cells, A actions."""
+    """Computes sums and means over the hands of each grid cell; L possible hands, C cells, A actions.
+
+    A cell is one hand or a class of hands, such as AKs.
+    """
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -24,6 +27,8 @@ class GridCells:
         played   [L, A] probabilities of the actions with each hand that can be held
         weights  [L] weights of these hands in the means
         live     [L] numbers of these hands
+
+        A cell whose weights are all 0 gets the unweighted mean.
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         shares = np.bincount(cell, weights, cells)
@@ -34,8 +39,11 @@ class GridCells:
     def weights(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
         """Return for each cell its number of hands (`combos`), mean `reach` and summed `shares`.
 
-        reach, share  [P, L] reach weight and probability of each possible hand, by player
-        live          [L] numbers of these hands
+        `combos` is [C]; `reach` and `shares` are [P][C] for P players.
+
+        reach  [P, L] reach weight of each possible hand, by player
+        share  [P, L] probability of each hand in its player's range; the answer has the sums as `shares`
+        live   [L] numbers of these hands
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         count = np.bincount(cell, minlength=cells)

@@ -21,6 +21,12 @@ def judge(
 ) -> dict[str, Any]:
     """Compare an action with a hand to the strategy's best action; docs/http.md lists the fields.
 
+    values  EVs of `spots`
+    line    betting line, with bets as chips put in on the street, such as "b300c/"
+    board   cards of the board, such as "Kc7d2s"
+    hand    hole cards, as `Spots.spot` names them
+    action  action after the line, such as "b450"
+
     Raises `ValueError` for an invalid line or board, and for a hand that cannot be held here.
     """
     there, at = spots.spot(line, board), spots.decision(line, board)
@@ -88,8 +94,8 @@ class _Judged:
 
         chips   cost of the action against the best one
         within  half the 95 % interval of the cost in chips
-        clear   True if the cost is certain
-        rare    True if the strategy hardly takes the action
+        clear   True if the cost exceeds `within` and is large enough to show
+        rare    True if the strategy takes the action with a probability below `LEAST_SHARE`
         """
         money, sure = self._spots.money, "" if self._found.exact else f" ± {self._spots.money.text(within)}"
         share = often_text(float(self._played[place]))

@@ -45,7 +45,7 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
 def readings_text(readings: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence on the tree lines that a line outside the tree is translated to; "" for none.
 
-    readings  `line`, `after_call` and `probability` of each of these tree lines
+    readings  for each of these: `line` (None: a call), `after_call` (line after a call, or None) and `probability`
     """
     taken = [
         ("a call" if one["line"] is None else one["line"] or "the start")
@@ -57,7 +57,7 @@ def readings_text(readings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def often_text(frequency: float) -> str:
-    """Return how often an action is taken, in words."""
+    """Return a frequency (0 to 1) in words: "never" or, for example, "12.5 % of the time"."""
     if frequency < 0.0005:
         return "never"
     return f"{frequency:.1%} of the time".replace("%", " %")

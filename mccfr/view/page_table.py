@@ -80,7 +80,7 @@ class PageTable:
     def sit(self, resolve: str = "", seed: int | None = None, line: str = "", hand: int = 0) -> dict[str, Any]:
         """Begin a session and deal its first hand; return the fields that `state` lists.
 
-        resolve  how the strategy re-solves its hands, as in commands: "river"; "" for not at all
+        resolve  STREET[:METHOD[:ITERATIONS]] for re-solving by the strategy's seats, such as "river"; "" for none
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
         line     line or drill with which every hand begins (`mccfr.view.drills`); the user acts next; "" for none
         hand     number of the first hand, with which a hand of an earlier session is dealt again
@@ -135,13 +135,14 @@ class PageTable:
     def state(self) -> dict[str, Any]:
         """Return the hand without the cards that the user may not see.
 
-        hand           number of the hand; null before the first
+        hand           number of the hand; null before the first, without the other fields
         seed           seed of the session
         position       position of the user
         cards, board   the user's cards and the board
         line           actions so far, as text
         log            actions so far, each with `street`, `player`, `name`, `kind`, and the `line` before it
         left           positions that have not folded
+        pot_chips      chips in the pot, bets of this street included
         behind_chips   chips of each position that are not in the pot; null if stacks are unknown
         street_chips   chips that each position has put in on this street
         drilled        line or drill with which every hand begins; "" for none
@@ -150,8 +151,8 @@ class PageTable:
         actions        at the user's turn, the strategy's actions with `action`, `name`, `kind`, `to_chips`; else []
         raise_chips    [least, most] chips of a bet on this street; null if no other bets may be typed
         result         after the hand: `won_chips` of the user, `won_by_position`, and the cards `shown` at a showdown
-        played         number of hands in the session
-        won_chips      chips won in the session
+        played         number of hands finished in the session, without those dealt again
+        won_chips      chips that the user won in these hands
         """
         with self._lock():
             return self._document()
@@ -179,7 +180,7 @@ class PageTable:
         return self._document()
 
     def _lay(self) -> None:
-        """Show the current street's board to all players."""
+        """Tell the board of the current street to the user's seat and to those of the strategy."""
         state, dealing = self._person.state, self._spots.dealing
         if self._cards is not None and not isinstance(state, int):
             text = dealing.board_text(state.street, self._cards.boards[state.street])
@@ -207,7 +208,7 @@ class PageTable:
             self._lay()
 
     def _end(self) -> None:
-        """Compute the result of the hand after its last action."""
+        """Compute the result after the last action; count the hand unless it was dealt before."""
         assert self._cards is not None
         dealing, cards = self._spots.dealing, self._cards
         states, actions = zip(*self._done, strict=True)

@@ -7,7 +7,7 @@ from mccfr.view.spot_view import Spots
 
 
 def position_chart(spots: Spots, line: str = "") -> dict[str, Any]:
-    """Return `entries`: each player's decision after `line`, if the players before it fold.
+    """Return {"entries": [...]}: each player's decision after `line`, if the players before it fold.
 
     With the empty line no player has bet before; after a raise all decisions face it. Each entry has `line`, `role`
     (position name), `actions`, their `frequencies`, and the `probabilities` of each class of hands.

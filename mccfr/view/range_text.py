@@ -29,15 +29,17 @@ def range_text(
 ) -> str:
     """Return a range as text, such as "AA,AKs:0.5,KdQd:0.25".
 
-    In hold'em `abstraction.range_notation.parse_range` reads it.
+    In hold'em `abstraction.range_notation.parse_range` reads the notation "mccfr".
 
+    grid      cells of the classes of hands, such as AKs
+    names     names of the H hands, such as KdQd
     weight    [H] weight of each hand
     live      [H] True for hands that can be held; the others do not split a class
     top       weight that is written as 1; None takes the largest
     notation  one of NOTATIONS
 
-    A class whose hands have equal weights is one item, and in hold'em adjacent classes are joined.  Hands of other
-    classes are single items.
+    A class whose hands have equal weights is one item, except for GTO Wizard.  Hands of other classes are single items.
+    In hold'em adjacent classes are joined, except for PioSOLVER and GTO Wizard.
 
     Raises `ValueError` for an unknown notation, and for weights that a notation cannot express.
     """

@@ -86,7 +86,7 @@ class Solving:
         iterations  number of iterations; None: 100 on a flop, 200 on a turn or river
 
         Raises `ValueError` for an invalid line, board or number, before the flop, and for another game than full
-        no-limit hold'em. Raises `BusyError` while other strategies are solved.
+        no-limit hold'em. Raises `BusyError` if as many other solves run, typed spots included, as are allowed.
         """
         at, game = self._spots.decision(line, board), self._spots.source.game
         if not isinstance(self._spots.betting, Translation) or game.cards.boards is not None:
@@ -110,7 +110,7 @@ class Solving:
         return job.document()
 
     def _work(self) -> None:
-        """Solve the waiting jobs until there are none."""
+        """Run the waiting job and those that arrive meanwhile, in the background thread."""
         while True:
             with self._lock:
                 work, self._waiting = self._waiting, None
@@ -123,8 +123,9 @@ class Solving:
     def state(self) -> dict[str, Any]:
         """Return progress and result of the newest solve; `ValueError` if there is none.
 
-        The answer has `line`, `board`, the requested `iterations`, `seconds`, `done`, `problem` and `result`.  The
-        result has the fields of `Spots.strategy` (actions and their probabilities), and for h hands and A actions:
+        The answer has `line`, `board`, the requested `iterations`, and `seconds` so far.  It also has `done` (True once
+        the solve has ended), `problem` (text of an error, or "") and `result` (None at first).  The result has the
+        fields of `Spots.strategy` (actions and their probabilities), and for h hands and A actions:
 
         iterations  completed iterations
         gap_chips   sum of both players' best-response gains in chips per hand, on a turn or river; None on a flop

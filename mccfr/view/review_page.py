@@ -15,7 +15,10 @@ _HOW = {SOLVED: "The street was solved again with the bets that were made", MAPP
 
 
 def _source_text(hand: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Return sentences on how a decision was judged, each after a space."""
+    """Return sentences on how a decision was judged, each preceded by a space.
+
+    hand, row  a hand and one of its decisions, as `read_review` returns them
+    """
     sentences = [_HOW.get(row["how"], "").format(**row)]
     if hand["distance"]:
         sentences.append(f"By {hand['policy']}: {hand['distance']} (hand for policy, in BB)")
@@ -54,6 +57,7 @@ class Reviews:
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
         """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
+        The answer describes the file by `title`, its number of `hands`, `note`, `players` and `streets`.
         `decisions` is the number and `cost_bb` the total known EV loss of all selected decisions, in big blinds. Each
         of the `rows` has the fields of `mccfr review --keep`, and:
 

@@ -124,7 +124,7 @@ class ViewServer(TcpWSGIServer):
         wasyncore.close_all(self._map)
 
     def serve_forever(self) -> None:
-        """Answer requests until `accepting` is false."""
+        """Answer requests until the server is closed, which makes waitress's `accepting` false."""
         while self.accepting:
             self._close_old_connections()
             wasyncore.loop(timeout=1, use_poll=True, map=self._map, count=1)
@@ -135,7 +135,7 @@ class ViewServer(TcpWSGIServer):
             super().handle_accept()
 
     def _close_old_connections(self) -> None:
-        """Close connections that have timed out, and the oldest waiting ones if all are taken.
+        """Close connections that timed out, and the oldest waiting ones if `CONNECTIONS` are open.
 
         A waiting connection has an incomplete request, or a client that does not read its answer; waitress never closes
         the latter.  This runs between two polls, because a new connection may get the same descriptor.
@@ -151,7 +151,7 @@ class ViewServer(TcpWSGIServer):
 
 
 def serve(strategies: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve the page until a signal raises an exception; a running spot solve is stopped before it leaves.
+    """Serve the page until a signal raises an exception, then stop a running spot solve.
 
     port   port to listen on; 0 takes a free one
     ready  called with the page's address when the server listens

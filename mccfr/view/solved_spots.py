@@ -15,10 +15,10 @@ MOST_SPOTS = 500
 
 
 def solved_spots() -> list[dict[str, Any]]:
-    """Return the solved spots, newest first.
+    """Return the solved spots with these fields, newest first, at most `MOST_SPOTS`.
 
     run           name of the run's directory
-    asked         fields of the spot form that solve the spot again
+    asked         {field: text} of the page's form for spots, with which the spot can be solved again
     iterations    number of iterations at the last evaluation
     gap_pot       exploitability at the last evaluation, as a share of the pot
     unix_seconds  time of the last evaluation
@@ -46,7 +46,7 @@ def _spot_runs() -> Iterator[tuple[Run, HoldemSubgame]]:
 
 
 def find_spot(name: str) -> Path:
-    """Return the directory of a solved spot by its name; raises `ValueError` if there is none."""
+    """Return a solved spot's run directory by its name; raise `ValueError` if there is none."""
     found = next((run.directory for run, _ in _spot_runs() if run.directory.name == name), None)
     if found is None:
         raise ValueError(f"no solved spot in {RUNS}/ is named {name[:80]!r}")
@@ -66,7 +66,7 @@ def delete_spot(name: str) -> dict[str, Any]:
 
 
 def spot_fields(run: Run) -> dict[str, str]:
-    """Return the texts of the spot form's fields that solve the spot of a run again."""
+    """Return {field: text} of the page's form that solves the spot of a run again."""
     game = run.config.game
     assert isinstance(game, HoldemSubgame)
     first = STREETS[max(len(str(game.board)) // 2 - 2, 1) :]

@@ -1,6 +1,7 @@
-"""Handles the spot form: parses it, solves the spot in a child process, and opens the result as a run.
+"""Solves the spots that users type into the page's form, and adds the solutions to the page.
 
-The child process does the same as `mccfr spot` (`mccfr.view.spot_worker`) and ends with the server.
+A spot is one betting situation of two hold'em players: board, two ranges, pot, stack and bet sizes. A child process
+(`mccfr.view.spot_worker`) solves it into a run directory, as the command `mccfr spot` does. It ends with the server.
 """
 
 import json
@@ -50,9 +51,9 @@ class SpotRequests:
     """Solves the spot that the page requests, one at a time; several threads may call it."""
 
     def __init__(self, solve_slots: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], str]) -> None:
-        """Start without a spot.
+        """Prepare for requests; no spot is solved yet.
 
-        solve_slots  semaphore that limits the number of solves at the same time
+        solve_slots  semaphore of the server that limits how many solves run at the same time; shared with others
         show         function of (run directory, form fields) that adds the result to the page; returns the run's name
         """
         self._places, self._show, self._lock = solve_slots, show, threading.Lock()
@@ -61,11 +62,17 @@ class SpotRequests:
         self._began = 0.0
 
     def range(self, range: str = "", board: str = "", classes: str = "", weight: str = "1") -> dict[str, Any]:  # noqa: A002
-        """Set the hand classes in `classes`, such as "AKs,QQ", of a range to `weight`; return the new range.
+        """Set the weight of some hand classes in a range, and return the new range.
 
-        The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`.  Hands
-        that share a card with the board are left out of both.  Raises `ValueError` for an invalid range, class, weight
-        or board.
+        range    range text, such as "QQ+,AKs:0.5"
+        board    cards such as "Ah7d2c", or ""
+        classes  classes to set, such as "AKs,QQ"; "" changes nothing
+        weight   their new weight, 0 to 1
+
+        Returns the range's `text`, the mean `weights` [169] of its classes, and the weighted number of `combos`. Hands
+        that share a card with the board are left out of `weights` and `combos`.
+
+        Raises `ValueError` for an invalid range, class, weight or board.
         """
         weights, text = _range("range", range), range
         if classes:
@@ -87,11 +94,13 @@ class SpotRequests:
     ) -> dict[str, Any]:
         """Start to solve a spot; return the fields that `state` lists.
 
-        fields            texts of the form, by the names in `FIELDS`
-        policy, of, line  instead of ranges, pot and stack: a strategy's path, its number or name on the page, and a
-                          line to the start of a street
+        fields            texts of the form, by the names in `FIELDS`.
+        policy, of, line  a strategy's path, its number or name on the page, and a betting line that ends at the start
+                          of a street. Ranges, pot and stack are then those of the strategy after the line. Without
+                          `policy` they are fields of the form
 
-        Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
+        Raises `ValueError` for invalid fields. Raises `BusyError` while this object solves a spot, or if no slot is
+        free.
         """
         request = spot_request(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
         with self._lock:
@@ -116,12 +125,16 @@ class SpotRequests:
     def state(self) -> dict[str, Any]:
         """Return the progress of the newest spot; `ValueError` if there is none.
 
-        asked         non-empty fields of the form; `line` and `of` for a spot from a strategy
-        said, phase   messages so far, and the present phase of the solve
-        plan          size, memory and expected time, known before training; `seconds` have passed
-        curve, to     (iterations, exploitability as a share of the pot) so far, and the share at which the solve ends
-        done          True if the solve has ended; `problem` is a sentence on an error, or ""
-        answer, of    solution, and the name of its run; None or absent before the end
+        asked        non-empty fields of the form, and for a spot after a strategy's line also `line` and `of`.
+        said, phase  list of messages so far, and the name of the work in progress, such as "training"
+        plan         number of infosets, memory and expected time, from before training; absent until then
+        seconds      time since the start; of an ended solve, its duration
+        curve        (iterations, exploitability as a share of the pot) of each evaluation so far
+        to           share of the pot: the solve ends at this exploitability
+        done         True if the solve has ended
+        problem      sentence on an error, or ""
+        answer       fields that `mccfr spot --json` prints; absent before the end
+        of           name of the solution's run on the page; None before the end
         """
         if self._state is None:
             raise ValueError("no spot has been typed yet")
@@ -129,9 +142,9 @@ class SpotRequests:
         return {**self._state, "seconds": round(seconds, 1), "done": "took" in self._state}
 
     def stop(self) -> dict[str, Any]:
-        """Stop the solve and keep its result so far; return its `state()`.
+        """Ask the child process to stop and keep its result so far; return the present `state()`.
 
-        Raises `ValueError` if there is no spot.
+        It does not wait for the end. Raises `ValueError` if there is no spot.
         """
         found, process = self.state(), self._process
         if process is not None and process.stdin is not None:
@@ -145,7 +158,10 @@ class SpotRequests:
             process.wait()
 
     def _listen(self, process: "subprocess.Popen[str]", state: dict[str, Any], request: Mapping[str, Any]) -> None:
-        """Send the request to the child process and process its messages until it ends."""
+        """Send the request to the child process; copy its messages into `state` until it ends.
+
+        It runs in a thread of its own. At the end it adds the solution to the page and frees the solve slot.
+        """
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(json.dumps(request) + "\n")
@@ -178,7 +194,15 @@ class SpotRequests:
 
 
 def spot_request(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Convert the form's texts to the child process's request; `ValueError` names an invalid field."""
+    """Check the texts of the spot form, and convert them to the request for the child process.
+
+    fields  texts by the names in `FIELDS`; absent fields count as ""
+
+    Returns numbers for pot, stack, `rake_cap` and `allin_spr`, shares for `rake` and `to`, and a list of texts for
+    `locks`. The others are texts. An empty field is None; `locks` is then [], and `to` the default 0.003.
+
+    Raises `ValueError`, which names an invalid field.
+    """
     given = {name: fields.get(name, "").strip() for name in FIELDS}
     for name in ("oop", "ip"):
         if given[name] and not _range(name, given[name]).any():
@@ -205,7 +229,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _share(name: str, text: str) -> float:
-    """Convert the text of field `name`, such as 5%, to a share; `ValueError` names the field."""
+    """Convert the text of field `name` to a share: 0.05 for "5%"; `ValueError` names the field."""
     try:
         return share_of(text)
     except ValueError as error:
@@ -213,7 +237,10 @@ def _share(name: str, text: str) -> float:
 
 
 def _range(name: str, text: str) -> Any:
-    """Return the weights [1326] of a range text; `ValueError` for invalid text, or for @FILE."""
+    """Return the weights [1326], 0 to 1, of a range text in field `name`, by hand.
+
+    Raises `ValueError` for invalid text, and for "@FILE", which names a range file on the command line.
+    """
     if "@" in text:
         raise ValueError(f"{name}: files are not read here: type the range, as QQ+,AKs:0.5")
     try:

@@ -1,4 +1,8 @@
-"""Answers the page's queries about a strategy: the game, and each player's range at a line."""
+"""Answers the page's queries about a strategy: the game, and ranges and actions after a line.
+
+A line may have legal bets that the strategy's betting tree lacks. It is then translated: one or more tree lines stand
+for it, each with a probability.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -38,23 +42,23 @@ _LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums
 
 
 class Action(NamedTuple):
-    """An action of the strategy; `to_chips` are the player's chips put in over the whole hand after it."""
+    """An action such as r300, and the chips that its player has then put in during the hand."""
 
     action: str
     to_chips: float
 
 
 class SpotDecision(NamedTuple):
-    """A decision after a line on a board, with the ranges of all P players.
+    """The decision after a betting line on a board, with the ranges of all P players.
 
-    There are H hands. L of them are possible on the board.
+    The game has H hands; L of them are possible on the board.
 
-    node   decision of the tree; None if the line is not in the tree but translated to tree lines
+    node   decision node of the abstract tree; None if the line is not in the tree but translated
     state  betting state, with the real bets of the line
     acted  (state before, action, board) of each action of the line
     board  board of the state's street: its cards, or its number in a list of boards
     reach  [P, H] reach weight of each player's hands
-    live   [L] numbers of the hands of initial ranges that share no card with the board, ascending
+    live   [L] int64, ascending: numbers of the hands that share no card with the board and are in an initial range
     """
 
     node: int | None
@@ -66,9 +70,9 @@ class SpotDecision(NamedTuple):
 
 
 class Spots:
-    """Answers queries about a strategy after any line; H hands, A actions, C cells of the hand grid.
+    """Answers the page's queries about one strategy after any line; threads may share it.
 
-    Answers are computed on request and no state changes, so several threads may call it.
+    In shapes, P is the number of players, H of hands and A of actions.
     """
 
     def __init__(
@@ -84,13 +88,13 @@ class Spots:
         source  the strategy that is shown
         title   name of the strategy
         facts   short texts for the head of the page
-        path    path by which other commands find the strategy
-        stack   chips of each player over the whole hand, if the game's betting does not have them
+        path    path of the policy or run, from which spots can be solved; None: they cannot
+        stack   chips of each player at the start of the hand, if the game has no real betting rules that state them
 
-        Attributes: `dealing` and `betting` are the game's cards and real betting, and `money` converts chips to texts.
-        `roles` are the names of the positions, and `stacks` their chips (None: unknown).
+        Attributes: `dealing` has the game's hands and boards, `betting` its legal bets, and `money` converts chips to
+        texts. `roles` are the names of the positions, and `stacks` their chips at the start (None: unknown).
 
-        Raises `ValueError` for a game whose cards are not separate from its tree.
+        Raises `ValueError` for a game that deals cards inside of its tree instead of separately from the betting.
         """
         self.source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
@@ -123,11 +127,12 @@ class Spots:
     def game(self) -> dict[str, Any]:
         """Return the fields that do not depend on a line: names, streets, the deck and the hand grid.
 
-        streets      with the number of board `cards` on each
-        first_board  board that is known from the beginning
-        deck         cards that a board may hold
-        square       True if hands have 13x13 classes; else each hand has a cell
-        any_bet      True if lines may have bets that are not in the tree
+        streets      name of each street, and the total number of board `cards` on it
+        first_board  text of the first street's board if the game has only one, otherwise ""
+        deck         texts of the cards that a board may hold
+        grid         rows, columns and labels of the hand grid
+        square       True if the cells are the 13x13 classes of hold'em; otherwise each hand has a cell
+        any_bet      True if lines may have any legal bets, also ones that are not in the tree
         """
         cards, grid = self._game.cards, self._grid
         first = self.dealing.boards_after(-1, None) if self.dealing.first_boards == 1 else []
@@ -152,12 +157,11 @@ class Spots:
     def spot(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return actions, ranges and frequencies after a line on a board; docs/http.md lists the fields.
 
-        line   as typed by users (`mccfr.games.line_text`), with any legal bets in games with real betting
-        board  all board cards of the line's street
+        line   actions as users type them, such as "b300c/c"; any legal bets if the game has real betting rules
+        board  text of all board cards of the line's street
 
-        With fewer board cards the answer has no hands; `missing_cards` is the number of cards to add.
-
-        Raises `ValueError` for an invalid line or board; the message lists the allowed ones.
+        With cards of an earlier street only, `hands`, `classes` and `ranges` are None, and `missing_cards` is the
+        number of cards to add. Raises `ValueError` for an invalid line or board; the message lists the allowed ones.
         """
         found = self._follow(line, board)
         state, actions, readings = found.state, self._actions(found), self._readings(found)
@@ -189,16 +193,17 @@ class Spots:
         return list(state.left) if isinstance(state, BettingState) else list(range(self.players))
 
     def behind_chips(self, put_in: Sequence[float]) -> list[float] | None:
-        """Return each player's chips that are not in the pot; None if stacks are unknown."""
+        """Return each player's chips less those in `put_in`; None if stacks are unknown."""
         return self.stacks and [stack - chips for stack, chips in zip(self.stacks, put_in, strict=True)]
 
     def equity(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the equity of each hand against the opponent's range, if no further bets are made.
 
-        `equity` [P][h] has the equity of each player's hands, in the order of `hands` of `spot`; None for a hand that
-        no opponent hand can meet. `mean` [P] has the equity of each range. Both are None for players who have folded.
-        They are None altogether if more than two players are left, or if board cards are missing. Preflop they are
-        means over suits (`mccfr.play.preflop_equity`), and None in games that end before the river.
+        Equity is the mean share of the pot, 0 to 1, over boards to come. `equity` [P][h] has that of each player's
+        hands, in the order of `hands` of `spot`. It is None for a hand that shares a card with the opponent's whole
+        range. `mean` [P] has the equity of each range. Entries of players who have folded are None. Both are None
+        altogether if more than two players are left, or board cards are missing. Preflop they are means over suits
+        (`mccfr.play.preflop_equity`), and None in games that end before the river.
 
         Raises `ValueError` for an invalid line or board.
         """
@@ -220,10 +225,10 @@ class Spots:
         return {"equity": each, "mean": mean}
 
     def ranges(self, line: str = "", board: str = "", notation: str = "mccfr") -> list[dict[str, Any]]:
-        """Return `role`, `combos` and `text` of each player's range in a notation of `NOTATIONS`.
+        """Return each player's range after a line: `role`, weighted number of `combos`, and `text`.
 
-        Raises `ValueError` for an invalid line or board, missing board cards, and an unknown notation or one that
-        cannot express the weights.
+        Raises `ValueError` for an invalid line or board, and for missing board cards. Also for a `notation` that is not
+        a key of `range_text.NOTATIONS` or cannot express the weights.
         """
         found = self._follow(line, board)
         if found.boards is None:
@@ -231,9 +236,10 @@ class Spots:
         return self._texts(found, notation)
 
     def action_ranges(self, line: str) -> list[tuple[str, str]]:
-        """Return (action name, text of the range that takes it) after a preflop line, for all but folds.
+        """Return (action name, range text of the hands that take it) for each action except a fold.
 
-        Raises `ValueError` for an invalid line, or one whose street has a board.
+        A hand's weight in the text is its reach weight times the probability of the action. Raises `ValueError` for an
+        invalid line, or one whose street has a board.
         """
         found = self._follow(line, "")
         if found.boards is None:
@@ -250,7 +256,7 @@ class Spots:
         ]
 
     def _follow(self, line: str, board: str) -> FollowedLine:
-        """Return state and ranges after a typed line on a board; `ValueError` if either is invalid."""
+        """Return betting state and ranges after a typed line; `ValueError` for invalid texts."""
         return self._ranges.follow(typed_line(self._game, line.strip()), board)
 
     def _texts(self, found: FollowedLine, notation: str) -> list[dict[str, Any]]:
@@ -275,21 +281,21 @@ class Spots:
         return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
-        """Return another strategy after a line in the form of `spot`, such as the result of re-solving.
+        """Describe action probabilities, such as the result of re-solving, for the page.
 
-        actions  legal actions, with amounts of the whole hand, such as r300
+        actions  legal actions, with the chips put in since the start of the hand as amounts, such as r300
         played   [H, A] probabilities of these actions with each hand
 
-        The fields are `actions`, and their probabilities as `frequencies` of the range, by `hands` and by `classes`.
+        The fields are those of `spot`: `actions`, and probabilities as `frequencies`, by `hands` and by `classes`.
         """
         found = self._follow(line, board)
         answer = [Action(action, self.to_chips(found.state, action)) for action in actions]
         return {"actions": [self._labelled(found, one) for one in answer], **self._played(found, played)}
 
     def offered(self, line: str) -> list[dict[str, Any]]:
-        """Return the strategy's actions after a line, plus a legal call if the strategy has none.
+        """Describe the strategy's actions after a line with the fields of `actions` in `spot`.
 
-        Raises `ValueError` for an invalid line.
+        With real betting rules, a call is added if the strategy has none. Raises `ValueError` for an invalid line.
         """
         line = typed_line(self._game, line.strip())
         state, readings = self.betting.read(line)
@@ -305,9 +311,11 @@ class Spots:
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """Describe an action for the page: `line` before it, `street`, `player`, `action`, `kind` and `name`.
 
-        state   betting state before the action
-        action  action with an amount of the whole hand, such as r300
-        line    line before the action
+        state, line  betting state and line before the action
+        action       f, c, or a raise with the chips put in since the start of the hand, such as r300
+
+        In the answer `kind` is "fold", "call" or "raise". `name` is a text such as "Raise to 9 BB". Amounts in `line`
+        and `action` count from the start of the street.
         """
         answer = action_text(state, action, self.to_chips(state, action), self.money, self._rules)
         return {
@@ -320,11 +328,11 @@ class Spots:
         }
 
     def _won(self, followed: "FollowedLine", other: Weights) -> Weights:
-        """Return [H] the share of the pot that each hand wins, summed over the opponent's weighted hands.
+        """Return [H] the pot share that each hand wins, summed over the hands of an opponent.
 
-        other  [H] weight of each hand of the opponent
+        other  [H] weights of the opponent's hands in the sum
 
-        The share is a mean over all boards to come.
+        A win counts 1, a tie 0.5. It is a mean over at most `MOST_RUN_OUTS` boards to come; preflop, over suits.
         """
         assert followed.boards is not None
         if self._is_preflop(followed):
@@ -339,14 +347,14 @@ class Spots:
     # --- actions and probabilities ---
 
     def _single(self, followed: FollowedLine) -> int | None:
-        """Return the tree decision of a line; None if the line is translated to tree lines."""
+        """Return the tree node of a line; None if the line is not in the tree."""
         (node, closed), *more = followed.places
         if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != followed.line:
             return None
         return node
 
     def _actions(self, followed: FollowedLine) -> list[Action]:
-        """Return the actions after a line: those of the tree, or real bets translated from them."""
+        """Return the actions of a line's tree node, or the legal actions that stand for them."""
         node, state = self._single(followed), followed.state
         tree = self._game.tree
         if node is not None:
@@ -360,7 +368,7 @@ class Spots:
         return self.betting.real_actions(self.betting.at(LineReading(place[0], 1.0, place[1]), state), state)
 
     def to_chips(self, state: Any, action: str) -> float:
-        """Return the chips that the acting player has put in after an action, over the whole hand."""
+        """Return the chips that the acting player has put in during the hand after an action."""
         if action == "f":
             return float(state.put_in[state.player])
         if action == "c":
@@ -372,7 +380,7 @@ class Spots:
         return chips_after(tree, state.node)[labels.index(action)]
 
     def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
-        """Return the probabilities [H, A] of actions, and [H] True for hands that training has visited.
+        """Return the probabilities [H, A] of actions, and [H] bool: has training visited the hand.
 
         If the line is translated to several tree lines, the probabilities are their weighted mean.
         """
@@ -398,7 +406,7 @@ class Spots:
         return played, trained
 
     def _live(self, followed: FollowedLine) -> npt.NDArray[np.int64]:
-        """Return [L] the hands that share no card with the board and are in an initial range, ascending."""
+        """Return [L] the hands of any initial range that share no card with the board."""
         assert followed.boards is not None
         left = self.dealing.live(followed.state.street, followed.boards[-1])
         return np.flatnonzero(left & (self.dealing.reach > 0).any(axis=0))
@@ -425,7 +433,11 @@ class Spots:
         }
 
     def _readings(self, followed: FollowedLine) -> list[dict[str, Any]]:
-        """Return the tree lines to which a line is translated, most likely first; [] if it is in the tree."""
+        """Return the tree lines to which a line is translated, most likely first; [] if it is in the tree.
+
+        Each has its `line` and `probability`. `line` is None if the tree has no decision for the player there. With two
+        players `after_call` is then the tree line to which a call leads.
+        """
         if self._single(followed) is not None:
             return []
         tree = self._game.tree
@@ -456,7 +468,7 @@ class Spots:
         return {**answer, "ranges": self._texts(followed, "mccfr")}
 
     def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
-        """Return `made` hands and `draws` of the live hands as texts; {} before the flop and in small games."""
+        """Return texts `made` and `draws` of hands `live`; {} preflop or without 13x13 grid."""
         board = followed.boards[-1] if followed.boards else ()
         text = self.dealing.board_text(followed.state.street, board)
         if not self.square or not text:
@@ -465,10 +477,10 @@ class Spots:
         return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
 
     def _shares(self, followed: FollowedLine) -> Weights:
-        """Return the probability of each hand of each player given the line, [P, H]; 0 if it is never played.
+        """Return [P, H] the probability of each player's hands given line and board.
 
-        The cards of all other players are removed, folded hands included.  With three and more players the formula
-        ignores that two other players cannot hold the same card.
+        They are 0 if the strategies never play the line. The cards of all other players are removed, folded hands
+        included. With three and more players the formula ignores that two of the others cannot hold the same card.
         """
         reach = self._ranges.reach(followed)
         met = [np.maximum(self.dealing.disjoint_weight(one), 0) for one in reach]
@@ -479,7 +491,7 @@ class Spots:
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 
     def _played(self, followed: FollowedLine, played: Weights) -> dict[str, Any]:
-        """Return means of the probabilities `played` [H, A]: over the range, by hand and by class."""
+        """Return probabilities `played` [H, A] as fields of `spot`: for range, hands and cells."""
         live, own = self._live(followed), self._shares(followed)[followed.state.player]
         return {
             "frequencies": rounded(own @ played) if own.any() else None,

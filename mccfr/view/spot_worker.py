@@ -1,7 +1,7 @@
 """Child process that solves one spot for the page, as `mccfr spot`, and reports progress as JSON.
 
-The first line of standard input is the request.  When standard input closes, the run ends with a checkpoint.  Messages
-are one line of JSON each.
+The first line of standard input is the request. When standard input closes, training stops and keeps its result so far
+as a checkpoint. Messages on standard output are one JSON object a line; `mccfr.view.spot_requests` reads them.
 """
 
 import contextlib
@@ -32,26 +32,28 @@ class _Telling:
         self._tell = tell
 
     def message(self, text: str) -> None:
-        """Send a message to the page as `said`."""
+        """Send a sentence for the user, such as a warning, as the field `said`."""
         self._tell({"said": text})
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Send the name of a phase; the page does not show `share`."""
+        """Send the name of the work that begins, such as "training"; the share done is not sent."""
         self._tell({"phase": text})
 
     def progress(self, progress: SessionProgress) -> None:
         """Receive the counters and send nothing, because evaluations report the iterations often enough."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Send iterations and exploitability in chips of an evaluation."""
+        """Send iterations and exploitability (chips) of an evaluation during training."""
         self._tell({"iterations": record["iterations"], "exploitability_chips": record["exploitability_chips"]})
 
 
 def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
     """Solve a spot and send its progress as JSON objects to `tell`.
 
-    request  result of `spot_requests.spot_request`, with `policy` and `line`
-    tell     receives `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end
+    request  result of `spot_requests.spot_request`; also `policy` and `line` of a spot that begins after a strategy's
+             line, otherwise None
+    tell     receives `run` (directory), `pot_chips` and `plan` before training. At the end it receives `answer`, the
+             fields of `mccfr spot --json`, and `stopped`, True if a signal ended the training
 
     Raises `ValueError` for an invalid field, or if the solve was stopped before training.
     """

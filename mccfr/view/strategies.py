@@ -1,4 +1,4 @@
-"""Loads the strategies that the page shows: one policy, two to compare, or a run's checkpoints."""
+"""Loads the strategies that the page shows: policies, a run's checkpoints, and solved spots."""
 
 import threading
 from collections import OrderedDict
@@ -31,7 +31,13 @@ _KEPT = 2  # strategies in memory besides the first, because checkpoints may be 
 
 
 class LoadedStrategy:
-    """A strategy with the page's services: queries, EVs, re-solving, and hands against the user."""
+    """An open strategy with the objects that answer the page's requests about it.
+
+    spots    ranges and frequencies after a line
+    values   expected values
+    solving  re-solving of decisions
+    playing  hands that the user plays against the strategy
+    """
 
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore) -> None:
         self.spots = spots
@@ -39,13 +45,16 @@ class LoadedStrategy:
 
 
 class StrategyList:
-    """The strategies that the page can show, by number, opened on first use; several threads may call it."""
+    """The strategies that the page can show, opened on first use; several threads may call it.
+
+    Strategies given at the start have numbers from 0; spots that the page solves have the names of their runs.
+    """
 
     def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
-        """Open the first strategy, and list the others.
+        """Open the first strategy; the others are opened on first use.
 
-        books   (name, function that opens the strategy) of each strategy
-        review  file of hands reviewed by the first strategy; None for none
+        books   (name, function that opens the strategy) of each strategy; may be empty
+        review  file of `mccfr review --keep`: played hands whose decisions the first strategy has judged; None: no file
 
         Raises the errors of the first function and of reading the review.
         """
@@ -65,7 +74,8 @@ class StrategyList:
     def shown(self, of: int | str) -> LoadedStrategy:
         """Return a strategy by its number, or a solved spot by the name of its run.
 
-        Raises `ValueError` for an unknown number or name, and for another game than the first strategy's.
+        Raises `ValueError` for an unknown number or name. Also for a number whose strategy has another game than the
+        first (`check_same_game`: buckets may differ; bets only with real betting rules).
         """
         if isinstance(of, int) and not 0 <= of < len(self.names):
             there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
@@ -100,9 +110,10 @@ class StrategyList:
     def about(self, of: int | str) -> dict[str, Any]:
         """Return which strategies the page can compare with the shown strategy `of`.
 
-        strategies  (number, name) of each; for a solved spot, all opened solved spots, each with its name as number
+        strategies  (number, name) of each strategy. If `of` is a solved spot: (name, name) of each solved spot that
+                    was solved or opened since the server's start, `of` first
         of          number or name of the shown strategy
-        asked       fields of the spot form that solve a solved spot again; None for other strategies
+        asked       texts of the spot form's fields with which a solved spot was solved; None for other strategies
         reviewed    True if a review of the first strategy was given; False for a solved spot
         """
         if isinstance(of, int):
@@ -112,20 +123,32 @@ class StrategyList:
         return {"strategies": [(name, name) for name in names], "of": of, "asked": self._find(of)[1], "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
-        """Return the costliest reviewed decisions of a `street` and `player`; `ValueError` without a review."""
+        """Return the reviewed decisions with the highest EV loss; `ValueError` without a review.
+
+        which  optional `street` and `player`, which select decisions
+        """
         if self.reviews is None:
             raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
         return self.reviews.decisions(**which)
 
     def presets(self, of: int | str) -> dict[str, Any]:
-        """Return the user's `saved` ranges, and as `presets` the ranges of a strategy's preflop actions."""
+        """Return ranges to choose from in the spot form: `saved` by the user, and `presets`.
+
+        saved    {name: range text}
+        presets  `name` and `text` of ranges of preflop actions of strategy `of` (`preset_ranges`); [] if there is none
+        """
         shown = of != 0 or self._first is not None
         return {"saved": saved_ranges(), "presets": preset_ranges(self.shown(of).spots) if shown else []}
 
     def solve_typed(self, of: int | str = 0, line: str = "", **fields: str) -> dict[str, Any]:
-        """Start to solve a spot from the form's fields, or from a `line` of strategy `of`; return its state.
+        """Start to solve a spot; return its state (`SpotRequests.state`).
 
-        Raises `ValueError` for a line of a strategy that is neither a policy nor a run's newest checkpoint.
+        fields  texts of the spot form
+        line    line of strategy `of` to the start of a street, from which ranges, pot and stack are taken; "": the form
+                has them
+
+        Raises `ValueError` for invalid fields. Also for a line of a strategy that is neither a policy nor a run's
+        newest checkpoint.
         """
         if not line:
             return self.desk.start(fields)
@@ -143,8 +166,8 @@ def open_spots(
     abstraction  directory of a run's card abstraction, if it was moved
     newest       True if the checkpoint is the run's newest
 
-    Raises `ValueError` for a path that is neither run nor policy, and for another abstraction than the run's. Also for
-    run options given for a policy, and for a game without cards.
+    Raises `ValueError` for a path that is neither run nor policy, and if `abstraction` differs from the run's. Also if
+    `checkpoint` or `abstraction` is given for a policy, and for a game that deals cards inside of its tree.
     """
     reference = Reference(target, checkpoint, abstraction)
     # Look-ups verify the pieces that they read.
@@ -167,12 +190,14 @@ def open_strategies(
 ) -> StrategyList:
     """Return the strategies to show: the target, one to compare, and the run's other checkpoints.
 
-    target                            policy or run; None shows only requested spots
+    target                            policy or run; None: no strategy, and the page shows only spots that it solves
+    checkpoint, against_checkpoint    number of a run's checkpoint; None: the newest
+    against                           policy or run to compare; None: no comparison
     abstraction, against_abstraction  directory of a run's card abstraction, if it was moved
     review                            file of `mccfr review --keep` with hands reviewed by `target`
 
     Checkpoints are listed newest first.  Raises `ValueError` or `OSError` for a target or review that cannot be opened.
-    Raises `ValueError` if the two games differ in more than buckets and bets.
+    Raises `ValueError` if the two games differ in more than buckets and, with real betting rules, bets.
     """
 
     def book(path: Path, number: int | None, where: Path | None) -> tuple[str, Callable[[], Spots]]:

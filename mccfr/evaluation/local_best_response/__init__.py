@@ -18,7 +18,8 @@ averaged out ("imaginary observations", Bowling, Johanson, Burch & Szafron 2008)
   stakes are all followed. One of the rest, drawn in proportion to stakes, stands for all of them.
 * An all-in pays the mean over the boards to come: all of them on the turn, and on the flop if the responder
   enumerates them anyway. Otherwise it is over `RUN_OUTS` drawn boards, with an unbiased divisor.
-* The board is drawn without regard to the policy's hand; importance weights of the hands correct for it (`dealt`).
+* The board is drawn without regard to the policy's hand; importance weights of the hands correct for it
+  (`responder_deals`).
 * A control variate removes the luck of the cards: the hand's mean showdown result on the full board, which is 0 on
   average. Its factor is fitted on the other half of the samples.
 

@@ -31,7 +31,7 @@ class PolicyRows:
     """Reads a policy's strategy at a node of its tree for all hands of a range at once."""
 
     def __init__(self, side: Profile) -> None:
-        """Prepare the policy's tables; rows are read in place."""
+        """Prepare to read the policy's tables: large ones in place, small ones copied as probabilities."""
         arrays, strategy = side.game.tree.arrays, side.strategy
         self._block, self._row, self._count = arrays.block.tolist(), arrays.row.tolist(), arrays.count.tolist()
         self._readers = []
@@ -40,7 +40,11 @@ class PolicyRows:
             self._readers.append(BlockReader(expanded_rows(rows, starts), starts))
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
-        """Return [A, H] weight of each hand times its probability of each action at a node."""
+        """Return [A, H] the `weight` [H] of each hand times its probability of each action.
+
+        node  decision of the policy with A actions
+        deal  gives the buckets of the hands
+        """
         out = np.empty((self._count[node], len(weight)))
         row = self._row[node]
         self._readers[self._block[node]].read(row, row + 1, deal.buckets(), out)
@@ -56,7 +60,10 @@ class Responder:
     """
 
     def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
-        """Take the betting, the policy and the seat; `choose` selects the policy's actions to follow."""
+        """Take the betting `lines`, the policy's rows and the responder's seat.
+
+        choose  selects the policy's actions to follow, with a factor for each
+        """
         self._lines, self._rows, self._seat, self._choose = lines, rows, seat, choose
         self._sign = 1.0 if seat == 0 else -1.0
 
@@ -66,19 +73,25 @@ class Responder:
         return sum(ranges.values(), np.zeros(()))
 
     def play(self, deal: ResponderDeal, weight: Floats) -> float:
-        """Return the responder's chips from `deal` on, for weights [H] of the policy's hands."""
+        """Return the responder's chips of a hand, summed over the policy's hands by `weight` [H].
+
+        Betting begins at the root; `deal` has the responder's cards and the first street's board.
+        """
         state, readings = self._lines.betting.start()
         return self._value(state, {(node, closed): weight for node, _, closed in readings}, deal)
 
     def _value(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips from a decision on, times the total weight of the policy's ranges."""
+        """Return the responder's chips of the hand after a state, summed over `ranges`' weights."""
         if state.player == self._seat:
             action = self.best_action(state, ranges, deal)
             return self._follow(state, action, self.ranges_after(ranges, state, action), deal)
         return self._answered(state, ranges, deal)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips after an action, times the total weight of the policy's ranges."""
+        """Return the responder's chips of the hand after an action, summed over weights.
+
+        ranges  the policy's after the action; the sum is over their weights
+        """
         after = self._lines.apply(state, action)
         if after == OVER:
             return self._chips(self._lines.settled(state, action), sum(ranges.values()), deal)
@@ -92,7 +105,7 @@ class Responder:
     def _chips(self, paid: tuple[float, float], weight: Any, deal: ResponderDeal) -> float:
         """Return the responder's chips at the end of the betting, summed over policy hands of weights [H].
 
-        paid  chips of player 0 whatever the cards, and chips multiplied by the showdown result
+        paid  player 0's chips independent of the cards, and the chips that the winner of a showdown gets from the loser
         """
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
@@ -120,7 +133,7 @@ class Responder:
         return actions
 
     def _answered(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips after the policy's actions, times the total weight of the ranges.
+        """Return the responder's chips after a decision of the policy, summed over weights.
 
         Actions that end the hand all count; of the others, those that `choose` selects.
         """
@@ -178,7 +191,9 @@ class Responder:
     def _folding(
         self, state: Any, action: str, ranges: Ranges, deal: Any, cache: dict[tuple[TreePosition, int], tuple[Any, Any]]
     ) -> tuple[Any, Any]:
-        """Return the weight that folds to a bet, and that weight's showdown wins minus losses.
+        """Return the policy's weight that folds to a bet of the responder, and what it would lose.
+
+        The second is the folding weight that the responder would beat at a showdown minus that which beats it.
 
         cache  both results by the policy's position and the node to which it translates the bet; filled in place
         """

@@ -91,7 +91,9 @@ def local_best_response(
 
 
 def without_luck(chips: Floats, luck: Floats) -> Floats:
-    """Return [n, 2] chips of each seat with luck [n, 2 or 0] of known mean 0 as a control variate.
+    """Return [n, 2] chips by deal and seat, with less variance by a control variate.
+
+    luck  [n, 2] mean showdown result of the dealt cards, whose expectation is 0; [n, 0] changes nothing
 
     The factor is fitted on every other sample and applied to the rest, both ways. Fitting on the same samples would
     bias the mean.
@@ -127,7 +129,7 @@ def listed_deals(game: Game) -> int:
 
 
 def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
-    """Return the responder's exact chips in each seat, over all deals and all actions of the policy."""
+    """Return the responder's exact chips per hand as player 0 and 1, over all deals and actions."""
     table, rows = ListedTable(side.game.cards.listed()), PolicyRows(side)
     chips = [0.0, 0.0]
     for seat in range(2):
@@ -141,7 +143,11 @@ def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
 def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
     """Return (action number, factor) of actions with stakes above `large`, and of one drawn for the rest.
 
-    The rest is drawn in proportion to stakes, and the factor makes it unbiased.
+    That one is drawn in proportion to stakes, and its factor is the inverse of its probability.
+
+    state   [4] uint64 random state, advanced in place
+    large   chips
+    stakes  of each action: chips times weight of the hands that take it
     """
     followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
     small = [(number, stake) for number, stake in enumerate(stakes) if stake <= large]
@@ -154,7 +160,10 @@ def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequenc
 
 
 class _DeckSamples(SampledEvaluation):
-    """Samples from the full deck: the responder's chips in each seat, and the luck in each seat."""
+    """Evaluation whose samples are deals from the full deck, played by the responder in both seats.
+
+    A sample has the responder's chips by seat and its luck by seat (`DeckBoard.luck`).
+    """
 
     fields, least, option, step = 4, LEAST_HANDS, "hands", "hand"
 
@@ -165,7 +174,7 @@ class _DeckSamples(SampledEvaluation):
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return [4] for one deal: the responder's chips in seats 0 and 1, then its luck in both seats."""
+        """Return [4] for one deal: the responder's chips in seats 0 and 1, then its luck there."""
         board, hands, state = self._table.deal(sample)
         results = np.zeros(4)
         choose = partial(sampled_actions, state, self._large)
@@ -177,7 +186,7 @@ class _DeckSamples(SampledEvaluation):
 
 
 class _ResolvedSamples(_DeckSamples):
-    """Boards of the full deck against a re-solving policy, and against the same policy without re-solving.
+    """Evaluation against a policy with and without re-solving; samples are boards of the full deck.
 
     A sample has [2, 2] chips of the responder by variant and seat, the mean over all its hands. Lines for both
     variants are drawn with the same random numbers.
@@ -207,7 +216,10 @@ class _ResolvedSamples(_DeckSamples):
 
 
 class _ListedSamples(SampledEvaluation):
-    """Deals of listed cards: chips in each seat; both seats draw boards with the same random numbers."""
+    """Evaluation whose samples are deals in a game that lists its boards.
+
+    A sample has the responder's chips by seat. Both seats draw the board with the same random numbers.
+    """
 
     fields, least, option, step = 2, LEAST_HANDS, "hands", "hand"
 

@@ -9,10 +9,11 @@ from mccfr.common.rng import below
 def meet_all(strength, hand, balance, compatible):
     """Compare one hand with every other hand on R full boards.
 
-    strength    [R, H] int16 showdown strength of each hand on each board, higher wins; -1 if they share a card
+    strength    [R, H] int16 showdown strength of each hand on each board, higher wins; -1 if hand and board share
+                a card
     hand        index of the hand
-    balance     [H] int32 boards that `hand` wins minus boards it loses, in place
-    compatible  [H] int32 boards that share no card with either hand, in place
+    balance     [H] int32, overwritten: boards on which `hand` wins minus boards on which it loses
+    compatible  [H] int32, overwritten: boards that share no card with either hand
 
     The results for hands that share a card with `hand` have no meaning.
     """
@@ -34,9 +35,9 @@ def fill_run_outs(tables, boards, strength):
     """Write the strength of every combination (two hole cards) on each board to strength [R, 1326] int16.
 
     tables  `abstraction.hand_evaluator.EvaluatorTables`
-    boards  [R, 3..5] int8
+    boards  [R, 3..5] int8 cards of R full boards
 
-    The strength is -1 if combination and board share a card.
+    A strength is a showdown rank, higher wins; -1 if combination and board share a card.
     """
     for board in range(boards.shape[0]):
         fill_board_strengths(tables, boards[board], strength[board])

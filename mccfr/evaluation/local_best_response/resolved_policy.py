@@ -30,10 +30,18 @@ ENUMERATED = 2_000
 
 
 class OpponentRanges:
-    """Buckets, weights and showdown results of all hands of both players on a sample's board."""
+    """A sample's board up to one street, with all hands of the responder and of the policy.
+
+    Takes the place of a `ResponderDeal` where the responder plays all its hands at once.
+
+    street  of the board
+    known   board cards up to the street
+    live    [1326] bool: hands that share no card with `known`
+    share   probability of each pair of disjoint hands, given `known`
+    """
 
     def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
-        """Prepare the ranges on a board up to a street.
+        """Take a sample's board up to a street.
 
         seed  draws the boards on which an all-in before the flop is settled
         """
@@ -69,27 +77,31 @@ class OpponentRanges:
     def won(self, weight: Floats) -> Floats:
         """Return [1326] the policy's weight that each responder hand beats minus loses to, for decisions.
 
-        All boards are enumerated from the flop on; before it, a fixed set of boards stands for them.
+        It is the mean over full boards: all from the flop on, before it a fixed set of `LOOKED_BOARDS`.
+
+        weight  [1326] of the policy's hands
         """
         return win_minus_lose(self._cards, self._looked, weight)
 
     def settled(self, weight: Floats) -> Floats:
         """Return [1326] the policy's weight that each responder hand beats minus loses to, for payoffs.
 
-        An all-in before the flop is settled on boards drawn for each sample, so that its mean is unbiased.
+        It is the mean over full boards: all from the flop on, before it boards drawn for each sample, without bias.
+
+        weight  [1326] of the policy's hands
         """
         return win_minus_lose(self._cards, self._settling, weight)
 
 
 class _Line(NamedTuple):
-    """A betting line that has reached the next street.
+    """A betting line that has reached the next street, where it is followed only if drawn.
 
-    stake   expected stakes, which determine the probability of drawing the line
+    stake   probability of the line times chips that each player has put in times `factor`; lines are drawn by it
     state   of the real betting
-    acted   all real actions so far
-    ranges  returns the policy's ranges after the line
-    own     [1326] the responder's hands that take it
-    factor  importance weight from earlier draws
+    acted   (state before it, action, board) of all real actions so far
+    ranges  function that returns the policy's ranges after the line
+    own     [1326] weights of the responder's hands that take it; for head-to-head ranges of the second side
+    factor  importance weight from draws on earlier streets
     """
 
     stake: float
@@ -101,7 +113,11 @@ class _Line(NamedTuple):
 
 
 class RangeResponder(Responder):
-    """Local best response in one seat with all hands at once; `own` [1326] is 0 for impossible hands."""
+    """Local best response in one seat, played with all 1,326 hands of the responder at once.
+
+    `own` [1326] are the weights of the responder's hands that take a line; 0 for impossible hands. `ranges` are those
+    of `Responder`, or {public state: weights [1326]} after re-solving.
+    """
 
     def __init__(
         self,
@@ -116,9 +132,9 @@ class RangeResponder(Responder):
 
         lines     real betting with the responder's actions
         rows      the policy's strategy
-        resolver  of the policy; None for a policy without re-solving
-        draws     random state for drawing lines; None: all lines are followed
-        step      stakes in chips for which one line is drawn
+        resolver  re-solves for the policy; None for a policy without re-solving
+        draws     [4] uint64 random state for drawing lines; None: all lines are followed
+        step      a line is drawn with probability stake / step, at most 1; in chips
         """
         super().__init__(lines, rows, seat, all_of_them)
         self._resolver, self._draws, self._step = resolver, draws, step
@@ -132,9 +148,11 @@ class RangeResponder(Responder):
         return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
 
     def play_all(self, streets: Sequence[OpponentRanges], own: Any) -> float:
-        """Return the responder's chips per hand on a board, the mean over its hands `own`.
+        """Return the responder's chips per hand on a board, weighted by `own` over its hands.
 
-        streets  hands on the board as of each street
+        The weight of a pair of hands is its probability, so weights of 1 give the mean.
+
+        streets  the board up to each street
         own      [1326] weights of the responder's hands
         """
         (state, readings), value = self._lines.betting.start(), 0.0
@@ -157,19 +175,20 @@ class RangeResponder(Responder):
         return value
 
     def _checked_down(self, state: Any, weight: Floats, own: Any, hands: OpponentRanges) -> float:
-        """Return chips if both players only check and call from here on; 0 if all lines are followed.
+        """Return the responder's chips if both only check and call from here on, weighted by pairs.
 
-        A control variate over all boards to come. It is added at the end of a street for every line, and subtracted
-        at the next start for drawn lines.
+        It is the control variate for drawing lines from the flop on: added at the end of a street for every line, and
+        subtracted at the start of the next for drawn lines. If all lines are followed, it is 0.
         """
         if self._draws is None:
             return 0.0
         return float(self._lines.checked_down(state)[1] * (self.weight(own) @ hands.won(weight)) * hands.share)
 
     def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
-        """Return (line, factor) of the lines to follow, by systematic sampling.
+        """Return (number of the line, factor) of the lines to follow, by systematic sampling.
 
-        A line's probability is its stake divided by the step, at most 1; the factor is its inverse.
+        A line's probability is its stake divided by the step, at most 1; the factor is its inverse. All lines are
+        followed on street 0, and without a random state.
         """
         if self._draws is None or street == 0:
             return all_of_them(stakes)
@@ -178,9 +197,10 @@ class RangeResponder(Responder):
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
     def _from(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges, factor: float) -> float:
-        """Return chips of lines that end on the street, from a decision on, times pair probability and factor.
+        """Return chips of lines that end on this street, times probability of hands and factor.
 
-        Lines that reach the next street are added to the list of lines.
+        Lines that reach the next street are added to `_next_lines`. From the flop on, their control variate
+        (`_checked_down`) is part of the result.
         """
         value = 0.0
         for action, mine, weight, following in self._branches(state, ranges, own, hands):
@@ -212,7 +232,7 @@ class RangeResponder(Responder):
     ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
         """Return (action, responder's hands [1326], policy's weights [1326], function) for each action.
 
-        The function returns the policy's ranges after the action, when the walk reaches it.
+        The function returns the policy's ranges after the action; it is called only if the hand goes on.
         """
         whole = self.weight(ranges)
         if state.player == self._seat:
@@ -234,7 +254,10 @@ class RangeResponder(Responder):
         return {position.after(action, self._known[min(position.state.street + 1, len(self._known) - 1)]): weight}
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """Return the policy's ranges after the responder's action; after re-solving there is no translation."""
+        """Return the policy's ranges after an action of the responder.
+
+        At a public state nothing is translated, because the policy re-solves for the real bet.
+        """
         if not public(ranges):
             return super().ranges_after(ranges, state, action)
         ((position, weight),) = ranges.items()
@@ -252,9 +275,9 @@ class RangeResponder(Responder):
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
     def _folding(self, state: Any, action: str, ranges: Any, deal: Any, cache: dict[Any, tuple[Any, Any]]) -> Any:
-        """Return for each responder hand the policy's weight that folds to a bet, and its showdown balance.
+        """Return for each responder hand the policy's weight that folds to a bet, and its balance.
 
-        The balance is the folding weight that the hand beats minus the weight that it loses to.
+        The balance is the folding weight that the hand would beat at a showdown minus that which would beat it.
         """
         if not public(ranges):
             return super()._folding(state, action, ranges, deal, cache)

@@ -36,9 +36,9 @@ _DECK = np.arange(CARD_COUNT, dtype=np.int8)
 
 
 class ResponderDeal(ABC):
-    """One hand of the responder, dealt up to `street`. H hands of the policy.
+    """The responder's hand and the board up to a street, against all H hands of the policy.
 
-    street  of the current board
+    street  number of the board's street
     """
 
     street: int
@@ -50,13 +50,13 @@ class ResponderDeal(ABC):
     @property
     @abstractmethod
     def equity(self) -> Floats:
-        """[H] probability of the responder to win minus to lose against each hand, for its decisions."""
+        """[H] the responder's probability to beat each hand minus to lose to it, for decisions."""
 
     @property
     def settlement(self) -> Floats:
-        """[H] probability of the responder to win minus to lose against each hand, for payoffs.
+        """[H] probability to beat each hand minus that to lose to it, for the responder's payoffs.
 
-        If it is computed on drawn boards, its mean is unbiased.
+        If it is computed on drawn boards, its expectation is the exact value.
         """
         return self.equity
 
@@ -66,7 +66,10 @@ class ResponderDeal(ABC):
         return float(weight.sum())
 
     def won(self, weight: Floats) -> float:
-        """Return the weight [H] of hands that the responder beats minus those that beat it, for decisions."""
+        """Return the weight that the responder beats minus that which beats it, for decisions.
+
+        weight  [H] of the policy's hands
+        """
         return float(weight @ self.equity)
 
     @property
@@ -76,9 +79,11 @@ class ResponderDeal(ABC):
 
 
 def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats]:
-    """Compare a hand with all others on boards of strengths [R, H].
+    """Compare a hand with all others on R full boards.
 
     Returns [H] boards won minus boards lost, and [H] boards that share no card with either hand.
+
+    strength  [R, H] showdown rank of each hand on each board, -1 if they share a card
     """
     balance, live_boards = np.empty((2, strength.shape[1]), np.int32)
     meet_all(strength, hand, balance, live_boards)
@@ -89,9 +94,9 @@ def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats
 
 
 class ListedTable:
-    """Probabilities of hands, and possible or chosen boards, of a game that lists its boards.
+    """Deals in a game that lists its boards: probabilities of hands, and the boards that follow.
 
-    H hands, S streets.
+    H hands, S streets. A board is its number in the game's list of a street.
     """
 
     def __init__(self, cards: ListedCards) -> None:
@@ -107,7 +112,7 @@ class ListedTable:
             self._below.insert(0, parents[self._below[0]])
 
     def last_boards(self, street: int, board: int) -> npt.NDArray[np.int64]:
-        """Return the last street's boards that follow a board."""
+        """Return the numbers of the last street's boards that follow a board of a street."""
         return np.flatnonzero(self._below[street] == board)
 
     def weights(self, seat: int) -> Floats:
@@ -122,9 +127,10 @@ class ListedTable:
         return weights / weights.sum()
 
     def first_boards(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
-        """Return the first boards of a hand, each with the weights of the policy's hands.
+        """Return the first street's possible boards, with weights [H] of the policy's hands.
 
-        draws  [S] uniform numbers that choose one board on each street; None: all boards
+        hand   number of the responder's hand
+        draws  [S] random numbers in [0, 1) that choose one board on each street; None: all possible boards
         """
         prior = self.prior(seat, hand)
         return [
@@ -135,10 +141,13 @@ class ListedTable:
     def next_boards(
         self, hand: int, street: int, boards: Sequence[int], draws: Floats | None
     ) -> Iterator[tuple[int, Floats]]:
-        """Yield the possible next boards given the responder's hand, each with factors [H] for the weights.
+        """Yield boards that are possible with the responder's hand, and factors [H] for weights.
 
-        boards  boards of the street to choose from
-        draws   [S] uniform numbers that choose one board on each street; None: all boards
+        The factors multiply the weights of the policy's hands, so that sums over boards are unbiased.
+
+        street  of the boards
+        boards  numbers of the boards to choose from
+        draws   [S] random numbers in [0, 1) that choose one board on each street; None: all possible boards
         """
         leaves = self.leaves[street]
         free = [board for board in boards if leaves[board, hand]]
@@ -152,10 +161,10 @@ class ListedTable:
 
 
 class ListedHand(ResponderDeal):
-    """A hand of the responder on a listed board."""
+    """A hand of the responder on a board, in a game that lists its boards."""
 
     def __init__(self, table: ListedTable, seat: int, hand: int, street: int, board: int, draws: Floats | None) -> None:
-        """Take the responder's hand and the board.
+        """Take the numbers of the responder's seat and hand, and of the street and its board.
 
         draws  [S] random numbers in [0, 1) that choose the board of each later street; None: all boards are followed
         """
@@ -211,7 +220,7 @@ class DeckTable:
         return np.delete(_DECK, cards)
 
     def strengths(self, boards: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
-        """Return [R, 1326] strengths on full boards [R, n]."""
+        """Return [R, 1326] showdown ranks on full boards [R, n], higher wins; -1: a shared card."""
         strength = np.empty((len(boards), COMBO_COUNT), np.int16)
         fill_run_outs(evaluator_tables(), boards, strength)
         return strength
@@ -258,16 +267,16 @@ class DeckBoard:
         return np.logical_or.reduce(self.table.holds[self.cards[first:last]], axis=0)
 
     def luck(self, hand: int) -> float:
-        """Return the probability to win minus to lose against a random hand on the full board.
+        """Return the probability to beat a random hand on the full board minus that to lose.
 
-        Over all deals its mean is 0 by symmetry.
+        Its mean over all deals is 0 by symmetry, so it is the control variate for the luck of the cards.
         """
         balance, live_boards = _balance(self.run_outs(len(self.table.known) - 1), hand)
         live_boards[self.table.holds[self.table.holds[:, hand]].any(axis=0)] = 0
         return float(balance @ live_boards / live_boards.sum())
 
     def run_outs(self, street: int) -> npt.NDArray[np.int16]:
-        """Return [R, 1326] strengths on all full boards that contain a street's board."""
+        """Return [R, 1326] showdown ranks on all R full boards that continue a street's board."""
         if street not in self._run_outs:
             dealt_cards, last = self.table.known[street], self.table.known[-1]
             remaining = self.table.left(self.cards[:dealt_cards])
@@ -315,9 +324,10 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def settlement(self) -> Floats:
-        """[1326] probability to win minus to lose, for payoffs: exact, or on drawn run-outs.
+        """[1326] probability to win minus to lose against each hand, for payoffs.
 
-        They are drawn preflop, and on a flop where the responder does not decide by equity.
+        It is the mean over all full boards, or over `RUN_OUTS` drawn ones. They are drawn preflop, and on a flop where
+        the responder does not decide by equity.
         """
         looked_at = self._to_come == _MOST_ENUMERATED and self.street in self._board.table.looks
         if self._to_come < _MOST_ENUMERATED or looked_at:
@@ -344,5 +354,5 @@ class DeckHand(ResponderDeal):
 
 
 def uniform_draws(state: npt.NDArray[np.uint64], count: int) -> Floats:
-    """Return [count] uniform random numbers in [0, 1)."""
+    """Return [count] uniform random numbers in [0, 1); the random state [4] uint64 is advanced."""
     return np.array([uniform(state) for _ in range(count)])

@@ -24,9 +24,9 @@ Chips = tuple[float, float]
 
 
 class Street(NamedTuple):
-    """Actions allowed on a street besides check and call.
+    """Actions allowed to the responder on a street besides check and call.
 
-    folds  folds to bets are allowed
+    folds  True if it may fold to bets
     bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes up to all-in, or SOLVED_SIZES against re-solving
     """
 
@@ -52,20 +52,24 @@ def check_setting(setting: str) -> None:
 
 
 def streets_that_look(setting: str) -> set[int]:
-    """Return the streets on which the responder has a choice and needs its equity."""
+    """Return the streets on which the responder may fold or bet, and so needs its equity."""
     return {number for number, street in enumerate(SETTINGS[setting]) if street != _CALL}
 
 
 class ResponderBetting:
-    """The real betting with the responder's action set; results are cached."""
+    """Betting between the responder, with its action set, and the policy, with its tree.
+
+    Results are cached, because the same states occur in many hands.
+    """
 
     def __init__(
         self, betting: Translation | IdentityTranslation, setting: str, solved_from: int | None = None
     ) -> None:
         """Take the betting and one of SETTINGS; from street `solved_from` on the sizes are SOLVED_SIZES.
 
-        With a `Translation` the bets are real amounts of the setting. If the tree holds every bet, setting 1 folds
-        and calls, and all others take every action of the tree on every street.
+        With a `Translation` the bets are real amounts of the setting. With an `IdentityTranslation` all bets are those
+        of the tree: setting 1 only folds and calls where a call is legal. All others take every action of the tree on
+        every street.
         """
         self.betting, self.setting = betting, setting
         self._solved_from = len(SETTINGS[setting]) if solved_from is None else solved_from
@@ -84,7 +88,7 @@ class ResponderBetting:
 
     @property
     def solved_sizes(self) -> bool:
-        """The responder uses SOLVED_SIZES on some street."""
+        """True if the responder uses SOLVED_SIZES on some street."""
         return any(street.bets == "sizes" for street in SETTINGS[self.setting][self._solved_from :])
 
     # --- the responder's actions ---
@@ -132,7 +136,7 @@ class ResponderBetting:
     def _checked_down(self, state: Any) -> Chips:
         """Return the payoffs if both players only check and call from here on.
 
-        They are player 0's chips whatever the cards, and chips multiplied by the showdown result.
+        They are player 0's chips independent of the cards, and what the showdown's winner gets from the loser.
         """
         if isinstance(state, BettingState):
             return 0.0, state.to_call
@@ -147,7 +151,8 @@ class ResponderBetting:
     def _translations_of(self, tree_node: TreePosition, state: Any, action: str) -> list[tuple[TreePosition, float]]:
         """Return the policy's positions after translating the responder's action, with probabilities.
 
-        tree_node  position before it: a node of the tree, and the node after a call if the tree omits the bet
+        tree_node  position before the action: (node of the tree, node after a call); the latter is used only if the
+                   tree has no decision here because it lacks a bet
         """
         readings = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in readings]
@@ -155,7 +160,7 @@ class ResponderBetting:
     def _answers(self, tree_node: TreePosition, state: Any) -> list[tuple[str, TreePosition]]:
         """Return for each of the tree's actions at a position: the real action and the policy's next position.
 
-        If the position is no decision of the tree, the policy has a single action.
+        If the position is no decision of the tree, the policy has a single action: check, call or fold.
         """
         node, closed = tree_node
         actions = self.betting.real_actions(LineReading(node, 1.0, closed), state)
@@ -168,11 +173,11 @@ class ResponderBetting:
         return answers
 
     def gives_up(self, node: int) -> bool:
-        """Return True if the policy folds to any bet, since the tree's hand ended by its fold."""
+        """Return True if the policy folds to any bet, because its tree's hand ended by a fold."""
         return isinstance(self.betting, Translation) and self.betting.folded(node)
 
     def _fold_of(self, node: int) -> int | None:
-        """Return the number of the fold action at a node of the tree, or None."""
+        """Return the fold's number among the actions at a node of the tree; None without a fold."""
         if node == NOWHERE or not self.decides[node]:
             return None
         labels = [self.betting.tree.label[child] for child in self.betting.tree.children(node)]

@@ -32,14 +32,17 @@ class BoundsOptions(MethodOptions, frozen=True):
 
 
 class BoundsLine(LowerBoundLine):
-    """Fields of a record of `bounds`: the largest bound, a list of all, and the loss of always folding."""
+    """Fields of a record of `bounds`, which is a line of evaluations.jsonl.
+
+    Most fields are those of the largest bound. `bounds` has all bounds, `folding_mbb` the loss of always folding.
+    """
 
     bounds: list[dict[str, Any]]
     folding_mbb: float | None
 
 
 class BoundsMethod(LowerBoundMethod):
-    """All lower bounds of a game, each from a different responder; the result is the largest."""
+    """Lower bounds on exploitability from several responders; the result is the largest."""
 
     name: ClassVar[str] = "bounds"
     line: ClassVar[type[EvaluationLine]] = BoundsLine
@@ -50,7 +53,10 @@ class BoundsMethod(LowerBoundMethod):
         return False
 
     def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
-        """Measure all bounds and return the fields of the largest, with a list of all."""
+        """Measure all bounds and return the record's fields: the largest, and a list of all.
+
+        All get equal parts of the time budget. If the game has real betting rules, it is 10 minutes by default.
+        """
         parts = list(_parts(side.game))
         shared: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
         if options.budget_seconds is not None or side.game.real_rules is not None:
@@ -68,7 +74,7 @@ class BoundsMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return a table with one line for each bound, and the largest in the last line."""
+        """Return a table with one line for each bound, and a last line with the largest."""
         rows = [(_responder(bound), exploitability_text(bound), _interval(bound)) for bound in record["bounds"]]
         if record["folding_mbb"] is not None:
             rows.append(("(always folding loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
@@ -77,14 +83,17 @@ class BoundsMethod(LowerBoundMethod):
         return "\n".join([*lines, f"{self.short(record)}, {took}"])
 
     def short(self, record: Record) -> str:
-        """Return the largest bound as a short text."""
+        """Return the largest bound and its responder in a few words; "no bound" up to 0."""
         largest = max(record["bounds"], key=lambda bound: bound["exploitability_chips"])
         prefix = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"
         return f"{prefix}, the largest of {len(record['bounds'])}: {_responder(largest)}"
 
 
 def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
-    """Return (method, options) of each bound: LBR in all settings, and best responses from late streets."""
+    """Return (method, options) of each bound: LBR in several settings, then sampled best responses.
+
+    In full-deck hold'em these begin on the last two streets, elsewhere on each street.
+    """
     settings = ["1", "2", "3", "4", "fcpa"] if game.real_rules is not None else ["1", "2"]
     whole = game.cards.boards is None  # full deck: a best response from the flop on takes a minute per board
     first = game.tree.streets - 2 if whole else 0

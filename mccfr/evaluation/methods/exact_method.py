@@ -27,16 +27,20 @@ class ExactLine(EvaluationLine):
 
 
 class ExactOptions(SampledOptions, frozen=True):
-    """Options of `exact`, for full-deck hold'em only.
+    """Options of `exact`, which only games evaluated flop by flop take; others take the seed alone.
 
-    flops  number drawn; None: all
+    flops  number of flops drawn; None: all
     """
 
     flops: Annotated[int | None, FLOPS] = None
 
 
 class ExactMethod(Method):
-    """Value and exploitability over all deals; full-deck hold'em is walked flop by flop or estimated."""
+    """Value and exploitability over all deals.
+
+    Full-deck hold'em with more than three board cards is walked flop by flop. With a number of flops or a time budget,
+    the result is an estimate from drawn flops.
+    """
 
     name: ClassVar[str] = "exact"
     bound: ClassVar[str] = "exact"
@@ -61,19 +65,22 @@ class ExactMethod(Method):
         )
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the bytes of memory needed to list the game's hands and boards."""
+        """Return the bytes needed to list hands and boards; 0 if none are needed."""
         return game.cards.listing_bytes
 
     def suits(self, game: "Game") -> bool:
-        """Return False for full-deck hold'em, where it takes hours."""
+        """Return False for full-deck hold'em with more than three board cards, where it takes hours."""
         return self.at_once(game)
 
     def at_once(self, game: "Game") -> bool:
-        """Return False for full-deck hold'em, which is evaluated flop by flop."""
+        """Return False for full-deck hold'em with more than three board cards: it goes flop by flop."""
         return not _by_flops(game)
 
     def in_place(self, game: "Game") -> bool:
-        """Return whether the game's strategy sums are read directly, without copies."""
+        """Return whether `find` reads the strategy sums without copies.
+
+        It does so if they are large, in games with cards and without a card abstraction, unless it goes flop by flop.
+        """
         from mccfr.solvers.public.best_response import is_large
 
         return not _by_flops(game) and is_large(game)
@@ -83,7 +90,7 @@ class ExactMethod(Method):
         return frozenset() if _by_flops(game) else frozenset({"seed"})
 
     def prepared(self, game: "Game") -> Any:
-        """Return the public tree to keep between evaluations, or None if it is not worth keeping."""
+        """Return the public tree that later evaluations reuse, or None if there is none to share."""
         from mccfr.evaluation.exact import prepared_tree
 
         return None if _by_flops(game) else prepared_tree(game)
@@ -139,7 +146,7 @@ class ExactMethod(Method):
         } | ({} if result.gains_chips is None else {"gains_chips": list(result.gains_chips)})
 
     def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
+        """Return a record as one line of text for the user; `took` is the duration as text."""
         size = exploitability_text(record, 6)
         if record.get("gains_chips") is not None:
             return f"{_seats_text(record)} (exact, {took})"
@@ -155,13 +162,13 @@ class ExactMethod(Method):
         )
 
     def short(self, record: Record) -> str:
-        """Return the exploitability as a short text."""
+        """Return a record's exploitability in a few words, for a progress bar."""
         about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
 
 
 def _seats_text(record: Record) -> str:
-    """Return NashConv, and each player's value and gain, of three and more players."""
+    """Return a text with NashConv and each player's value and gain, for a record with gains."""
     gains, best = record["gains_chips"], record["best_response_chips"]
     seats = (
         f"player {player}: value {response - gain:.6g}, gain {gain:.6g}"

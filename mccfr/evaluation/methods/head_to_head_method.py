@@ -40,11 +40,11 @@ class HeadToHeadMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
     def without_effect(self, game: "Game", options: HeadToHeadOptions) -> frozenset[str]:
-        """Return the sampling options, which have no effect if all boards are played; else no option."""
+        """Return the options seed, workers and keep if all boards are played; else no option."""
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
-        """Play the match and return the record's fields."""
+        """Play `side` against `against` in both seats and return the record's fields."""
         from mccfr.evaluation.head_to_head import head_to_head
         from mccfr.evaluation.resolved_head_to_head import resolved_head_to_head
         from mccfr.evaluation.sampled_head_to_head import head_to_head_on_deals, is_on_deals
@@ -67,7 +67,7 @@ class HeadToHeadMethod(OverDeals):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
+        """Return a record as one line of text for the user; `took` is the duration as text."""
         low, high = record["ci95_chips"]
         text = (
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
@@ -77,5 +77,5 @@ class HeadToHeadMethod(OverDeals):
         return text if again is None else f"{text}, solving again from the {again} on"
 
     def short(self, record: Record) -> str:
-        """Return the chips won as a short text."""
+        """Return a record's chips per hand in a few words, for a progress bar."""
         return f"{record['value_chips']:+.4g} chips against {record['against']}"

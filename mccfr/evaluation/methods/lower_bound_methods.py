@@ -40,16 +40,19 @@ class LowerBoundMethod(OverDeals):
     line: ClassVar[type[EvaluationLine]] = LowerBoundLine
 
     def short(self, record: Record) -> str:
-        """Return the bound and its responder as a short text."""
+        """Return a record's bound and its responder in a few words, for a progress bar."""
         return f"exploitability at least {exploitability_text(record)} ({self.responder(record)})"
 
     def responder(self, record: Record) -> str:
-        """Return a short name of the responder."""
+        """Return a short name of the responder of a record: here the name of the method."""
         return self.name
 
 
 def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
-    """Return a record's fields for a lower bound; `resolve` is the method's re-solving option, or None."""
+    """Return a record's fields for a lower bound, in chips and mbb/g.
+
+    resolve  the method's re-solving option; None without re-solving
+    """
     chips, interval = bound.value_chips, bound.ci95_chips
     record: dict[str, Any] = {
         "value_chips": chips,
@@ -67,7 +70,11 @@ def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -
 
 
 def lower_bound_text(record: Record, took: str, responder: str) -> str:
-    """Return a lower bound's record as one line of text; `responder` names the responder."""
+    """Return a lower bound's record as one line of text for the user.
+
+    took       number of deals or boards and the duration, as text
+    responder  name of the responder
+    """
     (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
     value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
     error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
@@ -77,7 +84,7 @@ def lower_bound_text(record: Record, took: str, responder: str) -> str:
 
 
 def resolving_text(record: Record) -> str:
-    """Return the gain of re-solving as text to append to a line; "" without re-solving."""
+    """Return a text on the chips that re-solving gains, for the end of a line; "" without it."""
     if record.get("resolve") is None:
         return ""
     low, high = record["gain_ci95_chips"]
@@ -121,7 +128,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return None
 
     def without_effect(self, game: "Game", options: LocalBestResponseOptions) -> frozenset[str]:
-        """Return the sampling options, which have no effect if every deal is played; else no option."""
+        """Return the options seed, workers and keep if every deal is played; else no option."""
         from mccfr.evaluation.local_best_response import plays_every_deal
 
         every = options.resolve is None and plays_every_deal(game, options.hands, options.budget_seconds)
@@ -140,7 +147,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return {**lower_bound(side.game, bound, options.resolve), "hands": hands}
 
     def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
+        """Return a record as one line of text for the user; `took` is the duration as text."""
         again = record.get("resolve")
         each = "deals from both seats" if again is None else "boards, from both seats with all hands"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
@@ -164,12 +171,12 @@ class SampledBestResponseOptions(SampledOptions, frozen=True):
 
 
 def _street_from(game: "Game", name: str | None) -> int:
-    """Return the number of the street from which the responder knows its cards; None: the last."""
+    """Return the number of the street at which the best response begins; None: the last."""
     return game.tree.streets - 1 if name is None else street_number(game, name)
 
 
 class SampledBestResponseMethod(LowerBoundMethod):
-    """Chips won by a best response on real cards from some street on, on sampled boards."""
+    """Chips per hand that a best response from some street on wins, on sampled boards."""
 
     name: ClassVar[str] = "sampled-br"
     options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
@@ -184,7 +191,7 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
 
     def without_effect(self, game: "Game", options: SampledBestResponseOptions) -> frozenset[str]:
-        """Return the sampling options, which have no effect if all boards are played; else no option."""
+        """Return the options seed, workers and keep if all boards are played; else no option."""
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
@@ -199,7 +206,7 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return {**lower_bound(side.game, bound, options.resolve), **boards}
 
     def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
+        """Return a record as one line of text for the user; `took` is the duration as text."""
         responder = f"a best response from street {record['from']} on"
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", responder) + resolving_text(record)
 

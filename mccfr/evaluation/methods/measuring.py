@@ -1,4 +1,7 @@
-"""Makes records of evaluations: a method's result with its options, checked if the method is a user's."""
+"""Makes records of evaluations, which are a method's result with its options.
+
+Results of user-defined methods are checked.
+"""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -36,7 +39,7 @@ _NOTHING = dict.fromkeys(
 
 
 def options_for(method: Method, values: Mapping[str, Any]) -> MethodOptions:
-    """Return a method's options struct with the given values; None means not given.
+    """Return an instance of a method's class of options with the given values; None: not given.
 
     Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
@@ -53,10 +56,11 @@ def measure_by(
 ) -> dict[str, Any]:
     """Evaluate a strategy by a method that suits its game and return the record.
 
-    A line of evaluations.jsonl has these fields and the training counters.
+    A record is a dict of JSON values. A line of evaluations.jsonl has these fields and the training counters.
 
+    side               the game and the strategy to evaluate
     against, opponent  strategy that `side` plays against, and its name; None if the method needs none
-    options            of the method by name; None: not given
+    options            values of the method's options by name; None: not given
 
     Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
@@ -91,7 +95,10 @@ def _check_line(method: Method, record: Record) -> None:
 def _checked_result(
     method: Method, side: "Profile", against: "Profile | None", options: MethodOptions
 ) -> dict[str, Any]:
-    """Return the method's result; `UserCodeError` if a user's method raises or gives a non-finite number."""
+    """Return the fields that `find` of the method returns.
+
+    Raises `UserCodeError` if a user-defined method raises, or returns no `value_chips` or a non-finite number.
+    """
     with calling(method.find):
         result = method.find(side, against, options)
     if not is_foreign(method.find):

@@ -17,7 +17,10 @@ Record = Mapping[str, Any]
 
 
 class EvaluationLine(msgspec.Struct):
-    """Fields of every line of evaluations.jsonl, for all methods."""
+    """Fields of every line of evaluations.jsonl, for all methods; the file is in a run's directory.
+
+    The first three are the training counters of the measured strategy: nodes, iterations, number of its checkpoint.
+    """
 
     nodes_touched: Count
     iterations: Count
@@ -31,13 +34,13 @@ class Method(ABC):
     """An evaluation method. Subclasses define `find`; everything else has a default.
 
     name        in `[evaluation]`, `evaluate --method` and records; of a user's method: `module:Class`
-    bound       relation of the figure to the true value: "exact", "lower", "upper" or "estimate"
-    meets       the strategy is played against another strategy
-    reads_rows  strategies are read row by row in place; otherwise they are loaded into memory in full
-    takes_rake  games with rake are allowed
-    takes_seats games with three and more players are allowed
-    line        fields of a line of evaluations.jsonl
-    options     struct of the method's options
+    bound       relation of the result to the true value: "exact", "lower", "upper" or "estimate"
+    meets       True if the strategy is played against another strategy
+    reads_rows  True if strategies are read row by row in place; otherwise they are loaded into memory in full
+    takes_rake  True if games with rake are allowed
+    takes_seats True if games with three and more players are allowed
+    line        type with the fields of the method's lines in evaluations.jsonl
+    options     class of the method's options
     """
 
     name: ClassVar[str]
@@ -67,11 +70,14 @@ class Method(ABC):
         return None
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the memory needed in addition to the strategies, in bytes."""
+        """Return the bytes of memory that `find` needs besides the strategies."""
         return 0
 
     def in_place(self, game: "Game") -> bool:
-        """Return whether `find` reads full-width CFR's strategy sums in place, on all processors, uncopied."""
+        """Return whether `find` reads the strategy sums of full-width CFR in place, without a copy.
+
+        It then walks them on all processors.
+        """
         return False
 
     def without_effect(self, game: "Game", options: Any) -> frozenset[str]:
@@ -79,7 +85,7 @@ class Method(ABC):
         return frozenset()
 
     def prepared(self, game: "Game") -> Any:
-        """Return data about a game that `find` may reuse in later evaluations (`side.prepared`), or None."""
+        """Return data on a game for `find` in each evaluation of a run (`side.prepared`); None: none."""
         return None
 
     @abstractmethod
@@ -88,12 +94,12 @@ class Method(ABC):
 
         side     has `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
         against  the other strategy if the method `meets` one
-        options  an instance of the options struct. Its fields that are options enter the record unless `find`
-                 overrides them
+        options  an instance of `Method.options`. Its fields enter the record under their names, as far as records have
+                 such a field and `find` does not return it
         """
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text; `took` is the time as text."""
+        """Return a record as one line of text for the user; `took` is the duration as text."""
         return f"{self.short(record)} ({took})"
 
     def short(self, record: Record) -> str:

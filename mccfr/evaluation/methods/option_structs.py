@@ -1,8 +1,8 @@
 """Options of evaluation methods, for the command line, `[evaluation]` and records.
 
-Each method has one frozen struct; a field is an option. The field's name is the keyword of `measure`. Its
-`encode_name` is the name on the command line (with `-` for `_`), in `[evaluation]` and in records, if the option
-exists there.
+Each method has one frozen struct; a field is an option. The field's name is the keyword of `registry.measure`. Its
+`encode_name` in msgspec is its name in `[evaluation]` and in records, if the option exists there. It is also the name
+on the command line (with `-` for `_`), unless `Option.flag` gives another.
 """
 
 from collections.abc import Iterable
@@ -23,9 +23,9 @@ class Option(NamedTuple):
 
     help         one line, which first names the methods that take it, unless all do
     metavar      placeholder of its value
-    least, most  bounds of a whole number, which may be written 1e7; default: 0 and 10^18
-    flag         name on the command line if it is not the field's
-    key          the option is also a key of `[evaluation]`
+    least, most  bounds of a whole number, which may be written 1e7; None: 0 and 10^18
+    flag         name on the command line without `--`; None: the `encode_name` of the field
+    key          True if the option is also a key of `[evaluation]`
     """
 
     help: str
@@ -51,7 +51,7 @@ KEEP = Option("File of finished samples; the same command continues from it.")
 
 
 class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of option structs; itself for methods without options.
+    """Base class of the classes of options; itself used by methods without options.
 
     A field without an `Option` in its annotation is for Python callers only.
     """
@@ -65,7 +65,7 @@ class BoardOptions(MethodOptions, frozen=True):
 
 
 class SampledOptions(MethodOptions, frozen=True):
-    """Options of a method that evaluates numbered samples: seed and effort (`Effort`)."""
+    """Options of a method that evaluates samples: seed, worker processes, time budget and file."""
 
     seed: Annotated[int, SEED] = 0
     workers: Annotated[int, WORKERS] = 1
@@ -84,10 +84,11 @@ _EFFORT = ("workers", "budget_seconds", "keep")
 
 
 class Declared(NamedTuple):
-    """An option as declared by a struct.
+    """An option as a class of options declares it.
 
-    name  of its key and of its field in records
-    type  of its value when one is given
+    name    of its key in `[evaluation]` and of its field in records
+    type    of its value when one is given
+    option  its description for the command line
     """
 
     name: str
@@ -101,7 +102,7 @@ class Declared(NamedTuple):
 
 
 def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
-    """Return the options of some methods by field name, each once; shared ones come last."""
+    """Return the options of some classes by field name, each once; inherited ones come last."""
     options: dict[str, Declared] = {}
     for struct in structs:
         own = struct.__annotations__
@@ -118,7 +119,10 @@ def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
 
 
 def flags(names: Iterable[str]) -> str:
-    """Return fields as command-line names in one text; workers, budget and keep are named together."""
+    """Return the command-line names of options in one text, separated by commas.
+
+    Workers, budget and keep are named together if one of them is among the field names.
+    """
     names = list(names)
     alone = [f"--{name.removesuffix('_street').replace('_', '-')}" for name in names if name not in _EFFORT]
     return ", ".join([*alone, *["--workers, --budget or --keep"] * (len(alone) < len(names))])

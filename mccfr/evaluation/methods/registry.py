@@ -48,7 +48,11 @@ def load_method(name: str, search_directories: Sequence[Path] = ()) -> None:
 
 
 def find_method(name: str) -> Method:
-    """Return the method of a name; `ValueError` if it is unknown or not loaded."""
+    """Return the method of a name.
+
+    Raises `ValueError` if it is unknown or not loaded, or the user's class is no `Method`. Raises `UserCodeError` for a
+    user's class with wrong options, or one that cannot be instantiated.
+    """
     if name in _METHODS:
         return _METHODS[name]
     loaded = plugins.find(plugins.METHODS, name)
@@ -70,8 +74,8 @@ def find_method(name: str) -> Method:
 def method_for(game: "Game", name: str) -> Method:
     """Return the method of a name, or for "auto" the first that suits the game.
 
-    For "auto" without any suitable method it is `exact`; for more than two players it is `exact`, or `trained-response`
-    if cards are dealt outside of the tree. Raises `ValueError` for an unknown name.
+    If no method suits, "auto" is `exact`. For more than two players it is `exact`, or `trained-response` if cards are
+    dealt outside of the tree. Raises `ValueError` for an unknown name.
     """
     if name == AUTO and game.tree.players > 2:
         return find_method(TrainedResponseMethod.name if game.cards.dealt else ExactMethod.name)
@@ -113,7 +117,7 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
 
 
 def record_text(record: Record, took: str) -> str:
-    """Return a record as one line of text, even if its method is not loaded.
+    """Return a record as one line of text for the user, even if its method is not loaded.
 
     took  duration of the evaluation, as text
     """
@@ -123,12 +127,12 @@ def record_text(record: Record, took: str) -> str:
 
 
 def options_of_all() -> dict[str, Declared]:
-    """Return all options of the built-in methods by keyword."""
+    """Return all options of the built-in methods, by their keyword in `measure`."""
     return declared(*(method.options for method in _METHODS.values()))
 
 
 def _is_at_hand(name: str) -> bool:
-    """Return whether the method is available without an import."""
+    """Return whether the method is built in, or a user-defined one that is loaded."""
     return name in _METHODS or plugins.is_loaded(plugins.METHODS, name)
 
 
@@ -141,8 +145,8 @@ def measure(
 ) -> dict[str, Any]:
     """Evaluate a strategy by the method of a name and return the record, as printed by `evaluate --json`.
 
-    against, opponent  strategy that `side` plays against and its name, for methods that `meet` one
-    options            of the method by name; None: not given
+    against, opponent  strategy that `side` plays against and its name, for methods that need one (`Method.meets`)
+    options            values of the method's options by name; None: not given
 
     Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take. Of
     these, `boards` and `seed` are ignored.

@@ -1,4 +1,4 @@
-"""Common parts of methods: units of figures, names of streets, and a base for games with cards."""
+"""Common parts of methods: units of results, names of streets, and a base for games with cards."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +22,27 @@ def in_mbb(game: "Game", chips: float) -> float | None:
 
 
 def all_boards(game: "Game", options: Any) -> bool:
-    """Return whether the options ask for all boards of a game that lists them."""
+    """Return whether the options ask for all boards of a game that lists them.
+
+    They do so with no time budget, and with no number of boards or at least that of the list.
+    """
     listed = game.cards.boards
     return listed is not None and options.budget_seconds is None and (options.boards or listed) >= listed
 
 
 def folding_mbb(game: "Game") -> float | None:
-    """Return the mbb per game that an always-folding strategy loses; None for games without real rules."""
+    """Return the mbb/g that an always-folding strategy loses, the mean over both seats.
+
+    None for games without real betting rules, or without big blinds.
+    """
     return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
 
 
 def exploitability_text(record: Record, digits: int = 4) -> str:
-    """Return exploitability as text: percent of the pot if recorded so, else mbb/g, else chips."""
+    """Return a record's exploitability as text: share of the pot if known, else mbb/g or chips.
+
+    digits  significant digits of chips and mbb/g
+    """
     if "exploitability_pot" in record:
         return f"{record['exploitability_pot']:.3%} of the pot"
     mbb = record["exploitability_mbb"]

@@ -15,7 +15,7 @@ DEALS = Option("trained-response: deals to score; default: 100000.", least=512)
 
 
 class TrainedResponseOptions(SampledOptions, frozen=True):
-    """Options of `trained-response`: nodes of training for each response, and deals to score it."""
+    """Options of `trained-response`: nodes touched in training each response, and scored deals."""
 
     response_nodes: Annotated[int, NODES] = 1_000_000_000
     deals: Annotated[int, DEALS] = 100_000
@@ -50,7 +50,8 @@ class TrainedResponseMethod(OverDeals):
     def problem(self, game: "Game") -> str | None:
         """Return why a game cannot be measured, or None.
 
-        Reasons are two players, no cards outside of the tree, and a tree that the kernel cannot walk.
+        Reasons are two players, no cards dealt outside of the tree, and a tree that `pack` rejects. It rejects, for
+        example, too many actions at a decision.
         """
         from mccfr.trees.compiled import MAX_PACKED_ACTIONS, can_pack
 
@@ -80,7 +81,10 @@ class TrainedResponseMethod(OverDeals):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text, in mbb/g if the game has big blinds."""
+        """Return a record as one line of text for the user, in mbb/g if the game has big blinds.
+
+        took  duration of the evaluation, as text
+        """
         big_blind = record["big_blind_chips"]
         unit, scale = ("chips a game", 1.0) if big_blind is None else ("mbb/g", 1000 / big_blind)
 
@@ -99,5 +103,5 @@ class TrainedResponseMethod(OverDeals):
         )
 
     def short(self, record: Record) -> str:
-        """Return the largest gain as a short text."""
+        """Return the largest gain of a response in chips as a few words, for a progress bar."""
         return f"trained responses gain at most {max(record['gains_chips']):.4g} chips a game"

@@ -1,6 +1,7 @@
 """Reads hands from files in any supported format; unreadable hands are reported and skipped.
 
-A format is a module here and an entry of `FORMATS`. The first line that is no comment determines a file's format.
+A format is a `HandFormat` that a module here defines and `FORMATS` lists. The first line that is no comment determines
+a file's format.
 """
 
 import re
@@ -28,7 +29,7 @@ _HAND_NUMBER = re.compile(r"#[A-Z]{0,4}(\d+)|Hand History for Game (\d+)|^\[(\d+
 class FoundHand(NamedTuple):
     """A hand of a file, or the reason why it could not be read.
 
-    where  such as "match.log, line 17"
+    where  file, line and number of the hand as far as known, such as "match.log, line 17"
     hand   a no-limit hold'em hand of two to six players with its stakes, or None
     why    the reason if there is no hand
     """
@@ -42,7 +43,8 @@ class FoundHand(NamedTuple):
 def hand_files(path: Path) -> list[Path]:
     """Return a file, or all files below a directory sorted by name; `FileNotFoundError` if there are none.
 
-    Raises `UnreadableError` if the system cannot list a directory.
+    Files whose names begin with a dot are left out of a directory. Raises `UnreadableError` if the system cannot list
+    a directory.
     """
     candidates = [path]
     if path.is_dir():
@@ -102,7 +104,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _encoding(start: bytes) -> str:
-    """Return a text file's encoding from its first bytes: UTF-16 by its mark or zero bytes, else UTF-8."""
+    """Return a text file's encoding: UTF-16 by the mark or zero bytes in its start, else UTF-8.
+
+    start  first four bytes of the file
+    """
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     zeros = [place % 2 for place, byte in enumerate(start) if byte == 0]

@@ -42,6 +42,7 @@ class Posted(NamedTuple):
     """Stacks, blinds and dead money of P players, by position.
 
     Of two players, position 0 is the big blind and 1 the button. Of more, 0 is the small and 1 the big blind.
+    Amounts are in the file's units, such as dollars.
 
     stacks  [P] before antes and blinds
     blinds  (small blind, big blind)
@@ -56,7 +57,7 @@ class Posted(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Pot, rake, and chips collected by each position, as the file states them; None where it does not."""
+    """Pot, rake, and amounts collected by each position, in the file's units; None: not stated."""
 
     pot: Decimal | None = None
     rake: Decimal | None = None
@@ -67,6 +68,7 @@ class HandRecord(NamedTuple):
     """A hand as its file states it, in the file's own units.
 
     names       of the players, by position
+    posted      stacks, blinds and dead money
     moves       (position, kind, amount) of each action. Kinds: "f" fold, "c" check or call, "to" bet or raise to an
                 amount on the street, "add" put in an amount more
     holes       each position's hole cards, "" if not shown
@@ -74,7 +76,7 @@ class HandRecord(NamedTuple):
     number      of the hand at its site
     currency    its sign; "" for chips
     tournament  True if chips are not money
-    result      pot, rake and chips collected as the file states them
+    result      pot, rake and amounts collected as the file states them
     """
 
     names: tuple[str, ...]
@@ -137,7 +139,7 @@ class CheckedHand(NamedTuple):
 class HandFormat(NamedTuple):
     """Functions that recognise, split and parse files of one hand format.
 
-    name    for messages
+    name    of the format, for messages
     begins  returns whether a file's first line that is no comment may be of this format
     pieces  splits a file's lines into (number of the first line, text) of each hand
     read    parses a hand's text, given games whose stakes are used if the format states none. Raises `ValueError` with
@@ -162,14 +164,20 @@ def stakes_of(game: HoldemGame) -> Stakes:
 
 
 def each_line(lines: Lines, comments: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """Yield each line as a hand, without empty lines and comments."""
+    """Yield (number, text) of each line that is a hand of its own; skip empty lines and comments.
+
+    comments  beginnings of lines that are skipped
+    """
     for number, line in lines:
         if line.strip() and not line.startswith(comments or ("\0",)):
             yield number, line
 
 
 def begun_by(lines: Lines, begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
-    """Yield the text of each hand, from a line that begins one up to the next such line."""
+    """Yield (number of the first line, text) of each hand, which ends where the next one begins.
+
+    begins  returns True for a line that begins a hand
+    """
     first, kept = 1, list[str]()
     for number, line in lines:
         if begins(line) and any(text.strip() for text in kept):
@@ -282,7 +290,10 @@ def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tupl
 
 
 def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
-    """Return the second largest stack of players who put chips in by choice; of all if fewer than two did."""
+    """Return the second largest stack, in chips, of the players who put chips in by choice.
+
+    Blinds and antes are no choice. If fewer than two players did, it is that of all players.
+    """
     acted = zip(played.states, played.actions, strict=True)
     chosen = {state.player for state, action in acted if action != "f" and (action != "c" or state.facing)}
     players = chosen if len(chosen) > 1 else range(len(rules.put_in))

@@ -1,6 +1,7 @@
 """Reads files with one hand per line: logs of ACPC dealers, and responses of Slumbot's server.
 
-See `mccfr.matches.acpc_log` and `mccfr.matches.slumbot`.
+ACPC is the Annual Computer Poker Competition, with a log format of its own (`mccfr.matches.acpc_log`). Slumbot is a
+program that plays at a public server (`mccfr.matches.slumbot`).
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Reads hands in the PHH format (`phh_format`): a `.phh` file, or the tables of a `.phhs` file."""
+"""Reads hands in the PHH format (poker hand history): a `.phh` file, or a `.phhs` file's tables.
+
+The format is described in `mccfr.matches.phh_format`; it is TOML.
+"""
 
 import re
 import tomllib

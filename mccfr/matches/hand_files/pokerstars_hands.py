@@ -1,6 +1,7 @@
 """Writes hands in PokerStars' text format, which hand trackers import.
 
-Written hands show the cards of the first player and those shown down; chips are written as dollars.
+Hands have two players. The text shows the hole cards of one player, the hero, in each hand, and the cards that are
+shown down. Chips are written as dollars.
 """
 
 import hashlib
@@ -23,10 +24,10 @@ _STREETS = ("Flop", "Turn", "River")
 
 
 def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
-    """Return a hand in PokerStars' text format.
+    """Return a hand of two players in PokerStars' text format.
 
     when  time to print
-    hero  name of the player whose hole cards are known
+    hero  name of the player whose hole cards are shown as dealt
 
     Raises `ValueError` if the betting is illegal or the board too short.
     """
@@ -121,7 +122,9 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 
 
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
-    """Return the hands of a match in PokerStars' text format; hero is the first player of the first hand.
+    """Return the hands of a match in PokerStars' text format.
+
+    The hero, whose hole cards are always shown, is the player in the big blind of the first hand.
 
     began  printed time of the first hand; each next hand is one minute later
     """

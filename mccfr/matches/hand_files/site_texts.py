@@ -54,7 +54,7 @@ _ZERO = Decimal(0)
 
 
 def chips_of(text: str) -> Decimal:
-    """Parse an amount written with the separators of any language.
+    """Parse an amount that is written with the separators of any language; its unit is the site's.
 
     The last separator begins the decimals, with two exceptions. It separates thousands if it occurs twice, or if three
     digits follow it and one to three precede it, other than a single 0. So "1,234" is above a thousand and "0.125"
@@ -95,7 +95,7 @@ def begins(line: str) -> bool:
 
 @dataclass
 class _Lines:
-    """Facts that the lines of a hand state, by player's name.
+    """Facts that the lines of a hand state, by player's name, with amounts in the site's units.
 
     live      posted blind of each player
     dead      posted antes and dead blinds of each player
@@ -103,7 +103,8 @@ class _Lines:
     small     name of the player who posted the small blind; "" if none
     moves     (name, kind, amount) of each action; kinds are those of `HandRecord.moves`
     holes     shown hole cards of each player
-    won       chips that each player collected
+    won       amount that each player collected from the pot
+    board     all board cards
     """
 
     live: dict[str, Decimal] = field(default_factory=dict)
@@ -202,7 +203,7 @@ def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
 
 
 def _seats(lines: Sequence[str]) -> tuple[dict[str, str], dict[str, Decimal]]:
-    """Return the names by seat, and the stacks by name.
+    """Return ({number of a seat: name}, {name: stack}).
 
     Summaries repeat the seats, so the first line of each counts.
     """

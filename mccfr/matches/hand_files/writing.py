@@ -42,12 +42,14 @@ def check_hands_output(path: Path, game: HoldemGame) -> None:
 
 @checked
 def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str | Game | HoldemGame) -> None:
-    """Write hands as a `.phhs` file, numbered from 1, or as text; replaces an earlier file in one step.
+    """Write hands to a file; replaces an earlier file in one step.
+
+    A name that ends with `.stars.txt` gives PokerStars' text, any other one a PHH file with hands numbered from 1.
 
     game  no-limit hold'em with the stacks and blinds of the hands: by its name, as a `Game`, or as a `[game]` table
 
-    Raises `ValueError` for another game, an illegal line or a board that is too short. Raises `FileExistsError` if
-    something else than a hand file of this program is there.
+    Raises `ValueError` for another game, PokerStars' text of more than two players, an illegal line or a board that is
+    too short. Raises `FileExistsError` if something else than a hand file of this program is there.
     """
     path, table = Path(path), _table(game)
     check_hands_output(path, table)

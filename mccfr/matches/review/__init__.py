@@ -1,1 +1,1 @@
-"""EV loss of decisions in played hands against a policy: `costs` for one decision, `hands` for a hand."""
+"""Reviews played hands by a policy: `action_costs` for a decision, `hand_review` for a hand."""

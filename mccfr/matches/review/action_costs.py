@@ -1,9 +1,10 @@
 """EV loss of each action of one hand at a decision, if both players continue by the policy.
 
-The opponent's range is a vector (`mccfr.evaluation.hand_values.Below`). From the turn on the result is exact, since
-every river is walked. Earlier, boards are drawn. The best action is chosen on one half of the boards and valued on
-the other half, both ways. Noise then makes no action look costly, and the estimate is at most the true loss in
-expectation. Before the flop, hands that differ by suits only are one class and share a result.
+The opponent holds each hand of its range with a weight (`mccfr.evaluation.hand_values.Below`). From the turn on the
+result is exact, since every river is evaluated. Earlier, full boards are drawn. The best action is chosen on one half
+of the boards, and its EV and the others' are computed on the other half; then the halves change roles. Noise then
+makes no action look costly, and the estimate is at most the true loss in expectation. Before the flop, hands that
+differ by suits only, such as all AKs, share a result.
 """
 
 from collections import OrderedDict, defaultdict
@@ -34,7 +35,7 @@ _LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors
 class ActionCosts(NamedTuple):
     """EV losses of a decision's actions, in chips of the policy's tree.
 
-    cost    [A] EV of the best action minus that of each action
+    cost    [A] EV of the best action minus that of each action; estimates may be below 0
     ci95    [A, 2] 95 % intervals of `cost`; None if it is exact
     boards  number of boards on which the EVs were computed
     """
@@ -45,13 +46,19 @@ class ActionCosts(NamedTuple):
 
 
 class DecisionCosts:
-    """Computes EV losses at any decision of a policy of full-deck hold'em. H hands, A actions."""
+    """Computes EV losses at any decision of a policy of full-deck hold'em for two players.
+
+    H is the number of hands, A that of the decision's actions.
+    """
 
     def __init__(self, source: Behaviour, dealing: IndexedCards, boards: int, seed: int = 0) -> None:
         """Take the policy and its cards.
 
-        boards  number of full boards to draw for a decision on the flop, at least `LEAST_BOARDS`
+        boards  number of full boards to draw for a decision on the flop, at least `LEAST_BOARDS`; before the flop
+                `PREFLOP_TIMES` as many are drawn
         seed    of the drawn boards
+
+        Raises `ValueError` for too few boards.
         """
         if boards < LEAST_BOARDS:
             raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
@@ -62,6 +69,8 @@ class DecisionCosts:
 
     def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
         """Return the EV loss of each action at a decision; None if no opposing hand is possible.
+
+        With drawn boards also None if none is possible on one half of them.
 
         node   of the decision in the policy's tree
         board  all board cards of the decision's street
@@ -83,11 +92,12 @@ class DecisionCosts:
         return _cross_validated(*sampled)
 
     def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
-        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n drawn boards.
+        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n boards.
 
-        The opposing weight is the total weight of the opponent's hands that share no card with the hand or the board.
+        The boards are drawn. Chips are the player's mean winnings on a board after the action. The opposing
+        weight is the total weight of the opponent's hands that share no card with the hand or the board.
 
-        below  values of the tree below the decision
+        below  the subtree below the decision, which computes the values
         hand   index of the player's hand
         reach  [2, H] weights of both players' hands
         """
@@ -100,9 +110,10 @@ class DecisionCosts:
         return np.array(won), np.array(weights)
 
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
-        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n drawn boards.
+        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n boards.
 
-        The decision is preflop. All hand classes are computed together and cached.
+        The decision is before the flop. Both are sums over all hands of the player's preflop class, such as AKs. All
+        169 classes are computed together and cached.
         """
         key = node, other.tobytes()
         if not self._kept:
@@ -123,7 +134,10 @@ class DecisionCosts:
         return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
-        """Fill the cache for all preflop decisions with the policy's ranges, in one pass over the boards."""
+        """Compute and cache all preflop decisions in one pass over the boards.
+
+        At each decision the opponent has the range with which the policy reaches it.
+        """
         below, hands = self._below(0), self._dealing.hand_count
         reach = reaches(self._source, self._dealing, [()])
         won, weights = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
@@ -148,10 +162,11 @@ class DecisionCosts:
 def _cross_validated(won: Floats, weights: Floats) -> ActionCosts | None:
     """Return EV losses from n drawn boards, by cross-validation on two halves of the boards.
 
-    Each half is scored against the action that is best on the other half. Returns None if a half has no weight.
+    On each half, an action's loss is measured against the action that is best on the other half. Returns None if a half
+    has no weight.
 
-    won      [n, A] chips of each action times opposing weight
-    weights  [n] opposing weight
+    won      [n, A] chips won after each action, times opposing weight
+    weights  [n] opposing weight: total of the opponent's hands that share no card with the player's hand or the board
     """
     half = np.arange(len(won)) % 2 == 0
     if not (weights[half].any() and weights[~half].any()):

@@ -1,10 +1,10 @@
 """Review of a played hand: each decision's EV loss by a policy, and the hand's luck-adjusted chips.
 
-The line is followed in the policy's tree as at a table (`mccfr.games.translation`), by the real pot. A bet outside the
-tree is followed by its likeliest translation. From the flop on, decisions are judged on the real line only. A street
-with a bet outside the tree, on it or before, is therefore solved again with the real stacks, pot and bets
-(`mccfr.play.resolving.solved_street`). Both ranges follow the policy, then the solutions, by Bayes' rule. An action
-that is never taken leaves the range unchanged.
+The actions are followed in the policy's tree as at a table (`mccfr.games.translation`). A bet outside the tree is
+replaced by the tree's action to which it is most likely translated. From the flop on, verdicts hold for the real bets
+only. From the first difference in stakes or bets on, each street after the preflop is solved again with the real
+stacks, pot and bets (`mccfr.play.resolving.solved_street`). Both ranges follow from the policy, then from the
+solutions, by Bayes' rule. An action that they take with no hand leaves the range unchanged.
 
 At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
 From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After an action that
@@ -76,7 +76,7 @@ class ReviewedDecision(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The judgement of a decision, in chips of the hand.
+    """The judgement of a decision: the action's cost, and how often the policy takes each action.
 
     how            source of the judgement: "in the tree", "mapped" (bets were translated), "solved again", or "not in
                    the tree" for an action that the tree lacks
@@ -84,7 +84,8 @@ class Verdict(NamedTuple):
     tree_line      the line's translation, if the tree has a decision there; else ""
     probability    of taking the action, by the policy or the solution
     did, best      the action taken and the one with the highest EV, in words; best is "" without EVs
-    cost_chips     EV of the best action minus that of the action taken; estimates may be below 0; None without EVs
+    cost_chips     EV of the best action minus that of the action taken, in chips of the hand; estimates may be below 0;
+                   None without EVs
     ci95_chips     95 % interval of the cost; None if it is exact
     frequencies    {action in words: probability by the policy or the solution}
     note           reason why there is no cost, or what the solution ignores; "" if neither applies
@@ -145,14 +146,14 @@ class Reviewer:
     source         the policy
     betting        translates real bets to those of the policy's tree
     dealing        cards of the policy's game
-    pair           the same cards for two players
+    pair           the cards of that game for two players, for streets that are solved again
     costs          computes EV losses at decisions of the policy's tree, for two players
     heuristic      AIVAT's heuristic; None for three and more players
     resolved_from  first street on which every decision is solved again; beyond the river if none
     """
 
     def __init__(self, side: Profile, source: Behaviour, boards: int, resolve: str | None = None) -> None:
-        """Prepare the review.
+        """Take the policy in two forms, and the options of the review.
 
         side     game and strategy of the policy, for AIVAT's values
         source   the same policy, for its action probabilities
@@ -178,7 +179,7 @@ class Reviewer:
 
 
 class _HandReview:
-    """Reviews one hand: maps it into the tree, then judges each decision."""
+    """Reviews one hand: translates its actions into the tree's, then judges each decision."""
 
     def __init__(self, by: Reviewer, hand: LoggedHand, stakes: Stakes) -> None:
         self._by, self._hand, self._stakes = by, hand, stakes
@@ -233,8 +234,8 @@ class _HandReview:
     def _mapped(self) -> list[_Step]:
         """Return each action with its likeliest translation into the policy's tree.
 
-        If the tree lacks an action, such as a limp, the line of two players leaves the tree. At larger tables it is
-        followed on in the tree, as when the policy plays at a table.
+        After an action that the tree lacks, such as a limp, a hand of two players has no node of the tree any more. At
+        larger tables the next actions still have nodes, as when the policy plays at a table.
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
@@ -274,7 +275,7 @@ class _HandReview:
         return self._straddler not in (None, self._by.betting.rules.first_player[0])
 
     def _straddled(self, rules: BettingRules) -> LineReading:
-        """Return the likeliest translation of the first player's straddle: a raise without seeing cards."""
+        """Return the likeliest tree node after the first player's straddle, taken for a raise."""
         player = self._by.betting.rules.first_player[0]
         before, after = rules.put_in[:player], rules.put_in[player + 1 :]
         state = rules.start()._replace(put_in=(*before, max(before + after), *after), player=player)
@@ -301,7 +302,10 @@ class _HandReview:
         return min([self._by.resolved_from, *inexact])
 
     def _in_tree(self, place: int) -> Verdict | None:
-        """Return the policy's verdict on action number `place`, or None if it has none; update the range."""
+        """Return the policy's verdict on action number `place`, None if it has none.
+
+        Also updates the range of the player who took the action.
+        """
         state, step, action = self._game.states[place], self._steps[place], self._game.actions[place]
         if len(self._names) > 2 and step.lacks:
             words, name = self._words(self._stakes.rules, state, action), self._names[state.player]
@@ -322,8 +326,8 @@ class _HandReview:
     def _same(self, place: int) -> list[int]:
         """Return the indices of the tree's actions that stand for the real action number `place`.
 
-        These are the mapped one, and those that become the same action at the table. Against an all-in, the tree's
-        raises become calls too.
+        These are the one to which it is translated, and those that become the same real action at the table. Against
+        an all-in, the tree's raises become calls too.
         """
         column, action = self._steps[place].column, self._game.actions[place]
         real = self._betting.real_actions(self._steps[place].reading, self._game.states[place])
@@ -337,7 +341,7 @@ class _HandReview:
         return line + "/" * (game.states[place].street - line.count("/"))
 
     def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
-        """Return the verdict on action number `place`, at a decision of the tree.
+        """Return the verdict on action number `place`; None if no opposing hand is possible.
 
         held  index of the player's hand
         row   [A] the policy's action probabilities for this hand
@@ -400,7 +404,7 @@ class _HandReview:
         return int(costs.cost.argmin()), float(scale * costs.cost[column]), interval
 
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
-        """Solve a street again, return the verdicts on its decisions, and keep the solution's ranges.
+        """Solve a street again; return verdicts on its decisions; store ranges for the next street.
 
         places  numbers of the street's actions since two players are left
         """
@@ -440,7 +444,7 @@ class _HandReview:
     def _words(self, rules: BettingRules, state: BettingState, action: str) -> str:
         """Return an action in words, such as "raise to 6 BB".
 
-        Amounts are big blinds: put in on the street after a bet or raise, added by a call.
+        Amounts are in big blinds: the player's total on the street for a bet or raise, the chips added for a call.
         """
         if action == "f":
             return "fold"
@@ -474,7 +478,7 @@ class _HandReview:
 
 
 def _stakes(rules: BettingRules, stack: float) -> list[float]:
-    """Return the first player, then the stack, blinds, antes and dead blinds in big blinds.
+    """Return the first player's position, then stack, blinds, antes and dead blinds in big blinds.
 
     stack  in chips
     """
@@ -483,7 +487,11 @@ def _stakes(rules: BettingRules, stack: float) -> list[float]:
 
 
 def _summed(words: Sequence[str], shares: Floats) -> dict[str, float]:
-    """Return {words: sum of the probabilities `shares` of all actions with these words}."""
+    """Return {action in words: its probability}, summed over all actions with the same words.
+
+    words   [A] of the actions
+    shares  [A] probabilities of the actions
+    """
     total = dict.fromkeys(words, 0.0)
     for word, share in zip(words, shares.tolist(), strict=True):
         total[word] += share

@@ -1,4 +1,4 @@
-"""Reviews hand histories: the cost of every decision. Implements `mccfr review`."""
+"""Reviews hand histories: the EV loss of each decision by a policy. Implements `mccfr review`."""
 
 import hashlib
 import json
@@ -57,10 +57,12 @@ _TOLD = 20
 class _Judge:
     """A policy that reviews hands with the number of players of its game.
 
-    name    of the policy or run
-    game    its stacks and blinds; `depth` is the stack in big blinds
-    side    its game and strategy, for AIVAT's values
-    source  the same policy, for its action probabilities
+    name     of the policy or run
+    game     its stacks and blinds; `depth` is the stack in big blinds
+    side     its game and strategy, for AIVAT's values
+    source   the same policy, for its action probabilities
+    boards   number of full boards to draw for a decision on the flop
+    resolve  street from which every decision is judged by solving its street again; None: only where needed
     """
 
     name: str
@@ -105,10 +107,10 @@ def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
 
 
 def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
-    """Return the policy whose depth in big blinds is nearest to the hand's by ratio, for as many players.
+    """Return the policy whose stack in big blinds is nearest to the hand's, or two policies.
 
-    If the hand's depth is between two policies', the nearest one on the other side follows as second. Raises
-    `ValueError` if no policy has as many players.
+    Stacks are compared by ratio, among policies for as many players. If the hand's stack is between two policies', the
+    second is the nearest one on the other side. Raises `ValueError` if no policy has as many players.
     """
     depth, fitting = stakes.depth, [judge for judge in judges if judge.game.seats == stakes.seats]
     if not fitting:
@@ -119,7 +121,10 @@ def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
 
 
 def _distance(stakes: Stakes, judge: _Judge) -> str:
-    """Return how a hand's stakes differ from a policy's, in big blinds; "" if they do not."""
+    """Return as text how a hand's stakes differ from a policy's; "" if they do not.
+
+    "stack 150 for 200" means 150 big blinds in the hand and 200 in the policy's game.
+    """
     rules, big, seats, game = stakes.rules, stakes.big_blind, stakes.seats, judge.game
     straddled = seats == 2 and rules.first_player[0] != BUTTON
     blinds = [(chips - rules.put_in_before) / big for chips in rules.put_in]
@@ -154,9 +159,9 @@ def review_hands(
 ) -> dict[str, Any]:
     """Review hands in files and directories, and return the record of `mccfr review --json`.
 
-    policy   policy or run of whole no-limit hold'em, or a folder of such. Each hand is judged by the one for as many
-             players with the nearest stack in big blinds, by ratio; between two of them, the other's verdicts are
-             given beside
+    policy   policy or run of full-deck no-limit hold'em, or a folder of such. Each hand is judged by the one for its
+             number of players with the nearest stack in big blinds, by ratio. If its stack is between those of two,
+             the second one's verdicts are added
     resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None: only
              where stakes or actions differ from the tree's. Three and more players: always from the flop on, once two
              are left
@@ -278,7 +283,10 @@ def _record(
 
 
 def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
-    """Return the record of a decision, for JSON: costs in big blinds, and in the hand's currency or chips."""
+    """Return the record of a decision, for JSON: cost in big blinds, and in currency or chips.
+
+    pot  kind of the pot, such as "3-bet"
+    """
     verdict, ends, cost = row.verdict, row.verdict.ci95_chips, row.verdict.cost_chips
     link = f"#line={verdict.tree_line}" + (f"&board={row.board}" if row.board else "")
     return {
@@ -295,7 +303,10 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
 
 
 def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {player: cost of its decisions, and winnings} in mbb per hand; the cost in currencies too."""
+    """Return {player: record of its hands}: decisions' costs and winnings, each in mbb per hand.
+
+    The total cost is also given in each currency.
+    """
     players = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
     for record in records:
@@ -359,7 +370,10 @@ def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], sc
 
 
 class _Kept(SampleFile):
-    """Stores reviewed hands by number, and in a file if one is given, with one JSON value per line."""
+    """Stores records of reviewed hands, and saves them in a file if one is given.
+
+    known  {number of the hand in the review: record}
+    """
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], hands: Sequence[FoundHand]) -> None:
         texts = [f"{hand.hand.hand.text()} {hand.hand.stakes.text()}" for hand in hands if hand.hand]

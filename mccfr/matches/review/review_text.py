@@ -1,4 +1,4 @@
-"""Text of a review for people, and the figures of a decision as they are shown."""
+"""Formats a review as text, and a decision's cost and frequencies for text and web page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,17 +17,20 @@ def shown_cost(row: Mapping[str, Any]) -> float:
 
 
 def shares_text(row: Mapping[str, Any]) -> str:
-    """Return as text how often the policy, or the solution, takes each action of a decision."""
+    """Return as text how often the policy takes each action, such as "fold 30%".
+
+    On a street that was solved again, these are the solution's frequencies.
+    """
     return ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
 
 
 def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the sort key of a decision: by cost; without one, by the probability of the action."""
+    """Return the sort key of a decision: larger costs first, then without cost rarer actions."""
     return -shown_cost(row), row["probability"] if row["cost_bb"] is None else -1.0
 
 
 def review_text(record: Mapping[str, Any]) -> str:
-    """Return a review as text for people: cost of each player's decisions by kind, and the costliest."""
+    """Return a review as text: each player's costs by street, position and pot; worst decisions."""
     lines = [
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"

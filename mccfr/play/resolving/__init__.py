@@ -1,4 +1,4 @@
-"""Re-solving at the table: subgames, gadget games, whole re-solved strategies, and players."""
+"""Re-solving of subgames: gadget games, players that re-solve, and whole re-solved strategies."""
 
 from mccfr.play.resolving.all_spots import resolve_street
 from mccfr.play.resolving.solve import Effort

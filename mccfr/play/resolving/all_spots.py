@@ -1,10 +1,12 @@
 """Re-solves every spot of a street into a whole strategy, for games small enough for exact evaluation.
 
-For each player, decision that begins the street, and board, the strategy in force is replaced by the re-solved one.
-The opponent's value is then at most the value before plus the gaps. A gap is g chips per hand that gets there. All
-the opponent's hands at that root together win at most g above their alternatives, weighted by the deal and the
-player's reach. The sum over roots bounds the total (Burch, Johanson & Bowling 2014, theorem 1, with an error for
-each root).
+A spot is the subgame from a decision that begins the street (the root), on one board. For each player and spot, the
+strategy in force is replaced by the re-solved one. A spot's gap is a number g of chips per hand of poker that gets
+there. All the opponent's hands at that root together win at most g above their alternatives, weighted by the deal and
+the player's reach. An alternative is the value of a hand's best response to the strategy in force. The opponent's value
+is then at most the value before plus the sum of all gaps. A gap is multiplied by the
+probability of its spot by the deal and the player's strategy. This is theorem 1 of Burch, Johanson & Bowling 2014, with
+an error for each root. The unsafe method has no such bound.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +33,7 @@ _ALIKE = 1e-6
 class ResolvedStrategy:
     """A whole strategy in which spots were re-solved, with bounds of what that may cost.
 
-    strategy      of the whole game
+    strategy      of the whole game, with the re-solved spots
     bound_chips   [2] by re-solved player: upper bound, from the gaps, of the opponent's gain compared to the strategy
                   before, in chips per hand. Infinite for the unsafe method
     excess_chips  [2] by re-solved player: the amount by which the opponent's hands at the roots exceed their
@@ -70,10 +72,14 @@ def resolve_street(
     """Re-solve all spots of a street, each against the given strategy.
 
     strategy  the strategy in force, of both players in the whole game
+    street    0 is the first
+    method    gadget: "resolving", "maxmargin" (not with `merged`) or "unsafe"
+    effort    stopping rules for each spot
     players   whose strategies are replaced
     reach     raise alternatives by the opponent's earlier mistakes (`reach_margins`)
     merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are
               still those of real hands
+    dtype     of the solver's tables: "float64" or "float32"
 
     Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and bounds are those
     of this mean.
@@ -141,7 +147,8 @@ def reach_margins(
 class _StrategyWriter:
     """Writes spots' solutions into tables of the whole game; checks that spots agree on shared infosets.
 
-    tables  by block [buckets, slots]: action probabilities. A block has the decisions of one street and player
+    tables  by block [buckets, slots]: action probabilities. A block has the decisions of one street and player. A slot
+            is one action of one of these decisions
     """
 
     def __init__(self, game: Game, strategy: Strategy) -> None:

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Gadget(ABC):
-    """Base class of gadget games: the opponent's entry into a subgame. H hands of the opponent."""
+    """Base class of gadgets: games in which the opponent's H hands enter a subgame or not."""
 
     def __init__(self, hands: int, mistaken: Floats | None = None) -> None:
         """Take the number of the opponent's hands.
@@ -66,7 +66,10 @@ class Gadget(ABC):
 
     @abstractmethod
     def best(self, values: Floats) -> float:
-        """Return the opponent's best-response value, given its hands' values [H] in the subgame."""
+        """Return the opponent's best-response value in the gadget's game.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        """
 
     @abstractmethod
     def average(self) -> tuple[Floats, float]:
@@ -101,11 +104,11 @@ class Unsafe(Gadget):
         """Receive the values of an iteration; this gadget ignores them, since its range is fixed."""
 
     def best(self, values: Floats) -> float:
-        """Return the value of the fixed range."""
+        """Return the opponent's value with its fixed range: the sum of weights times values."""
         return float(self._given @ values)
 
     def average(self) -> tuple[Floats, float]:
-        """Return the fixed range and 0."""
+        """Return the fixed range, and 0: no hand stays outside of the subgame."""
         return self._given, 0.0
 
 
@@ -115,7 +118,8 @@ class Resolving(Gadget):
     def __init__(self, deal: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
         """Start with regrets of 0.
 
-        deal          [H] probability that each of the opponent's hands is dealt, without the opponent's strategy
+        deal          [H] weight of each of the opponent's hands in the deal, regardless of its strategy. The scale is
+                      such that the pairs of such a hand and one of the player's range weigh 1 in total
         alternatives  [H] counterfactual value of each hand if the opponent does not enter the subgame
         mistaken      [H] weights of hands that enter the subgame by mistake; None: no mistakes
         """
@@ -160,7 +164,7 @@ class Maxmargin(Gadget):
     ) -> None:
         """Take the deal and the alternatives of the opponent's hands.
 
-        deal             [H] the deal's weight of each hand
+        deal             [H] weight of each hand in the deal; only whether it is 0 matters
         alternatives     [H] counterfactual value that is subtracted from each hand's value
         opponent_weight  [H] total weight of the player's hands that share no card with each hand
         mistaken         [H] weights of hands that enter the subgame by mistake; None: no mistakes
@@ -195,6 +199,9 @@ class Maxmargin(Gadget):
         return float(self._gains(values)[self._live].max())
 
     def average(self) -> tuple[Floats, float]:
-        """Return the opponent's average range [H], and minus the value of this range's alternatives."""
+        """Return the opponent's average range [H], and minus the sum of range times alternatives.
+
+        The opponent pays the alternative of the hand with which it enters.
+        """
         range_ = self._mean * self._share
         return range_, -float(range_ @ self._alternatives)

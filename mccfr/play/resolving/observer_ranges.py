@@ -1,7 +1,7 @@
-"""Ranges and continuation of a policy as seen by an observer who knows the policy and the betting.
+"""Computes ranges of a policy, and its strategy on the rest of a hand, from the public betting.
 
-A policy's random translations of bets outside its tree are hidden; all of them are followed
-(`mccfr.play.hand_beliefs`). Results depend only on the betting and the board.
+The policy maps a bet outside its tree to one inside by a hidden random draw. Ranges follow all such mappings, with
+their probabilities (`mccfr.play.hand_beliefs`). Results depend only on the policy, the betting and the board.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,8 @@ class NoRangeError(ValueError):
 class AssumedRange(ObservedRange):
     """The range of a player who is assumed to play a policy, even if its real actions differ.
 
-    An action outside the tree is translated. If the policy never takes it, the range stays unchanged.
+    An action outside the policy's tree is mapped to one inside. If the policy never takes that one, the range stays
+    unchanged.
 
     known  False once the player, at a table of three or more, has taken an action that the tree lacks, such as a
            cold call
@@ -43,7 +44,11 @@ class AssumedRange(ObservedRange):
     known = True
 
     def took(self, state: BettingState, action: str, board: Board) -> None:
-        """Update the range by an action of this player, inside or outside the policy's tree."""
+        """Update the range by an action of this player, inside or outside the policy's tree.
+
+        state  of the real betting before the action
+        board  cards of its street's board
+        """
         before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
             self._after = {action: {}}
@@ -104,7 +109,11 @@ class HandObserver:
             raise NoRangeError("a player who is left has taken an action that the policy's tree lacks")
 
     def ranges(self) -> Floats:
-        """Return [2, H] weights of both players' hands; 1 for each hand of an opponent with an empty range."""
+        """Return [2, H] weights of both players' hands after the actions so far.
+
+        The weight of a hand is the probability of the player's actions so far with this hand. If all weights of the
+        opponent are 0, its hands get 1.
+        """
         ranges = np.zeros((2, self._seat.dealing.hand_count))
         for position, tracked in ((self.position, self.ours), (1 - self.position, self.theirs)):
             ranges[position] = sum(tracked.reach.values(), np.zeros(ranges.shape[1]))
@@ -113,13 +122,16 @@ class HandObserver:
         return ranges
 
     def buckets_in(self, spot: Spot, state: BettingState) -> Tables:
-        """Return the policy's strategy in a subgame with shared buckets, by block [slots, buckets].
+        """Return the policy's strategy, for both players, in a subgame whose hands share buckets.
 
         spot   subgame that begins at `state`, whose hands share buckets on later streets (`Spot.merged`)
         state  of the betting at the table
 
-        Only the player's likeliest translation is followed, and the likeliest of each later bet. An action outside
-        the subgame becomes its nearest amount.
+        The result has for each block the probabilities [slots, buckets]. A block has the decisions of one street and
+        player; a slot is one action of one decision.
+
+        Of several mappings of the betting into the policy's tree only the likeliest is followed, also for later bets.
+        A raise that the subgame lacks becomes its raise with the nearest amount.
         """
         tree, betting = spot.game.tree, self._seat.betting
         buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
@@ -148,8 +160,10 @@ class HandObserver:
     ) -> npt.NDArray[np.float64]:
         """Return [A, buckets] the policy's probabilities of the subgame's actions `labels`.
 
-        reading  translation into the policy's tree at the decision
-        buckets  of the policy
+        reading  place in the policy's tree to which the betting is mapped; without a decision there, only a check, call
+                 or fold is played
+        state    of the betting at the table
+        buckets  the policy's bucket for each bucket of the subgame
         """
         betting, rows = self._seat.betting, np.zeros((len(labels), len(buckets)))
         reading = betting.at(reading, state)
@@ -167,10 +181,13 @@ class HandObserver:
         return self._left.at_table(self._seat.betting, state, label)
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """Return the policy's strategy in the subgame `game`, by block [slots, buckets].
+        """Return the policy's strategy in the subgame `game`; the opponent's part is uniform.
 
-        Probabilities of a hand are means over its translations. An action that the subgame lacks becomes the one with
-        the nearest amount. Hands of weight 0 play uniformly.
+        The result has for each block the probabilities [slots, buckets]. A block has the decisions of one street and
+        player; a slot is one action of one decision.
+
+        Probabilities of a hand are means over all mappings of the betting into the policy's tree. A raise that the
+        subgame lacks becomes its raise with the nearest amount. Hands of weight 0 play uniformly.
 
         state  of the betting at the table where the subgame begins
         """
@@ -228,7 +245,13 @@ def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) 
 
 
 def nearest_action(labels: Sequence[str], action: str) -> int:
-    """Return the index in `labels` of an action, or of the raise with the nearest amount, or of the call."""
+    """Return the index in `labels` of an action, or of the closest one if it is not among them.
+
+    For a raise this is the raise with the nearest amount, or the call if there are no raises. For another action it is
+    the call, or check.
+
+    labels  actions of a decision: `f`, `c`, or `rN` with N chips put in over the whole hand
+    """
     if action in labels:
         return labels.index(action)
     raises = [number for number, label in enumerate(labels) if label[0] == "r"]

@@ -41,15 +41,16 @@ def endgame(
 ) -> Game:
     """Return the rest of a hand as a game of its own, which begins at a state of the real betting.
 
-    rules      of the whole game: stacks, minimum bets, first players
+    rules      of the whole game: stacks, minimum bet, first player to act on each street
+    state      of the real betting, at a decision
     board      all cards of the state's street, in order of dealing
-    menu       bet sizes of the game's tree
-    live       [2, 1326] bool: each player's possible hands, others are not dealt; None: every hand is possible
-    cards      of the whole game, whose buckets are used if two more streets follow
-    real_bets  {state: amounts} of bets that were really made, beside those of the menu. The states count streets from
-               this one
+    menu       bet sizes of the result's tree
+    live       [2, 1326] bool: the hands that each player may hold; others are not dealt. None: every hand
+    cards      of the whole game, whose buckets are used if the rest has more than two streets, as from the flop on
+    real_bets  {state: amounts} of bets that were really made, beside those of the menu. An amount is the chips put in
+               over the whole hand. In a state `street` is 0 on the subgame's first street
 
-    Raises `ValueError` for an invalid menu after the flop, and for more than two streets without `cards`.
+    Raises `ValueError` for a menu that is invalid on these streets, and for more than two streets without `cards`.
     """
     first, streets = state.street, rules.streets - state.street
     whole = all(float(amount).is_integer() for amount in (rules.stack, rules.minimum_bet, *state.put_in))

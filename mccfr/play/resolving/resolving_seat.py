@@ -1,4 +1,4 @@
-"""A policy's seat that re-solves from some street on."""
+"""Plays a policy at one position of a table, and re-solves it from a chosen street on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +26,10 @@ _HAND, _BOARD, _ODD_CHIPS = "AsQh", "Kc7d2s9hTd", 1.0  # of the hand that is pla
 
 @dataclass(frozen=True)
 class ResolvingSpec(PlayerSpec):
-    """Creates seats that play a policy and re-solve it during play."""
+    """Creates players that follow a policy, and re-solve it during play from a chosen street on.
+
+    settings  first re-solved street, gadget, bet sizes and effort
+    """
 
     policy: Behaviour
     settings: Settings
@@ -42,7 +45,7 @@ class ResolvingSpec(PlayerSpec):
         return ResolvingSeat(self.policy, self.settings, seed=seed)
 
     def fingerprint(self) -> str:
-        """Return the settings as text."""
+        """Return the settings of re-solving as text, which is part of a match's identity."""
         return repr(self.settings)
 
 
@@ -67,7 +70,7 @@ class ResolvingSeat(Seat):
         self.resolver = Resolver(self, settings)
 
     def prepare(self) -> None:
-        """Compile the kernels of all re-solved streets by playing a hand with one iteration per spot.
+        """Compile the kernels of all re-solved streets: play a hand, one CFR iteration a subgame.
 
         On each street the opponent bets an amount outside the subgame, since this needs kernels of its own. At a table
         of three and more players the others fold, except for the small and the big blind.
@@ -120,7 +123,7 @@ class ResolvingSeat(Seat):
     def public_state(self) -> PublicState:
         """Return the hand's current public state, with the solution in force there.
 
-        Raises `ValueError` before the chosen street, if no player acts, or if more than two are left. Raises
+        Raises `ValueError` before the first re-solved street, if no player acts, or if more than two are left. Raises
         `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
         state = self.state
@@ -136,7 +139,7 @@ class ResolvingSeat(Seat):
 class ResolvedRange(ObservedRange):
     """The range of a re-solving seat, as an opponent who knows its policy computes it from its actions.
 
-    From the street on that is re-solved, action probabilities are those of the solutions.
+    Action probabilities are those of the policy on the first streets, and those of the solutions on re-solved streets.
     """
 
     def __init__(self, seat: ResolvingSeat, position: int) -> None:
@@ -174,7 +177,7 @@ class ResolvedRange(ObservedRange):
             self._state = None
 
     def see(self, state: Any, action: str) -> None:
-        """Record the opponent's action; translations are not needed once the seat re-solves."""
+        """Record the opponent's action; on re-solved streets it is not mapped to the tree."""
         if state.street < self._resolver.street:
             super().see(state, action)
         self._line.append((state, action))

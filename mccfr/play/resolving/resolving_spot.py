@@ -7,7 +7,6 @@ If too many boards follow, as after a flop, a spot may keep the game's buckets o
 a table by bucket, while best responses are still those of real hands.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -63,8 +62,10 @@ class Spot:
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False, dtype: str = "float32") -> None:
-        """Build the subgame.
+        """Build the subgame that begins at a decision on a board.
 
+        game   the whole game
+        node   the decision, in its tree
         board  of the decision's street: its number in games that list boards, else its cards
         dtype  "float64", or "float32" with errors of about a millionth of the pot
 
@@ -89,12 +90,15 @@ class Spot:
 
     @cached_property
     def dealing(self) -> IndexedCards:
-        """The subgame's hands and boards; hand numbers are the indices of ranges."""
+        """The subgame's cards: its H hands, by the numbers that index ranges [2, H], and its boards."""
         return self.game.cards.at_table()
 
     @cached_property
     def board_factor(self) -> float:
-        """Number of full boards, divided by the number of those that share no card with a given pair of hands."""
+        """Factor for means over full boards, where those that share a card with a hand count as 0.
+
+        It is the number of full boards, divided by the number of those that share no card with a given pair of hands.
+        """
         return self.dealing.full_boards(0, 0, (), _ALL, np.random.default_rng(0))[1]
 
     @property
@@ -115,14 +119,21 @@ class Spot:
     # --- strategies ---
 
     def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
-        """Return [buckets] the whole game's bucket for each bucket of a block of the subgame."""
+        """Return [buckets] the whole game's bucket for each bucket of a block of the subgame.
+
+        block  the decisions of one street and player, as 2 · street + player; 0 is the subgame's first street
+        """
         street, player = divmod(block, 2)
         is_possible = self.game.cards.listed().bucket[street][player] != NO_BUCKET
         shared = self.known.bucket[self.street + street][player][is_possible]
         return _occurring(shared) if self.merged and street else shared
 
     def tables(self, strategy: Strategy) -> Tables:
-        """Return the part of a whole game's strategy that is in the subgame, by block [slots, buckets]."""
+        """Return the part of a whole game's strategy that is in the subgame.
+
+        It has for each block the probabilities [slots, buckets]. A block has the decisions of one street and player; a
+        slot is one action of one decision.
+        """
         tree, tables = self.game.tree, Tables()
         for block in range(2 * tree.streets):
             buckets = self.own_buckets(block)
@@ -147,31 +158,22 @@ class Spot:
         """Return the values of `player`'s best response to the other player's strategy; exact, on all boards.
 
         other   [H] weights of the other player's hands at the root
-        tables  strategy in the subgame, by block [slots, buckets]; only the other player's part is used
+        tables  strategy in the subgame: [slots, buckets] for each block (street and player). Only the other player's
+                part is used
         """
-        reach = self.weights.copy()
+        reach: npt.NDArray[np.floating] = self.weights.astype(self.dtype)
         reach[1 - player] = other
-        walk = self.walk(reach, tables, follow=not self.merged)
+        tree, rows = self._walk_tree, [table.astype(self.dtype, copy=False) for table in tables]
+        # Unless hands share rows, `sums` chooses the kernel that trains them, which is compiled already.
+        walk = Walk(tree._replace(reach=reach), rows, follow=not self.merged, sums=not self.merged)
         walk.values(player)
-        values, tree = walk.root.by_hand.value[0], self.public
+        values = walk.root.by_hand.value[0]
         first, stop = tree.ranges.first[player, :2]
         hands = tree.ranges.hand[first:stop]
         action = np.zeros((int(tree.trees.actions[0]), values.shape[1]))
         column = int(walk.root.member_first[0]) + int(tree.trees.child[0])
         action[:, hands] = walk.root.value[-1, column : column + len(action), : len(hands)]
         return RootValues(values[-1].astype(np.float64), action)
-
-    def walk(self, ranges: Floats, tables: Sequence[npt.NDArray[np.floating]], *, follow: bool = True) -> Walk:
-        """Return a walk of the subgame that computes values of a strategy and of best responses to it.
-
-        ranges  [2, H] weights of both players' hands at the root
-        tables  probabilities by block [slots, buckets]
-        follow  False: only best responses
-        """
-        tree = self._walk_tree._replace(reach=ranges.astype(self.dtype))
-        rows = [table.astype(self.dtype, copy=False) for table in tables]
-        # Unless hands share rows, this is the kernel that trains them, which is compiled already.
-        return Walk(tree, rows, follow=follow, sums=not self.merged)
 
     @cached_property
     def _walk_tree(self) -> PublicTree:
@@ -199,7 +201,8 @@ def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 def _cards_from(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
     """Return the cards of a subgame from a street on, with a separate bucket for each hand and board.
 
-    merged  on later streets hands keep their shared buckets, renumbered from 0
+    known   the whole game's cards, given the subgame's board
+    merged  True: on streets after the first, hands keep the whole game's buckets, renumbered from 0
     """
     cards, masks = known.from_street(street), known.hand_masks()
     bucket = [lossless_buckets(masks, known.reach, boards) for boards in cards.board_cards]

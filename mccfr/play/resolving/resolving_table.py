@@ -4,15 +4,16 @@ When the chosen street begins, both ranges follow from the policy, and the rest 
 real chips. Its solution is then in force and determines the player's range. It is re-solved:
 
 * when the opponent makes a bet outside the subgame (nested: Brown & Sandholm 2017, section 5). The new subgame
-  begins after this bet. The alternatives are the opponent's best-response values to the solution in force before the
-  bet.
+  begins after this bet. The alternatives, with which a gadget compares the opponent's values in the subgame, are its
+  best-response values to the solution in force before the bet.
 * when the next street begins, on the real board. The alternatives are best-response values to the last solution.
 
 The first alternatives are best-response values to the policy itself, with the subgame's bets. Ranges and opponent
 values are thus carried through the hand (continual re-solving: Moravčík et al. 2017).
 
-At a table of three and more players the subgame begins once two are left, in the chips of `mccfr.play.two_left`. Both
-ranges have to be known: a player who took an action that the tree lacks has none (`NoRangeError`).
+At a table of three and more players the subgame begins once two are left. The others' chips then count as antes of
+these two (`mccfr.play.two_left`). Both ranges have to be known: a player who took an action that the tree lacks has
+none (`NoRangeError`).
 
 After a flop, hands have the policy's buckets on later streets and boards are sampled (`mccfr.play.resolving.solve`).
 Alternatives are still best-response values on all turns and rivers.
@@ -79,8 +80,11 @@ class Settings:
     """Settings of re-solving.
 
     street     the first street that is re-solved: "river", "turn" or "flop"
-    method     gadget: "resolving", "maxmargin" or "unsafe"; on the flop "resolving" replaces "maxmargin"
-    effort     when to stop solving a subgame; None: `EFFORT` of its first street, or `COLD_FLOP`
+    method     the gadget, a game before the subgame that bounds the opponent's gain: "resolving" or "maxmargin". With
+               "unsafe" there is none, except "resolving" after a bet outside the subgame. On the flop "resolving"
+               replaces "maxmargin"
+    effort     when to stop solving a subgame; None: `EFFORT` of its first street, or `COLD_FLOP` for a subgame from the
+               flop on without initial regrets
     menu       bet sizes of subgames that begin on the river
     turn_menu  bet sizes of subgames that begin on the flop or the turn, on all their streets
     workers    threads that share the rivers of a turn; results do not depend on them
@@ -181,9 +185,11 @@ class Resolver:
         return public_state
 
     def _begun(self, observer: HandObserver, state: BettingState, board: Board) -> "PublicState":
-        """Solve the subgame at its first decision and return the public state there.
+        """Solve the subgame that begins at a decision and return the public state there.
 
-        state  of the betting at the table
+        observer  both players' ranges, by the policy
+        state     of the betting at the table
+        board     cards of the state's street
         """
         assert self.left is not None and isinstance(self.left.state, BettingState)
         position, here, method, ranges = observer.position, self.left.state, self.settings.method, observer.ranges()
@@ -228,8 +234,11 @@ class Resolver:
     ) -> "PublicState":
         """Solve a spot and return the public state at its root.
 
-        alternatives  [H] the opponent's best-response values to the strategy in force; None for the unsafe method
-        before        the strategy in force, by block [slots, buckets], for initial regrets; None if not known
+        position      of the re-solving player among the two
+        alternatives  [H] the opponent's best-response values to the strategy in force (the last solution, or the
+                      policy); None for the unsafe method
+        before        the strategy in force, for initial regrets: probabilities [slots, buckets] for each block (street
+                      and player); None if not known
         """
         settings = self.settings
         without_initial = spot.merged and before is None
@@ -265,7 +274,7 @@ class PublicState:
     position  of the re-solving player among the two who are left
     state     of the betting, in chips of the hand of two players
     ranges    [2, 1326] weights of both players' hands here, by the solutions so far
-    found     the solution in force; None if the player's strategy never gets here
+    found     the solution in force, which is the latest one; None if the player's strategy never gets here
     """
 
     def __init__(
@@ -293,12 +302,19 @@ class PublicState:
 
     @property
     def gap_chips(self) -> float:
-        """NashConv of the gadget's game under the solution in force, in chips per hand; computed on access."""
+        """NashConv of the subgame with its gadget, for the solution in force; computed on access.
+
+        In chips per hand that gets to the subgame's first decision; 0 if the player's strategy never gets here.
+        """
         return self.found.gap_chips if self.found else 0.0
 
     @property
     def excess_chips(self) -> float:
-        """Upper bound of the opponent's gain over its alternatives, in chips per hand; NaN without them."""
+        """Upper bound of the opponent's gain by re-solving, in chips per hand that gets to the subgame.
+
+        The gain is over the alternatives, the opponent's values before re-solving. NaN for a solution without
+        alternatives; 0 if the player's strategy never gets here.
+        """
         return self.found.excess_chips if self.found else 0.0
 
     @property
@@ -315,7 +331,10 @@ class PublicState:
         return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
 
     def own_action(self, action: str) -> str:
-        """Return an action at the table in the subgame's chips; its tree may lack the amount."""
+        """Return an action at the table as an action here, in chips of the hand of two players.
+
+        The result is a legal action, but `actions` may lack its amount.
+        """
         assert self._resolver.left is not None
         return self._resolver.left.converted(self.state, action, self.actions)
 
@@ -342,7 +361,8 @@ class PublicState:
     def responses(self) -> RootValues:
         """Return the opponent's best-response values here to the solution in force; cached.
 
-        The response may use the bets of the subgame only.
+        They are counterfactual values of each hand, in chips times weight. The response may use the bets of the subgame
+        only.
         """
         if self._responses is None:
             self._responses = self._best_responses()
@@ -357,6 +377,8 @@ class PublicState:
 
     def responses_after(self, action: str, board: Board) -> RootValues:
         """Return the opponent's best-response values on the next street, after an action that ends this one.
+
+        They are counterfactual values of each hand to the solution in force, in chips times weight.
 
         action  one of `actions`
         board   all cards of the next street's board

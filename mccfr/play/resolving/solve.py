@@ -1,9 +1,11 @@
-"""Re-solves a spot for one of its players.
+"""Re-solves a spot, a subgame that begins at a decision on a board, for one of its players.
 
-Full-width CFR (DCFR by default) on real hands, with a gadget before the first decision (`gadgets`). In each
-iteration the opponent's traversal comes first and its hands' values update the gadget. The gadget's range, including
-mistakes, is then the opponent's range in the player's traversal. An infoset's regrets do not depend on its own
-player's range, so nothing else changes.
+The solver is full-width CFR (DCFR by default) on real hands, with a gadget before the first decision (`gadgets`). For
+"resolving" the opponent enters the subgame or takes another payoff, for "maxmargin" it chooses its hand. For "unsafe"
+its range is fixed. In each iteration the opponent's traversal comes first and its hands' values update the gadget. The
+gadget's range is then the opponent's range in the player's traversal. Unless it is fixed, it includes mistakes: with a
+weight that shrinks, hands enter against the gadget's strategy. An infoset's regrets do not depend on its own player's
+range, so nothing else changes.
 
 A spot with shared buckets on later streets (`Spot.merged`) has too many boards: 2,352 turns and rivers follow a
 flop. It is solved by CFR-BR on BOARDS sampled boards per iteration. On the last street the opponent plays a best
@@ -54,7 +56,8 @@ class Effort:
     """Stopping rules for solving a spot; the first one that applies stops it.
 
     iterations       largest number of iterations
-    precision_chips  NashConv of the gadget's game in chips per hand that reaches it; 0: no check
+    precision_chips  NashConv of the subgame with its gadget, in chips per hand that gets there, at which solving stops;
+                     0: no check
     stopped          function called after each iteration; it stops the solver by returning True
     """
 
@@ -78,19 +81,28 @@ class Resolved:
 
     @cached_property
     def values(self) -> Floats:
-        """[H] counterfactual values of the opponent's best response to the solution, for the player's range."""
+        """[H] values of the opponent's best response to the solution, in chips times weight.
+
+        They are counterfactual values at the root, for the player's range.
+        """
         return self._best * self._side.scale
 
     @cached_property
     def gap_chips(self) -> float:
-        """NashConv of the gadget's game in chips per hand: both players' best-response gains together."""
+        """NashConv of the subgame with its gadget: both players' best-response gains together.
+
+        In chips per hand that gets there.
+        """
         side, (opponent_range, outside) = self._side, self._gadget.average()
         own_values = side.spot.best_response(side.player, opponent_range, self.tables).value
         return self._gadget.best(self._best) + float(side.ours @ own_values) - outside
 
     @property
     def alternatives(self) -> Floats | None:
-        """[H] the opponent's counterfactual values before re-solving: `alternatives` of `resolve`."""
+        """[H] values of the opponent's hands before re-solving, as given to `resolve`, or None.
+
+        They are counterfactual: chips times weight, for the player's range.
+        """
         side = self._side
         return None if side.alternatives is None else side.alternatives * side.scale
 
@@ -117,7 +129,8 @@ class _Side:
     """The player for whom a spot is solved, with both ranges normalised.
 
     ours          [H] the player's range divided by its sum `scale`
-    any_hand      [H] the deal's weights of the opponent's hands, divided by their total weight against `ours`
+    any_hand      [H] the deal's weights of the opponent's hands. Their scale is such that all possible pairs with a
+                  hand in `ours` weigh 1 in total
     alternatives  [H] counterfactual values of the opponent's hands outside the subgame, for the range `ours`; or None
     """
 
@@ -147,15 +160,15 @@ def resolve(
 
     player        who re-solves: 0 or 1
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force. Bounds and gaps of
-                  the safe methods do not rely on the opponent's range
+                  "resolving" and "maxmargin" do not rely on the opponent's range
     alternatives  [H] value of each opposing hand if it does not enter the subgame: counterfactual, for the player's
                   range; None is allowed for "unsafe"
-    initial       the strategy in force by block [slots, buckets], for initial regrets. On sampled boards it is
-                  returned instead of the solution if the latter's excess is above `MOST_EXCESS` pots
+    initial       the strategy in force, for initial regrets: [slots, buckets] for each block. On sampled boards it is
+                  returned instead of the solution if the solution's excess is above `MOST_EXCESS` pots
     workers       threads that share the boards of the next street; results do not depend on them
     seed          of sampled boards; `variant` and `workers` are ignored there
-    alike         by block [buckets] a number: infosets with equal numbers get one strategy, their mean weighted by
-                  reach. None: each has its own. Values and gap are those of the result
+    alike         for each block (street and player) [buckets] a number: infosets of a decision with equal numbers get
+                  one strategy, their mean weighted by reach. None: each has its own. Values and gap are the result's
 
     Raises `ValueError` for an unknown or unsupported method, an empty range of the player, or missing alternatives.
     """
@@ -201,7 +214,7 @@ class _Solver(ABC):
 
     @property
     def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return {name: array [slots, buckets]} of the regrets and strategy sums of each block."""
+        """Return {name: array [slots, buckets]} of regrets and strategy sums of each street and player."""
         return self._cfr.tables
 
     @abstractmethod
@@ -209,7 +222,7 @@ class _Solver(ABC):
         """Do one iteration of CFR in the spot, and update the gadget."""
 
     def run(self, effort: Effort) -> Resolved:
-        """Iterate until the effort's limits, and return the result."""
+        """Iterate until one of the stopping rules of `effort` applies, and return the result."""
         following = _FIRST_CHECK
         while self._iteration < effort.iterations:
             self._iterate()
@@ -227,7 +240,7 @@ class _Solver(ABC):
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
     def _result(self) -> Resolved:
-        """Return the result of the iterations so far."""
+        """Return the average strategy of the iterations so far as a `Resolved`."""
         game, tables = self._side.spot.game, []
         for block, slots in enumerate(game.tree.row_slots.tolist()):
             sums = self._tables.get(table_name("strategy_sum", block))
@@ -240,7 +253,7 @@ class _Solver(ABC):
 
 
 class _FullWidth(_Solver):
-    """Solver with all boards in every iteration."""
+    """Solver that traverses all boards in every iteration, by full-width CFR."""
 
     def __init__(
         self,
@@ -290,9 +303,10 @@ class _SampledBoards(_Solver):
             self._tables[name][:] = INITIAL_REGRETS_SAMPLED * game.pot_chips * held * table
 
     def run(self, effort: Effort) -> Resolved:
-        """Iterate until the effort's limits, and return the result.
+        """Iterate until one of the stopping rules of `effort` applies, and return the result.
 
-        If its excess is above `MOST_EXCESS` pots, the result has the strategy in force instead of the solution.
+        If a strategy in force was given, and the solution's excess is above `MOST_EXCESS` pots, the result has that
+        strategy instead. The excess bounds the opponent's gain by re-solving (`Resolved.excess_chips`).
         """
         result, side = super().run(effort), self._side
         if self._begun is None or not result.excess_chips > MOST_EXCESS * side.spot.game.pot_chips:

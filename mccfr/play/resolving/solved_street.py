@@ -23,6 +23,8 @@ from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.resolving_table import EFFORT, STREETS, VARIANT
 from mccfr.play.resolving.solve import Effort, resolve
 from mccfr.play.showdown_values import opponent_weight, per_weight
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.merged_rows import in_dtype
 
 Floats = npt.NDArray[np.float64]
 Acted = tuple[BettingState, str]
@@ -55,8 +57,8 @@ class SolvedSpot:
         board      all cards of the state's street
         ranges     [2, 1326] weights of both players' hands there
         cards      of a whole game, whose buckets are used on later streets if the board is a flop
-        real_bets  {state: amounts} of bets that were really made, beside those of the menu. The states count streets
-                   from this one
+        real_bets  {state: amounts} of bets that were really made, beside those of the menu. In a state `street` is 0
+                   on this street; an amount is the chips put in over the whole hand
         effort     when to stop; None: the default of the street
 
         Raises `ValueError` if a range is empty, or no two hands are possible together.
@@ -85,18 +87,23 @@ class SolvedSpot:
         return nan if self.spot.merged else self._found.gap_chips
 
     def actions_at(self, node: int) -> list[str]:
-        """Return the actions at node `node` of the subgame: `c`, `f` or `rN`."""
+        """Return the actions at decision `node` of the subgame's tree.
+
+        They are `c`, `f` or `rN`, with N chips put in over the whole hand.
+        """
         return [self.game.tree.label[child] for child in self.game.tree.children(node)]
 
     def played(self, node: int = 0) -> Floats:
-        """Return [A, 1326] the solution's action probabilities at a node.
+        """Return [A, 1326] the solution's action probabilities at a decision of the first street.
 
-        They are 0 for impossible hands and, except after a flop, for hands outside the range.
+        They are 0 for impossible hands and for hands outside the range.
         """
         return _rows(self.spot, self.tables, node)
 
     def won(self, nodes: Sequence[int] = (0,)) -> list[Floats]:
         """Return for each node [A, 1326] chips times the weight of the opposing hands, by action and hand.
+
+        nodes  decisions of the first street
 
         The chips are those that the player to act wins over the whole hand of poker, if both players follow the
         solution. Exact on all boards.
@@ -155,15 +162,24 @@ class SolvedStreet:
 
 
 def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
-    """Return for each node [A, 1326] chips of the player to act times the weight of opposing hands."""
-    game, walk = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges)), spot.walk(ranges, tables)
+    """Return for each node [A, 1326] the acting player's chips won, times the opposing weight.
+
+    nodes  decisions of the spot's first street
+    """
+    dtype: type[np.floating] = np.float32 if spot.merged else np.float64
+    game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
+    public, rows = in_dtype(spot.public, dtype), [table.astype(dtype) for table in tables]
+    walk = Walk(public._replace(reach=ranges.astype(dtype)), rows)
     values = [walk.hand_values(game, player, nodes).actions for player in range(2)]
     actor = spot.game.tree.arrays.player
     return [values[int(actor[node])][position].astype(np.float64) for position, node in enumerate(nodes)]
 
 
 def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
-    """Return [A, 1326] action probabilities at a node; 0 for hands without a bucket."""
+    """Return [A, 1326] a strategy's action probabilities at a decision of the spot's first street.
+
+    They are 0 for impossible hands and others without a bucket.
+    """
     arrays, cards = spot.game.tree.arrays, spot.game.cards.listed()
     block, slot = int(arrays.block[node]), int(arrays.slot[node])
     bucket = cards.bucket[0][block % 2, 0]

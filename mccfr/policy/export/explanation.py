@@ -79,7 +79,7 @@ def explanation(game: Game) -> dict[str, Any]:
 
 
 def card_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any], tuple[str, ...]]]:
-    """Yield (name, array, axes) of the arrays that find the bucket of a hand, empty ones excluded.
+    """Yield (name, array, names of axes) of the arrays that give a hand's bucket, empty ones excluded.
 
     There are none if buckets of later streets depend on the flop (`Cards.fits_policies` is False).
     """

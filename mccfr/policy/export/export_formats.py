@@ -31,7 +31,12 @@ _TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
 
 
 def tables_provenance(path: Path, format: str) -> Mapping[str, Any] | None:  # noqa: A002 - as above
-    """Return the provenance of a Zarr group or HDF5 file of raw tables; None if there is none."""
+    """Return the provenance in an export of raw tables: the run and checkpoint it is from.
+
+    format  "zarr" or "hdf5"
+
+    Returns None if the path holds no such export.
+    """
     description = read_description(path, format)
     return None if description is None or "provenance" not in description else provenance_in(description)
 
@@ -133,10 +138,11 @@ def write_tables(
     The axes of tables depend on the algorithm, ("bucket", "slot") or ("slot", "bucket"), and are written with each
     table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 describe the nodes:
     children are first .. first+count-1, `row` is the index of a decision in its table, `slot` its first cell there.
-    `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in` [N, 2] has chips.
+    `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in` [N, P] has the
+    chips that each of P players has put in over the whole hand, in betting trees.
 
-    The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  With P players that table has
-    street block // P and player block % P.  Cells after the last slot are padding.
+    The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  That table is the one of street
+    block // P and player block % P.  Cells after the last slot are padding.
 
     The attribute `description` is JSON: the game's configuration, the provenance, and the meaning of all arrays
     (`mccfr.policy.export.explanation`).  `replaceable` returns whether the path may be replaced, which happens in one

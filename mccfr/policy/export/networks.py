@@ -71,12 +71,15 @@ _PARTS = ("parameters", "weight", "iteration")
 
 
 def networks_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return the provenance of a directory of networks of any version; None if it is none."""
+    """Return the provenance of a directory of networks: the run and checkpoint that they are from.
+
+    The format may be of any version. Returns None if the path holds no directory of networks.
+    """
     return provenance_of(path, MANIFEST, FORMAT)
 
 
 def is_networks(path: Path) -> bool:
-    """Return whether a directory's manifest declares networks, of any version."""
+    """Return whether a directory's manifest declares networks, of any version of the format."""
     return networks_provenance(path) is not None
 
 
@@ -127,15 +130,16 @@ def write_networks(
 def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
     """Return the networks of a directory and its manifest.
 
-    Raises `DamagedError` for a missing or damaged file.  Raises `ValueError` for another version of format or inputs,
-    shapes that do not fit the game, and parameters that are not finite.
+    Raises `FileNotFoundError` without a manifest, and `DamagedError` if another file is missing or any is damaged.
+    Raises `ValueError` for another version of format or inputs, arrays that do not fit the game, and parameters that
+    are not finite.
     """
     meta, arrays = read_directory(path, _read_files)
     return _networks_of(path, meta, arrays), meta
 
 
 def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Networks:
-    """Return the networks of a manifest and its arrays; `path` stands in messages.
+    """Return the networks of a manifest and its arrays; messages of errors name `path`.
 
     Raises `ValueError` for another version of the inputs, arrays that do not fit the game, and parameters that are not
     finite.

@@ -130,7 +130,10 @@ def write_openspiel(
 ) -> None:
     """Write a policy that OpenSpiel can load: JSON with action probabilities by information state string.
 
-    replaceable  returns whether the path may be replaced, which happens in one step
+    game_document  the `[game]` table of the run's configuration
+    source         the strategy and its game
+    provenance     JSON with the origin of the strategy
+    replaceable    returns whether the path may be replaced, which happens in one step
 
     Raises `ValueError` if open_spiel is missing, or if OpenSpiel has no such game or a different one.  Raises it too if
     OpenSpiel merges infosets whose strategies differ.  Raises `FileExistsError` if `out` may not be replaced.

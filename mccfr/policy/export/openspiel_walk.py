@@ -31,7 +31,7 @@ class OpenSpielWalk:
         self._deals = _Deals(cards.listed()) if cards.dealt else None
 
     def policy(self) -> dict[str, dict[str, float]]:
-        """Return {information state string: {OpenSpiel action id: probability}} for all states of players.
+        """Return {information state string: {OpenSpiel action id: probability}} for all decisions.
 
         Raises `ValueError` if the games differ in players, actions or payoffs, or have more than MAX_HISTORIES
         histories. Raises it too if one string stands for infosets with different strategies.
@@ -121,7 +121,7 @@ def _key(game: Any, state: Any) -> str:
 
 
 class _Deals:
-    """Maps cards in OpenSpiel's order of dealing to our hands and boards.
+    """Maps cards in OpenSpiel's order of dealing to indices of the hands and boards of our game.
 
     The order is player 0's hand, player 1's hand, the board.
     """
@@ -137,7 +137,10 @@ class _Deals:
         ]
 
     def _grouped(self, street: int, board: Any) -> tuple[frozenset[int], ...]:
-        """Return the board's cards up to a street as one set for each street, since their order may differ."""
+        """Return the cards of a board up to a street: one set for each street's cards.
+
+        Two boards with equal sets are the same, even if the cards of a street were dealt in another order.
+        """
         starts = [0, *self._stops]
         return tuple(frozenset(board[starts[s] : starts[s + 1]]) for s in range(street + 1))
 

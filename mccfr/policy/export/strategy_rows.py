@@ -33,10 +33,12 @@ Row = tuple[str, int, int, str, str, str, float, float, str]
 def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
     """Yield one row for each possible infoset and each of its actions, in the order of nodes.
 
-    The columns are line, street, player, hand, board, action, probability, weight, infoset.  If an infoset holds
-    several isomorphic hands, `hand` and `board` are the first of them.
-    In whole hold'em `hand` is a class of hole cards or the name of the bucket.  In trees with hidden moves, `line` is
-    the first history of the infoset and `infoset` its name, else "".  `street` counts from 0 at the root.
+    The columns are line, street, player, hand, board, action, probability, weight, infoset.  `line` is the betting
+    before the decision, `weight` the infoset's accumulated weight (0: never reached).  If an infoset holds several
+    isomorphic hands, `hand` and `board` are the first of them.
+    In whole hold'em `hand` is a class of hole cards or the name of the bucket.  In trees where players do not see
+    all moves, `line` is the first history of the infoset and `infoset` its name, else "".  `street` counts from 0 at
+    the root.
 
     board  write a row for each hand on this board instead ("" for no board), and on its first cards for earlier streets
 
@@ -86,14 +88,20 @@ def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
 
 
 def csv_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return {} for a CSV file with these columns, which holds no provenance; None for another file."""
+    """Return {} for a CSV file of `write_csv`, and None for another file.
+
+    Exports of other formats hold a provenance, the run and checkpoint that they are from; a CSV file does not.
+    """
     return {} if begins_with(_HEADER)(path) else None
 
 
 def write_csv(out: Path, source: Profile, board: str | None, replaceable: Callable[[Path], bool]) -> None:
     """Write `strategy_rows` as CSV (UTF-8, with a header line), in batches of 65,536 rows.
 
-    Raises `ValueError` for an invalid board, and `FileExistsError` if `replaceable` returns False for `out`.
+    board        rows of hands on this board ("" for no board); None: rows of buckets
+    replaceable  returns whether an existing file may be replaced
+
+    Raises `ValueError` for an invalid board, and `FileExistsError` if `out` may not be replaced.
     """
 
     def pieces() -> Iterator[bytes]:
@@ -116,9 +124,9 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return the provenance of a Parquet file with these columns; None for another file.
+    """Return the provenance in a file of `write_parquet`: the run and checkpoint that it is from.
 
-    Raises `ValueError` without pyarrow.
+    Returns None for another file. Raises `ValueError` for a Parquet file if pyarrow is missing.
     """
     if not begins_with(_PARQUET_MAGIC)(path):
         return None
@@ -137,9 +145,11 @@ def write_parquet(
 ) -> None:
     """Write `strategy_rows` as Parquet, with a description as JSON in the metadata key `mccfr`.
 
-    The description gets the meaning of the columns.
+    board        rows of hands on this board ("" for no board); None: rows of buckets
+    description  game and provenance as JSON; the meaning of the columns is added to it
+    replaceable  returns whether an existing file may be replaced
 
-    Raises `ValueError` without pyarrow and for an invalid board, `FileExistsError` if `replaceable` returns False.
+    Raises `ValueError` without pyarrow and for an invalid board, `FileExistsError` if `out` may not be replaced.
     """
     arrow, parquet = _pyarrow()
     kinds = {

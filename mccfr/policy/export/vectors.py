@@ -22,16 +22,16 @@ _BEGINNING = b'{"line": '
 
 
 def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield `count` random decisions with the strategy of `source` there.
+    """Yield `count` random decisions with the strategy of `source` there, as dicts of these fields.
 
     line           actions before the decision, with amounts over the whole hand; raises need not be in the tree
     hand, board    cards of the player to act, and those on the table
     street, player of the decision
     bucket         of the hand on the board
-    readings       decisions of the tree to which the line is mapped for the hand: `node`, `after_call`, `probability`;
-                   node −1: the tree has no decision of the player and waits at the node `after_call` (else −1), so that
-                   only a check or call is possible, or a fold
-    actions, probabilities  strategy in the game: mean over the readings
+    readings       list of {`node`, `after_call`, `probability`}: decisions of the tree to which the line is mapped for
+                   the hand, with their probabilities. node −1: the tree has no decision of the player, so that only a
+                   check or call is possible, or a fold. The tree then waits at the node `after_call` (else −1)
+    actions, probabilities  legal actions and strategy in the game: mean over the readings
 
     Raises `ValueError` for a game that deals no cards outside of its tree.
     """
@@ -60,7 +60,10 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
 
 
 def _random_decision(betting: Any, random: Random) -> tuple[str, Sequence[str], Any]:
-    """Return line, actions and state of a decision on a random path on which two players stay in the hand."""
+    """Return (line, actions, state) of a random decision on a random path of the betting.
+
+    Players fold only while more than two are left. A street of the path is drawn first, then a decision on it.
+    """
     line, (state, readings), path, actions = "", betting.start(), [], list[str]()
     while not isinstance(state, int):
         path.append((line, tuple(actions), state))
@@ -92,8 +95,8 @@ def _random_action(betting: Any, readings: Sequence[LineReading], state: Any, ra
 def write_vectors(out: Path, source: Behaviour, count: int) -> Path:
     """Write `draw_vectors` as JSON lines; return the path.
 
-    Raises `ValueError` for a game that deals no cards outside of its tree.  Raises `FileExistsError` if something else
-    is at `out`.
+    Raises `ValueError` for a game that deals no cards outside of its tree.  Raises `FileExistsError` if `out` exists
+    and is no such file.
     """
     with output(out, begins_with(_BEGINNING)) as temporary:
         durable.write_file(temporary, ((json.dumps(vector) + "\n").encode() for vector in draw_vectors(source, count)))

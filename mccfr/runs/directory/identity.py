@@ -20,7 +20,7 @@ from storage.manifest import content_hash
 
 
 class IdentityFields(msgspec.Struct, frozen=True):
-    """Fields of a run's identity as stored in its manifest, with their types."""
+    """A run's identity in its manifest: the values of its configuration that determine its results."""
 
     game: dict[str, Any]
     solver: dict[str, Any]
@@ -40,7 +40,10 @@ def _finite(value: Any) -> Any:
 
 
 def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the identity of a configuration's run: game, solver, table formats, strata, hashes of files.
+    """Return the identity of a configuration's run: the values that determine its results.
+
+    These are game, solver, formats of the tables, user code, strata, and hashes of files and the abstraction.
+    Strata are groups of boards that are trained separately.
 
     Only values that differ from their defaults are included, so that new keys leave the identity of older runs
     unchanged.

@@ -1,8 +1,9 @@
-"""Reads, checks and repairs the lines of a run's journals.
+"""Reads, checks and repairs a run's journals: JSON lines on its progress, evaluations and events.
 
 A valid line is JSON (without NaN) with every field that the commands read, of the right type. Readers skip damaged
 lines. A session moves the damaged lines it meets to a file with the suffix `.damaged`, and reports them. The lines of
-metrics, evaluations and trends are ordered by nodes, so a session finds lines beyond its checkpoint from the end.
+metrics, evaluations and trends are ordered by nodes touched. A session that resumes from a checkpoint therefore finds
+later lines by reading from the end.
 """
 
 from collections.abc import Iterator, Mapping
@@ -78,7 +79,10 @@ JOURNALS = tuple(_SOUND)
 
 
 def _parse(name: str, data: bytes) -> dict[str, Any]:
-    """Return the record of a line of the journal `name`; raises `ValueError` if the line is damaged."""
+    """Return the record of a journal's line; raises `ValueError` if the line is damaged.
+
+    name  file name of the journal, such as "metrics.jsonl"
+    """
     try:
         record = msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
@@ -127,7 +131,7 @@ def problems(path: Path) -> list[str]:
 
 
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
-    """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file, durably.
+    """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file.
 
     most_nodes  nodes touched at the checkpoint from which the run resumes; inf: remove only damaged lines
 

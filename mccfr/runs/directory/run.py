@@ -1,11 +1,12 @@
 """Run directories: creates, opens and locks them.
 
-A run directory is self-contained. It has `config.toml` with every default, copies of the game's files in `inputs/`, and
-`manifest.json` with the run's identity. The identity includes game, solver and table formats, but not limits, workers
+A run directory has `config.toml` with every default, copies of the game's files in `inputs/`, and `manifest.json` with
+the run's identity. It is self-contained, except for card abstractions and user code, which stay in their places: the
+run has their paths and hashes. The identity includes game, solver and table formats, but not limits, workers
 and evaluation points. These may change; `config.toml` has the `[run]` table of the last session.
 
-User code named in a configuration (`mccfr.config.plugins`) stays in its place. The manifest has the SHA-256 of its
-file, and for training code the hash is part of the identity. The copy in `inputs/` serves for comparison and restoring.
+User code is named in a configuration (`mccfr.config.plugins`). The manifest has the SHA-256 of its file, and for
+training code the hash is part of the identity. The copy in `inputs/` serves for comparison and restoring.
 """
 
 import errno
@@ -116,7 +117,7 @@ class Run:
         return configured_game(self.config, self.directory)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the run's tables, with the dtypes chosen on creation."""
+        """Return name, shape and dtype of each of the run's tables (`TableLayout`)."""
         return self.algorithm.layout(game)
 
     def check_lock(self) -> None:
@@ -152,8 +153,11 @@ def _without_nothing(value: Any) -> Any:
 def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
     """Create and open a run directory for a configuration, whose files are relative to `base`.
 
-    The directory is written under a temporary name and renamed, so it is complete or absent. Raises `FileExistsError`
-    if `directory` exists and is not empty, and `BlockingIOError` if another process is creating it.
+    The directory is written under a temporary name and renamed, so it is complete or absent. Raises `BlockingIOError`
+    if another process has created the run or is creating it. Raises `FileExistsError` if `directory` exists, is not
+    empty and holds no run.
+
+    layout  layout of the run's tables; it is not stored
     """
     # First what is there, then whether it is a run: another process may create the run between the two.
     occupied = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
@@ -220,7 +224,7 @@ def _remove_all_but(name: str, directory: Path) -> None:
 
 
 def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout) -> None:
-    """Write the content of a new run directory."""
+    """Write a new run directory: config.toml, manifest.json and copies of files in `inputs/`."""
     import tomli_w
 
     document = to_document(config)
@@ -290,7 +294,10 @@ def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
 
 
 class AbstractionError(ValueError):
-    """Raised if the card abstraction of a run is missing, damaged or not the one it was trained on."""
+    """Raised if the card abstraction of a run is missing, damaged or not the one it was trained on.
+
+    Also raised if the abstraction of the opponents that the run's solver names is missing.
+    """
 
 
 @reading()
@@ -336,7 +343,11 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
 def _with_abstraction(directory: Path, config: Config, hashes: Any, moved_to: Path | None) -> Config:
     """Return the configuration with the path of the run's card abstraction, after comparing its hashes.
 
-    Raises `ValueError` if the abstraction is missing or another one; the message has both hashes.
+    hashes    content hash of each street of the abstraction that the run was trained on
+    moved_to  the abstraction's present path, if it was moved
+
+    Raises `AbstractionError` if the abstraction is missing, damaged or another one. Raises `ValueError` if the run has
+    no abstraction, and `moved_to` is given.
     """
     if config.abstraction is None:
         if moved_to is not None:
@@ -393,12 +404,15 @@ def is_locked(run: Run) -> bool:
 
 @reading()
 def worker_of(run: Run) -> Holder | None:
-    """Return the process that holds the run's lock, or None."""
+    """Return the process that works on a run and so holds its lock; None if there is none."""
     return holder_of(run.path(LOCK)) if is_locked(run) else None
 
 
 def phase_of(run: Run) -> str | None:
-    """Return the present phase of the session that holds the run's lock, such as "training"; else None."""
+    """Return the last phase that a session has written to the run's lock, such as "training".
+
+    It is the present phase if a process holds the lock. Returns None if no phase is written there.
+    """
     return noted(run.path(LOCK))
 
 
@@ -412,5 +426,8 @@ def save_settings(run: Run) -> None:
 
 
 def with_settings(run: Run, /, **settings: Any) -> Run:
-    """Return the run with other limits or evaluation settings, which are not part of its identity."""
+    """Return the run with other limits or evaluation settings, which are not part of its identity.
+
+    settings  new tables of the configuration by name, such as `run`
+    """
     return replace(run, config=msgspec.structs.replace(run.config, **settings))

@@ -39,12 +39,18 @@ _RECENT_LINES = 2000  # most lines of metrics read for it: 600 seconds with long
 
 
 def named(table: GameConfig | SolverConfig) -> str:
-    """Return the `name` of a `[game]` table, or the `algorithm` of a `[solver]` table."""
+    """Return the name of a configuration's game or training algorithm.
+
+    It is the `name` of a `[game]` table, or the `algorithm` of a `[solver]` table.
+    """
     return str(getattr(table, "named", table.__struct_config__.tag))
 
 
 def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
-    """Return the run directories below a folder, experiments included, that use a card abstraction."""
+    """Return the run directories below a folder that use a card abstraction.
+
+    They are in the folder itself, or in the folder `runs` of an experiment there.
+    """
     runs = []
     for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
         try:
@@ -60,6 +66,9 @@ def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
     """Return the training speed in nodes per second, over the newest metrics that span `seconds`.
+
+    metrics  lines of metrics.jsonl, oldest first
+    seconds  training time
 
     If the metrics span less time, all of them count. Returns None for fewer than two metrics, or without training
     time between them.
@@ -149,7 +158,10 @@ def run_status(run: Run) -> dict[str, Any]:
 
 
 def _live_dir(run: Run) -> str | None:
-    """Return the directory of the run's live tables, those in training; None if they were removed."""
+    """Return the directory of the tables that a session trains now, or None if there are none.
+
+    The run's symbolic link `live` points to it.
+    """
     try:
         return str(run.path(LIVE).readlink())
     except OSError:
@@ -162,7 +174,9 @@ def _tables_bytes(run: Run) -> int | None:
 
 
 def _bounds(run: Run) -> list[dict[str, Any]]:
-    """Return the two newest evaluations (`now`, `before`) of each method that measures exploitability.
+    """Return the two newest evaluations of each method that measures exploitability.
+
+    Each result has `now`, the newest record, and `before`, the second newest or None.
 
     Exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
     """

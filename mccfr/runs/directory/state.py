@@ -13,7 +13,13 @@ _RNG_WORDS = 4
 
 
 class WorkerFields(msgspec.Struct, frozen=True):
-    """Counters of a worker or stratum, and its random state: four 64-bit words, or none before its start."""
+    """Training done by one worker, and its random state; in a run with strata, by one stratum.
+
+    A stratum is a group of boards that is trained separately.
+
+    nodes  nodes touched
+    rng    four 64-bit words of the random number generator, or none before its start
+    """
 
     iterations: _Count
     nodes: _Count
@@ -22,14 +28,23 @@ class WorkerFields(msgspec.Struct, frozen=True):
 
 
 class BlockScheduleFields(msgspec.Struct, frozen=True):
-    """Position of an out-of-core schedule: number of blocks trained, nodes touched before the cycle."""
+    """Progress of an out-of-core run, which trains blocks (groups of strata) in turns.
+
+    ended        number of turns that have ended
+    cycle_nodes  nodes touched when the present cycle through all blocks began
+    """
 
     ended: _Count
     cycle_nodes: _Count
 
 
 class StateFields(msgspec.Struct, frozen=True):
-    """Fields of `state.json`, the part of a run's checkpoint besides the tables."""
+    """Fields of `state.json`, the part of a run's checkpoint besides the tables.
+
+    nodes_touched, iterations, training_seconds  totals of the run
+    period  number of the discounting period, from 1
+    kept    True: the checkpoint is kept permanently
+    """
 
     nodes_touched: _Count
     iterations: _Count
@@ -53,7 +68,9 @@ def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def open_run_checkpoint(run: Run, number: int) -> Checkpoint:
-    """Open a checkpoint of a run, including blocks in other directories; the caller holds the run's lock.
+    """Open a checkpoint of a run; the caller holds the run's lock.
+
+    Tables that a run out of core or on several machines has stored in blocks, beside the checkpoints, can be read too.
 
     Raises `FileNotFoundError` if it does not exist, `DamagedError` if its manifest or state is damaged, and
     `UnreadableError` if the system cannot read them. Raises `ValueError` if it belongs to another run or its state is

@@ -69,8 +69,12 @@ def _problems_of_checkpoint(
 ) -> list[str]:
     """Check a checkpoint, the blocks that it names, and its state; return a sentence for each problem.
 
-    checked_versions  {name: problems} of block versions already checked for other checkpoints; updated in place
-    identity          identity of its run; None: any run, or an abstraction, whose stages are checkpoints too
+    Blocks are rows of the tables of a run out of core or on several machines. Several checkpoints may name the same
+    stored version of a block.
+
+    checked_versions  {name: problems} of stored blocks already checked for other checkpoints; updated in place
+    identity          identity that its run requires; None: not compared, as for a stage of an abstraction's build,
+                      which is a checkpoint too
     """
     problems = checkpoints.verify(path)
     if problems:

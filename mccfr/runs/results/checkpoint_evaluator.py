@@ -76,7 +76,10 @@ class Evaluator:
         return all(method.in_place(self._game) for method in self._methods)
 
     def find_permanent_checkpoints(self) -> None:
-        """Find the permanently kept checkpoints of earlier sessions."""
+        """Fill `kept` with the numbers of earlier sessions' permanently kept checkpoints.
+
+        The first of them becomes the opponent of methods that need one.
+        """
         self.kept = []
         for number in checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
             with suppress(DamagedError):  # the session has noted the damage, so the checkpoint is kept anyway
@@ -84,7 +87,7 @@ class Evaluator:
         self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
-        """Return the records of the run's average strategy, one for each method.
+        """Evaluate the run's average strategy; return one record for each method.
 
         Raises `OSError` if the opponent's checkpoint is damaged or missing.
         """

@@ -45,7 +45,11 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
 
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
-    """Return {checkpoint number: {method: its newest exploitability record}} of existing checkpoints."""
+    """Return the newest exploitability record of each checkpoint on disk, by evaluation method.
+
+    The result is {checkpoint number: {method, such as "exact": line of evaluations.jsonl}}. Checkpoints without a
+    record are left out.
+    """
     numbers = list_checkpoints(run.path(CHECKPOINTS))
     records: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in numbers}
     for line in run.read(EVALUATIONS):
@@ -55,6 +59,9 @@ def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
 
 
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
-    """Return a checkpoint's tables (of one kind, such as "strategy_sum"); every byte read is checked."""
+    """Return a checkpoint's tables, read into memory; the checksums of all bytes read are verified.
+
+    kind  beginning of the names of the tables to read, such as "strategy_sum"; "": all tables
+    """
     specs = [spec for spec in checkpoint.specs if spec.name.startswith(kind)]
     return TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)

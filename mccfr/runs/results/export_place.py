@@ -10,7 +10,11 @@ from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:
-    """Return a run's export path: `out` from the current directory, or RUN-policy beside the run."""
+    """Return the path at which a run writes the export of its `[export]` table.
+
+    It is the key `out`, relative to the current directory. Without that key it is RUN-policy beside the run's directory
+    RUN.
+    """
     if export.out is not None:
         return Path(export.out)
     if directory.name in ("", ".."):
@@ -21,12 +25,14 @@ def export_path(export: ExportConfig, directory: Path) -> Path:
 def check_export(
     config: Config, game: Game, directory: Path, run_id: str | None = None, *, replace: bool = False
 ) -> None:
-    """Check the configured export at the end of a run, as far as possible before training.
+    """Check, before training, that a run can write its `[export]` table's policy at its end.
 
     run_id   id of the run; None: it does not exist yet
     replace  allow to replace another run's export
 
-    Raises `ValueError` if the game has no policies, and `FileExistsError` if the export's path is taken.
+    Without that table nothing is checked. Raises `ValueError` if a policy cannot hold the game. Raises
+    `FileExistsError` if the path holds anything but this run's earlier export, or with `replace` any policy. An empty
+    file or directory is allowed.
     """
     export = config.export
     if export is None:

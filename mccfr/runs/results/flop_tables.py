@@ -1,4 +1,8 @@
-"""Reports a line of a blueprint, or a spot, over many flops: tables by flop, texture and hand class."""
+"""Reports frequencies, equities and EVs over many flops, as tables by flop, texture and hand class.
+
+The subject is a decision of a whole strategy, named by its betting line, or the first decision of a spot. A spot is a
+postflop situation with given ranges, pot and stacks.
+"""
 
 import csv
 import io
@@ -28,10 +32,10 @@ Table = list[dict[str, Any]]
 
 
 class PageWriter(NamedTuple):
-    """Functions that write all tables as one HTML page.
+    """Functions, given by the caller, with which `report_flops` writes all tables as an HTML page.
 
     ours   returns whether a file is the page of an earlier report, which may be replaced
-    write  takes path, title, report and {table name: rows}
+    write  takes the page's path, its title, the report, and {table name: rows} from `tables_of`
     """
 
     ours: Callable[[Path], bool]
@@ -39,7 +43,12 @@ class PageWriter(NamedTuple):
 
 
 def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
-    """Return the texture of flops [F, 3]: suits, pairs and highest rank, each [F] str."""
+    """Return three descriptions of each flop, [F] str each, from its cards [F, 3] (4·rank + suit).
+
+    suits      "monotone", "two-tone" or "rainbow"
+    pairs      "three of a kind", "paired" or "unpaired"
+    high card  letter of the highest rank, such as "A"
+    """
     suits, ranks = (cards % 4).tolist(), (cards // 4).tolist()
     return {
         "suits": np.array([_SUITS[len(set(each)) - 1] for each in suits]),
@@ -73,7 +82,7 @@ def tables_of(report: FlopReport) -> dict[str, Table]:
 
 
 def _order(kind: str) -> tuple[int, str]:
-    """Return a sort key of a texture: ranks from high to low, everything else by name."""
+    """Return the sort key of a texture: ranks such as "K" from high to low, others by name."""
     return -RANKS.find(kind) if len(kind) == 1 else 0, kind
 
 
@@ -104,11 +113,11 @@ def _classes(report: FlopReport) -> Table:
 
 
 class ReportedFlops(NamedTuple):
-    """Result of `report_flops`.
+    """Result of `report_flops`; flops are texts such as "AsKd2c".
 
-    report     report of the flops
-    left_out   flops on which a range has no hands
-    unreached  flops on which a spot did not reach the required exploitability
+    report     the figures of all flops, from which the tables are made
+    left_out   a spot's flops that leave the two ranges no pair of hands without a common card; they are not solved
+    unreached  a spot's flops on which solving ended before it reached the required exploitability
     """
 
     report: FlopReport
@@ -128,12 +137,13 @@ def report_flops(
     effort: Effort,
     page: PageWriter,
 ) -> ReportedFlops:
-    """Compute the report of a line or a spot over flops, and write its tables.
+    """Compute the report of a betting line or of a spot over flops, and write its tables to files.
 
-    target          a policy or run, or a spot's run or configuration, which is solved on each flop
-    out             .csv: path of the flops, beside .textures.csv and .classes.csv; .html: everything, by `page`
+    target          policy or run with the line; or a spot's run or configuration, whose spot is solved on each flop
+    out             .csv: path of the table of flops, beside .textures.csv and .classes.csv; .html: one page, by `page`
+    line            betting line to the reported decision, on the flop; "" for a spot, reported at its first decision
     flops           number of flops
-    run_outs, seed  policy or run: run-outs per flop, and seed; None: 10 and 0
+    run_outs, seed  policy or run: sampled turns and rivers per flop, and their seed; None: 10 and 0
     to              spot: exploitability to reach, as a share of the pot; None: 0.3 %
     effort          processes, time budget and journal of the samples; a sample is one flop
 
@@ -183,9 +193,9 @@ def _of_line(
     sampling: tuple[int | None, int | None],
     effort: Effort,
 ) -> FlopReport:
-    """Return the report of a betting line of a policy or run.
+    """Return the figures of the decision after a betting line of a policy or run, on each flop.
 
-    sampling  run-outs per flop, and seed
+    sampling  (sampled turns and rivers per flop, their seed); None: 10 and 0
     """
     opened = open_target(target)
     run_outs = _RUN_OUTS if sampling[0] is None else sampling[0]
@@ -194,14 +204,17 @@ def _of_line(
 
 
 def _refuse_given(what: str, **options: object) -> None:
-    """Raise `ValueError` for an option that is not None; it has no effect on this kind of report."""
+    """Raise `ValueError` if any of `options` is not None, because it has no effect on this report.
+
+    what  the subject of the report, for the message
+    """
     for name, value in options.items():
         if value is not None:
             raise ValueError(f"--{name.replace('_', '-')} has no effect on the report of {what}: leave it out")
 
 
 def _flop_text(cards: npt.NDArray[np.int8]) -> str:
-    """Return the cards of a flop as text, the highest first."""
+    """Return a flop's cards, given in ascending order, as text from the highest: "AsKd2c"."""
     return cards_text(cards[::-1].tolist())
 
 

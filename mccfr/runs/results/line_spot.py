@@ -1,4 +1,7 @@
-"""Turns a line of a policy into a spot: ranges by Bayes' rule, pot, stacks and bet sizes."""
+"""Turns the situation after a betting line of a strategy into a spot that is solved on its own.
+
+A spot has a board, two ranges, a pot, stacks and bet sizes. Its ranges follow from the strategy by Bayes' rule.
+"""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -33,9 +36,13 @@ TYPED = ("oop", "ip", "pot", "stack")
 def requested_spot(
     board: str | None, typed: Mapping[str, Any], policy: Path | None, line: str | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the `[game]` keys of a spot from typed values or a policy's line, and the policy's bet menu.
+    """Return the `[game]` keys of the spot that a user asks for, and its bet menu or None.
 
-    typed  {"oop", "ip", "pot", "stack": value}, each None if absent
+    The user gives either the spot's values, or a policy with a betting line. In the second case ranges, pot and stacks
+    come from the policy, and so does the menu; otherwise the menu is None.
+
+    typed   {"oop", "ip", "pot", "stack": value}: the ranges out of and in position, and chips; each None if absent
+    policy  path of a policy, run or networks
 
     Raises `ValueError` if both or neither are given, and if no spot can begin after the line.
     """
@@ -54,10 +61,11 @@ def requested_spot(
 
 
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the `[game]` keys and bet menu of the spot after a line of a policy, run or networks.
+    """Return the `[game]` keys and the bet menu (`[game.menu]`) of the spot after a betting line.
 
-    line   betting line up to the start of a street: "b300c/"
-    board  the board of that street: three to five cards
+    policy  path of a policy, run or networks
+    line    betting line up to the start of a street: "b300c/"
+    board   the board of that street: three to five cards
 
     Raises `ValueError` for another game than no-limit hold'em, and if no spot can begin after the line.
     """
@@ -70,11 +78,12 @@ def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict
 def spot_behind(
     source: Behaviour, config: HoldemGame | HoldemSubgame, line: str, board: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the spot after a line: board, ranges, pot and stacks as `[game]` keys, and the bet menu.
+    """Return the spot after a betting line: its `[game]` keys, amounts in chips, and its bet menu.
 
     Of three and more players, two have to be left. The others' chips are in the pot; their cards are ignored.
 
-    config  game of the strategy
+    source  the strategy
+    config  `[game]` table of the strategy
     line    betting line up to the start of a street: "b300c/"
     board   the board of that street: three to five cards
 
@@ -138,7 +147,11 @@ def game_config(path: Path) -> GameConfig:
 
 
 def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
-    """Return the chips of each player at the start of the hand."""
+    """Return the chips of each player at the start of the hand, if all players have the same.
+
+    Of a spot it is half of the pot plus the effective stack; of a spot from a file its key `stack`, by default
+    FILE_STACK. A game's key `stacks`, of different stacks for three and more players, is ignored.
+    """
     if isinstance(config, HoldemGame):
         return config.stack
     if config.file is None:
@@ -149,9 +162,13 @@ def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
 def _menu_behind(
     config: HoldemGame | HoldemSubgame, line: str, first: int, pair: tuple[str, str] = PLAYER_NAMES
 ) -> dict[str, Any]:
-    """Return the bet menu from street `first` on; added and removed lines begin after `line`.
+    """Return the part of a game's bet menu (`[game.menu]`) that applies to the spot after `line`.
 
-    pair  names of the two players' positions in keys: out of position, in position
+    Betting lines in its keys `add` and `remove` are kept if they continue `line`, and lose that beginning.
+
+    line   betting line up to the spot; slashes are ignored
+    first  street on which the spot begins: 1 for the flop
+    pair   names of the two players, out of and in position, in keys of the game's menu with sizes for one player
     """
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")

@@ -47,15 +47,15 @@ ORIGIN = {**PROVENANCE, NETWORKS: networks_provenance}
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """Options of an export.
+    """Options of `export_run`; a prefix such as "policy:" names the formats that use an option.
 
-    format             format of `mccfr.policy.export`, or NETWORKS
-    quantise           policy: "uint8" or "uint16"
+    format             "policy", another format of `mccfr.policy.export`, or NETWORKS
+    quantise           policy: integers in which probabilities are stored, "uint8" or "uint16"
     number             number of the checkpoint; None: the newest
-    average            name of the average, for algorithms with several
+    average            name of an average strategy, for algorithms with several; None: the first
     purify             play only the most probable action of each infoset
     threshold          remove actions of lower probability, and rescale the others; 0: do not
-    value_boards       policy: add the values of buckets at the starts of streets, on this many boards; 0: do not
+    value_boards       policy: number of boards on which to compute values of buckets to add (`policy_values`); 0: none
     board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
     license            of the data, as the provenance states it; None: not stated
     replace            allow to replace another run's export
@@ -101,10 +101,13 @@ def export_run(
     options: ExportOptions = ExportOptions(),
     reporter: Reporter | None = None,
 ) -> Path:
-    """Export the average strategy of a run's checkpoint to `out`; return the path. Reports phases.
+    """Export a run's checkpoint to `out`, by default its average strategy; return the path.
 
-    Raises `ValueError` for options that do not fit together, and `FileExistsError` if `out` is not an export of this
-    run and format. Other errors come from the functions it calls.
+    reporter  receives the names of the phases, such as reading and writing; None: they are not reported
+
+    Raises `ValueError` for options that do not fit together. Raises `FileExistsError` if `out` exists, unless it is
+    empty or an export of this format. An export of another run may be replaced only with `options.replace`. Other
+    errors come from the functions it calls.
     """
     if (problem := options.problem()) is not None:
         raise ValueError(problem)
@@ -159,7 +162,9 @@ def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptio
 
 
 def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
-    """Return the origin of an export, and the simplifications applied.
+    """Return the fields of an export about its origin: program, run, checkpoint, evaluations.
+
+    Of these fields:
 
     share_of_run  the largest share of a limit of the run that the checkpoint has reached; None: no limit
     running       the run was unfinished, and a process worked on it
@@ -188,7 +193,7 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
 
 def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """Return the figures of the last evaluation of a checkpoint by each method."""
+    """Return the figures of each method's last evaluation at a checkpoint's counts."""
     found: dict[str, dict[str, Any]] = {}
     for line in run.read(EVALUATIONS):
         if all(line[key] == checkpoint.state[key] for key in ("nodes_touched", "iterations")):
@@ -197,11 +202,13 @@ def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
 
 
 def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
-    """Return the value of each bucket at the start of each street, with both players using a strategy.
+    """Return the expected chips won with each bucket at the first decisions of each street.
+
+    Both players use the strategy `source`. The policy format stores these values (`mccfr.policy.policy_values`).
 
     boards  number of sampled boards in whole hold'em; elsewhere all boards are enumerated
 
-    Raises `ValueError` for games whose cards are in the tree.
+    Raises `ValueError` for three and more players, and for games that deal cards as chance nodes of the tree.
     """
 
     def report(done: int, total: int) -> None:

@@ -1,4 +1,7 @@
-"""Solves a spot on many flops to an exploitability; each flop is a sample, so stopping loses little."""
+"""Solves a spot (ranges, pot, stacks, bet sizes) on many flops, each to a low exploitability.
+
+Flops are the samples of a sampled evaluation: they can run in parallel, and a journal file can keep the solved ones.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +56,10 @@ def typed_spot(path: Path) -> dict[str, Any] | None:
 
 
 def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
-    """Return [F] bool: True for flops on which both ranges have hands that share no card."""
+    """Return [F] bool: True for flops on which some pair of the two ranges' hands shares no card.
+
+    spot  `[game]` keys of the spot, from `typed_spot`
+    """
     masks, possible = combo_masks(), np.zeros(len(flops.cards), bool)
     ranges = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
     for number, cards in enumerate(flops.cards.tolist()):
@@ -65,15 +71,16 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
 
 
 class SolvedFlops(SampledEvaluation):
-    """Sampled evaluation that solves a spot on flops; a sample is one flop.
+    """Sampled evaluation that solves a spot on flops; a sample is one flop. `solved_flops` uses it.
 
-    Its fields are sums over the hands of each hand class, and the exploitability reached, as a share of the pot.
+    The values of a sample are sums over the hands of each hand class, as `play` lists them. The last value is the
+    exploitability reached, as a share of the pot.
     """
 
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
-        """Take a spot from `typed_spot`, its flops, and the share of the pot at which solving stops."""
+        """Take a spot from `typed_spot`, its flops, and the exploitability to reach (pot share)."""
         self._spot, self._flops, self._to = spot, flops, to
         self.identity_fields = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
         game = self._game(0)[1]
@@ -90,7 +97,14 @@ class SolvedFlops(SampledEvaluation):
         return config, holdem_subgame(config.game, Path())
 
     def play(self, sample: int) -> Floats:
-        """Solve the spot on one flop; return sums by hand class, then the exploitability (share of the pot)."""
+        """Solve the spot on one flop; return [fields] sums by hand class, and the exploitability.
+
+        The sums of a class are weight, weight·equity, weight·value and weight of the value, for each player. Then
+        follows weight·frequency of each action of the first decision. Values are in chips, the exploitability is a
+        share of the pot. Solving ends when it is low enough, or at the iteration limit of spots.
+
+        sample  index of the flop
+        """
         config, game = self._game(sample)
         algorithm = algorithm_of(config)
         tables = private_tables(algorithm.layout(game))
@@ -117,8 +131,10 @@ def solved_flops(
 ) -> tuple[FlopReport, Floats]:
     """Solve a spot on flops; return the report, and [F] the exploitability reached as a share of the pot.
 
-    flops  flops on which both ranges have hands (`has_hands`)
-    to     exploitability to reach, as a share of the pot
+    spot    `[game]` keys of the spot, from `typed_spot`
+    flops   flops on which `has_hands` is True
+    to      exploitability to reach, as a share of the pot
+    effort  processes, time budget and the file `keep` with finished flops
 
     Raises `ValueError` for too little memory, and if `effort.keep` belongs to another evaluation. Raises `OSError` if
     that file cannot be read or written, `StoppedError` at a signal, and `RuntimeError` if a worker dies.

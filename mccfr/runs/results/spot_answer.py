@@ -1,4 +1,4 @@
-"""Results of a solved spot: the first actions of both players, and the EV and equity of hands."""
+"""Computes results of a solved spot: both players' first actions, EV and equity by hand class."""
 
 from dataclasses import replace
 from typing import Any
@@ -75,7 +75,11 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
 
 
 def _unlocked(game: Game, strategy: Strategy, threads: int) -> list[float] | None:
-    """Return each player's gain if best responses may change locked actions; None without locks."""
+    """Return each player's gain, in chips per hand, from a best response that ignores locks.
+
+    Locks fix a player's action probabilities; this best response may change them. Returns None for a spot without
+    locks.
+    """
     if game.tree.locks is None:
         return None
     gains = hand_values(replace(game, tree=replace(game.tree, locks=None)), strategy, threads)[2]
@@ -87,12 +91,20 @@ def _labels(game: Game, node: int) -> list[str]:
 
 
 def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
-    """Return [H] the total weight of opposing hands that share no card with each hand of a player."""
+    """Return [H], for each hand of a player, the weight of opposing hands it does not block.
+
+    It is 0 for hands outside of the player's range.
+
+    reach  [2, H] weight of each player's hands
+    """
     return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
 
 
 def _mean(weight: Floats, values: Floats) -> float | None:
-    """Return the weighted mean of the known values, rounded; None if there are none."""
+    """Return the weighted mean of the known values, to six decimals; None if none is known.
+
+    A value [H] is known if it is not NaN and has a weight [H] above 0.
+    """
     return _rounded(range_mean(values, weight))
 
 
@@ -101,15 +113,22 @@ def _rounded(number: float | None) -> float | None:
 
 
 def _played(profile: Profile, dealing: IndexedCards, node: int, player: int) -> Floats:
-    """Return [A, H] the probability of each action with each hand at a decision of the first street."""
+    """Return [A, H] the probability of each action with each hand, at a first-street decision.
+
+    node    tree node of the decision
+    player  the player who acts there
+    """
     buckets = dealing.bucket_row(0, player, dealing.read_board(0, ""))
     return profile.rows(node, buckets)[0].T
 
 
 def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
-    """Return each action of a decision with its frequency and the EV of the hands that take it.
+    """Return the fields of each action of a decision, such as frequency and EV of its hands.
 
-    weight  [H] weight of each hand
+    The frequency is the weighted mean probability of the action, from 0 to 1. The EV is the mean of the hands that take
+    the action, in chips.
+
+    weight  [H] each hand's reach times the total weight of the opposing hands that share no card with it
     played  [A, H] probability of each action with each hand
     ev      [A, H] EV of each action with each hand, in chips
     """
@@ -135,10 +154,16 @@ def _classes(
     ev: Floats,
     played: tuple[Floats, Floats],
 ) -> list[dict[str, Any]]:
-    """Return the hand classes of a range, the highest EV first: share, equity, EV and frequencies.
+    """Return the fields of each hand class, such as "AKs", of a range, the highest EV first.
 
-    weight, equity, ev  [H] where the spot begins
-    played              [A, H] probabilities at the player's first decision, and [H] the hands' weights there
+    Share is the class's part of the range's weight. Equity is a share of the pot, and frequencies are the probabilities
+    of actions; both are from 0 to 1. Classes outside of the range are left out.
+
+    pot     chips in the pot where the spot begins
+    weight  [H] each hand's reach times the weight of the opposing hands that it does not block
+    equity  [H] share of the pot at a showdown
+    ev      [H] EV in chips where the spot begins
+    played  [A, H] probabilities at the player's first decision, and [H] the hands' weights there
     """
     class_of_hand, total, rows = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
     for number, name in enumerate(class_names()):

@@ -1,4 +1,4 @@
-"""Opens a strategy in its game from the name of a run, a policy or networks."""
+"""Opens a strategy and its game from the path of a run, an exported policy or exported networks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,13 +28,12 @@ PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
 
 @dataclass(frozen=True)
 class Reference:
-    """Name of a strategy: path of a run, policy or networks, or a name such as "uniform".
+    """Reference to a strategy, as a user gives it: a path, and a run's checkpoint and average.
 
-    PLAIN_STRATEGIES lists the names.
-
+    path         a run, an exported policy or exported networks; for `opponent` also a name in PLAIN_STRATEGIES
     number       number of a run's checkpoint; None: the newest
-    abstraction  present path of a run's card abstraction, if it was moved
-    average      name of a run's average strategy, for algorithms with several
+    abstraction  present path of a run's card abstraction; None: it was not moved
+    average      name of a run's average strategy, for algorithms with several; None: the first
     """
 
     path: Path
@@ -43,7 +42,7 @@ class Reference:
     average: str | None = None
 
     def check_exported(self) -> None:
-        """Raise `ValueError` if an export is given a checkpoint, an average or an abstraction."""
+        """Raise `ValueError` if a field but `path` is set: an export leaves nothing to choose."""
         if self.average is not None:
             raise ValueError(f"{self.path} is no run, so it has one strategy only: leave --average out")
         if self.number is not None:
@@ -54,10 +53,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Target:
-    """A strategy in its game, with the counts of its training.
+    """Strategy opened for an evaluation or report, with its game and the counts of its training.
 
     counts       {"nodes_touched", "iterations", "checkpoint": number}, each None if unknown
-    abstraction  hashes of the abstraction of a run's bucket tables
+    abstraction  {street: content hash} of a run's bucket tables, to recognise equal ones; None: an export, or none
     """
 
     game: Game
@@ -69,7 +68,8 @@ class Target:
 def open_target(target: Reference, *, on_deals: bool = False) -> Target:
     """Open the strategy of a run's checkpoint, of a policy, or of exported networks.
 
-    on_deals  for networks that no table can hold, return a strategy that is evaluated only on sampled deals
+    on_deals  True: where hands have too many classes to tabulate the strategy of networks, return one that computes
+              probabilities for sampled deals only. False: tabulate it, which raises `ValueError` there
 
     Raises `ValueError` if the path is none of these, and for an abstraction other than the run's. Also if a checkpoint,
     an average or an abstraction is given for an export.
@@ -111,7 +111,7 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def open_networks(target: Reference) -> Networks | None:
-    """Return exported networks, or those of a run's checkpoint; None if the strategy has no networks.
+    """Return exported neural networks, or those of a run's checkpoint; None if there are none.
 
     Raises `ValueError` for an abstraction other than the run's, and if a checkpoint, an average or an abstraction is
     given for an export.
@@ -142,17 +142,24 @@ def open_source(target: Reference, *, check: bool = True) -> Behaviour:
 
 
 def plain_strategy_target(target: Target, name: str) -> Target:
-    """Return a target with one of PLAIN_STRATEGIES in place of its strategy; `ValueError` if unknown."""
+    """Return `target` with the strategy `name` of PLAIN_STRATEGIES, such as "uniform".
+
+    The counts of training are None. Raises `ValueError` for another name.
+    """
     if name not in PLAIN_STRATEGIES:
         raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
     return replace(target, strategy=PLAIN_STRATEGIES[name](target.game), counts=dict.fromkeys(target.counts))
 
 
 def opponent(target: Target, reference: Reference) -> Profile:
-    """Return an opponent for `target`: one of PLAIN_STRATEGIES, or the strategy of a run or policy.
+    """Return the strategy in `reference` as an opponent for `target`: a plain or a trained one.
 
-    Two runs on one abstraction share one copy of its bucket tables. Raises `ValueError` if the name is neither.
-    Head-to-head checks that both games are equal.
+    Two runs on one abstraction share one copy of its bucket tables. It is not checked that both games are equal; the
+    head-to-head evaluation does so.
+
+    reference  its path is a name in PLAIN_STRATEGIES, or the path of a run, a policy or networks
+
+    Raises `ValueError` if the path is none of these.
     """
     game = target.game
     if str(reference.path) in PLAIN_STRATEGIES:

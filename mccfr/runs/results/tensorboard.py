@@ -1,4 +1,4 @@
-"""Writes a run's journals as TensorBoard event files.
+"""Writes a run's journals (files of JSON lines) as event files that TensorBoard can show.
 
 An event file is a sequence of records. A record is the length (uint64), its checksum, the bytes, and their checksum,
 all little endian. A checksum is a CRC-32C rotated by 15 bits, plus a constant.
@@ -32,10 +32,11 @@ Scalar = tuple[float, int, dict[str, float]]
 
 
 def write_events(run: Run, out: Path) -> int:
-    """Write a run's journals as event files in folders of `out`; return the number of events.
+    """Write a run's journals as TensorBoard event files; return the number of events.
 
-    Each folder has an event file; steps are nodes touched. Earlier files are appended to, so that a running TensorBoard
-    continues. If the run has gone back to a checkpoint, the file is replaced.
+    The files are in the folders `training`, `trends` and `evaluation` of `out`; the step of an event is the nodes
+    touched. Earlier files are appended to, so that a running TensorBoard continues. If the run has gone back to a
+    checkpoint, the file is replaced.
     """
     metrics, count = run.read(METRICS), 0
     for name, events in (
@@ -67,9 +68,13 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 
 def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
-    """Yield evaluations, each at the time of the first metrics with at least as many nodes touched.
+    """Yield a `Scalar` for each evaluation.
 
-    Evaluations beyond the last metrics are left out.
+    Records have no time, so each gets that of the first line of `metrics` with at least as many nodes touched.
+    Evaluations without such a line are left out.
+
+    records  lines of evaluations.jsonl
+    metrics  lines of metrics.jsonl
     """
     nodes = [line["nodes_touched"] for line in metrics]
     for record in records:
@@ -85,7 +90,10 @@ def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, A
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Append the new end of `content` if the file is a prefix of it; otherwise replace the file."""
+    """Make `content` an event file's content: append its new end if possible, else replace all.
+
+    Raises `FileExistsError` if the file has content and is no event file.
+    """
     before = path.read_bytes() if path.is_file() else None
     if before is not None and content.startswith(before):
         with durable.naming(path), path.open("ab") as file:

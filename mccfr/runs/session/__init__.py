@@ -1,1 +1,1 @@
-"""Sessions of training: worker processes, checkpoints, evaluations and limits."""
+"""Sessions: each trains a run from its newest checkpoint, if any, to a limit, a goal or a signal."""

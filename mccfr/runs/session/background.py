@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def in_background(work: Callable[[], Result]) -> Future[Result]:
-    """Start `work` in a daemon thread; the future has its result or exception."""
+    """Start `work` in a daemon thread; return a future that receives its result or exception."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Writes checkpoints and their trend lines, and evaluates the strategy, from consistent tables."""
+"""Writes checkpoints, their lines in `trends.jsonl`, and evaluations, from consistent tables."""
 
 import time
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class RunState:
-    """A consistent state of a run without its tables, taken while the workers rest."""
+    """Counts and workers' states of a run at rest; with the tables they make a checkpoint."""
 
     totals: Totals
     states: list[WorkerState]
@@ -56,7 +56,10 @@ class RunState:
 
 @dataclass(frozen=True)
 class Stop:
-    """Actions to take when the workers have stopped at an event."""
+    """Actions to take when the workers have stopped: checkpoint, evaluation, end of the session.
+
+    Workers stop, for example, at limits, evaluation points, due checkpoints and signals.
+    """
 
     commit: bool
     evaluate: bool
@@ -83,18 +86,25 @@ class GrowingDelay:
 
 
 class _LeftError(Exception):
-    """Raised to end an evaluation that is left to the next session."""
+    """Raised inside a running evaluation to end it, because a signal ends the session."""
 
 
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
-    """Return the state of a worker or stratum as fields of `WorkerState`; zeros are left out."""
+    """Return {field: value} of a worker's or stratum's state, for a checkpoint.
+
+    The fields `due` and `ends` are left out if they are 0.
+    """
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
     more = {"due": state.due, "ends": state.ends}
     return {**fields, **{name: count for name, count in more.items() if count}}
 
 
 class Saver:
-    """Writes checkpoints and evaluates strategies for a session, and records its newest checkpoint."""
+    """Writes the checkpoints of a session and evaluates its strategies.
+
+    A session calls `save` in a thread of its own. The attributes tell the newest checkpoint (`committed`) and why the
+    last attempt failed (`failure`).
+    """
 
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
@@ -111,11 +121,14 @@ class Saver:
         self._next_checkpoint_at = time.monotonic() + every
 
     def is_checkpoint_time(self) -> bool:
-        """Return whether a checkpoint is due by the clock."""
+        """Return whether `run.checkpoint_seconds`, or a delay after a failure, has passed."""
         return time.monotonic() >= self._next_checkpoint_at
 
     def begin(self, restored: checkpoints.Checkpoint | None) -> None:
-        """Find the permanently kept checkpoints of earlier sessions, and record the restored one."""
+        """Find the permanently kept checkpoints of earlier sessions; note the restored one.
+
+        restored  checkpoint from which the session resumes; None: a new run
+        """
         self._evaluator.find_permanent_checkpoints()
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
@@ -125,7 +138,7 @@ class Saver:
     ) -> list[dict[str, Any]]:
         """Write a checkpoint and evaluate, as far as `stop` requires; return the evaluation records.
 
-        arrays      tables by name; those not needed for an evaluation are removed from it after the commit
+        arrays      {name: table}; before the evaluation, tables that it does not need are removed from it
         background  run at low priority, because workers train meanwhile
 
         Raises `RuntimeError` naming the row of a NaN or infinite cell; nothing is then committed or evaluated.
@@ -155,9 +168,10 @@ class Saver:
         return self._evaluate(arrays, now) if stop.evaluate else []
 
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
-        """Write a checkpoint; return its number, or None if the disk fails and a later attempt is planned.
+        """Write a checkpoint; return its number, or None if the disk fails.
 
-        The last checkpoint of a session is tried again at once, several times.
+        The next attempt is then due after a delay. The last checkpoint of a session is tried several times within this
+        call, over two minutes; after None it is not tried again.
         """
         for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
@@ -179,7 +193,11 @@ class Saver:
         return None
 
     def _committed_despite_error(self, now: RunState, kept: bool, error: OSError) -> int | None:
-        """Return the number of a checkpoint that is complete although a later step failed, else None."""
+        """Return the new checkpoint's number if it is complete on disk despite `error`, else None.
+
+        Writing may fail in a step after the checkpoint itself, such as its line in the journal. A complete one counts
+        as committed.
+        """
         root = self._run.path(CHECKPOINTS)
         try:
             number = max(checkpoints.list_checkpoints(root), default=0)
@@ -204,9 +222,10 @@ class Saver:
         return number
 
     def _needed_bytes(self) -> tuple[int, str]:
-        """Return a checkpoint's size in bytes, and "about " or "at most " for messages.
+        """Return the bytes of a checkpoint on disk, and a word that qualifies them in messages.
 
-        "about ": the size of the newest checkpoint. "at most ": the size of the tables.
+        "about ": the number is the size of the newest checkpoint. "at most ": there is none, and it is the size of the
+        tables.
         """
         if self.committed is not None:
             with suppress(OSError, ValueError):
@@ -307,7 +326,7 @@ class Saver:
         return records
 
     def leave_evaluation(self) -> bool:
-        """End a running evaluation at its next step, without a record; return whether one is running."""
+        """Make a running evaluation end at its next step, unrecorded; return whether one runs."""
         self._left = self._left or self._evaluating
         return self._evaluating
 
@@ -316,7 +335,11 @@ class Saver:
             raise _LeftError
 
     def _add_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
-        """Add to evaluation records, in place: the average's name, results of other averages, more figures."""
+        """Add fields of the algorithm to evaluation records, in place.
+
+        These are its own figures. An algorithm with several average strategies adds the name of the evaluated one, and
+        the results of the others by the same method.
+        """
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
         others = {
@@ -330,7 +353,10 @@ class Saver:
                 record.update({"average": averages.names[0], "other_averages": of_method})
 
     def _average(self, arrays: Arrays, totals: Totals, number: int | None) -> Strategy:
-        """Return the average strategy of checkpoint `number`, or if that is None of the tables `arrays`."""
+        """Return the average strategy to evaluate.
+
+        number  checkpoint to read it from; None: compute it from the tables `arrays`
+        """
         if number is not None:
             return checkpoint_average(self._game, self._run.config, open_run_checkpoint(self._run, number))
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
@@ -348,7 +374,8 @@ def not_finite_text(
 ) -> str:
     """Return a sentence on a NaN or infinite cell: table, cell, remaining checkpoint, and possible cause.
 
-    user_code  name of the user's code that may have caused it
+    checkpoint  number of the newest checkpoint, which stays; None: there is none
+    user_code   name of the user's code that may have caused it; None: the run uses none
     """
     kept = f"checkpoint {checkpoint} stays" if checkpoint is not None else "there is no checkpoint"
     dtype = next(spec.dtype for spec in layout.specs if spec.name == error.name)

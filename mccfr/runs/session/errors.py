@@ -13,7 +13,7 @@ Saved = tuple[int, Totals] | None
 
 
 class AbandonedError(RuntimeError):
-    """A second signal has ended the session at once; the process exits with `exit_status`."""
+    """A second signal has ended the session at once; the exit status is `exit_status`."""
 
     exit_status = EXIT_RESUMABLE
 
@@ -24,7 +24,11 @@ def sentence_of(error: BaseException) -> str:
 
 
 def _missing(totals: Totals, saved: Saved) -> str:
-    """Return a text with the number of nodes trained since the newest checkpoint."""
+    """Return a text such as "5,000 nodes trained since checkpoint 3", for lost training.
+
+    totals  counts of the run now
+    saved   number and counts of the newest checkpoint; None: there is none
+    """
     nodes = totals.nodes - (saved[1].nodes if saved else 0)
     return f"{nodes:,} nodes trained " + (f"since checkpoint {saved[0]}" if saved else "so far, without a checkpoint,")
 
@@ -34,7 +38,7 @@ def _go_on(run: Run) -> str:
 
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
-    """Return the error for a second signal, with the training that is lost."""
+    """Return an error with the text of `error`, the number of nodes lost, and how to continue."""
     return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
 
 
@@ -44,14 +48,17 @@ def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -
 
 
 def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a failure of the operating system that ends training."""
+    """Return the error for a failed system call: its text, nodes lost, how to continue."""
     return RuntimeError(
         f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
     )
 
 
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a last checkpoint that could not be written."""
+    """Return the error for a session whose last checkpoint could not be written.
+
+    failure  why the last attempt failed
+    """
     return RuntimeError(
         f"the last checkpoint could not be written: {failure}; {_missing(totals, saved)} are lost, as live tables do "
         f"not outlive their process; make room and {_go_on(run)}"
@@ -59,9 +66,11 @@ def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> Runt
 
 
 def lost(losses: Mapping[int, str], run: Run, checkpoint: int | None) -> RuntimeError:
-    """Return the error for workers that died or were ended.
+    """Return the error for workers that died, or were ended because they did not answer.
 
-    checkpoint  number of the checkpoint of the other workers' training; None: the tables are unusable
+    losses      {index of the worker: sentence on its loss}
+    checkpoint  number of the checkpoint written after the loss, with all training but the lost worker's last
+                batch; None: the tables are unusable, so training since the last checkpoint is lost
     """
     what = (
         "what was trained since the last checkpoint is dropped"

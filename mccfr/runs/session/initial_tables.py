@@ -1,8 +1,9 @@
 """Warm start: initialises a run from another run's tables under a different card abstraction.
 
-`solver.warm_start` names the directory of the other run. A few buckets learn from every board, and many buckets from
-few boards. Starting many buckets from few makes them less exploitable after the same number of boards
-(docs/measured/evaluation.md). The counts of boards and nodes continue, because all weights depend on them.
+Only the algorithm cfr-br does so, if `solver.warm_start` names the directory of the other run. With few buckets, each
+bucket learns from every sampled board; with many, each learns from few boards. Starting many buckets from the tables of
+few makes them less exploitable after the same number of boards (docs/measured/evaluation.md). The counts of boards and
+nodes continue, because all weights depend on them.
 """
 
 from collections.abc import Mapping
@@ -23,14 +24,22 @@ from storage.checkpoint import Checkpoint
 
 
 def check_warm_start(config: Config, base: Path) -> None:
-    """Raise `ValueError` if no run of this game can start from `solver.warm_start`."""
+    """Raise `ValueError` if `solver.warm_start` names a directory from which this run cannot start.
+
+    It must be a cfr-br run of the same `[game]` with a checkpoint.
+
+    base  directory that the configuration's files are relative to
+    """
     _opened(config, base)
 
 
 def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
-    """Fill new tables from the run that `solver.warm_start` names, and return that run's state.
+    """Fill a new run's tables from the run that `solver.warm_start` names.
 
-    Returns None if it names no run. Raises `ValueError` if no run of this game can start from it.
+    Returns the state of that run's newest checkpoint, from which counts and workers continue; None if no run is named.
+    Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
+
+    tables  tables of `run`, filled in place; a bucket gets the mean of the buckets with which it shares hands
     """
     opened = _opened(run.config, run.directory)
     if opened is None:
@@ -51,13 +60,19 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """Return the game on the buckets that opponents use before the last street; `game` if the players'."""
+    """Return the game with the opponents' buckets, on which cfr-br keeps the opponents' regrets.
+
+    Opponents have them before the last street only, the trunk. Returns `game` if they use the players' buckets.
+    """
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game
 
 
 def _opened(config: Config, base: Path) -> tuple[Run, Checkpoint] | None:
-    """Open the run that `solver.warm_start` names, and its newest checkpoint; None if it names none."""
+    """Open the run that `solver.warm_start` names, and its newest checkpoint; None: no run.
+
+    Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
+    """
     start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
     if not isinstance(start, str):
         return None

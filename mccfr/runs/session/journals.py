@@ -1,6 +1,7 @@
-"""Appends lines to a run's journals; errors of the disk do not end the run.
+"""Appends lines to a run's journals (files of JSON lines); disk errors do not end the run.
 
-Lines that cannot be written are kept in memory, reported once, and written before the next line.
+Lines that cannot be written are kept in memory, the last 10,000 of each journal, and written with the next line. The
+first failure is reported, and so is the first success after it.
 """
 
 import json
@@ -20,7 +21,9 @@ _HELD_LINES = 10_000  # per journal; the oldest are dropped beyond it
 def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str = "") -> str:
     """Return a sentence on a disk error: path, system message, bytes needed and bytes free.
 
-    qualifier  text before the bytes needed: "about "
+    path          path that was written, if the error names none
+    needed_bytes  bytes that were to be written
+    qualifier     text before this number, such as "about "
     """
     error = error.cause if isinstance(error, UnreadableError) else error
     reason = error.strerror or str(error)
@@ -32,7 +35,7 @@ def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str =
 
 
 class Journals:
-    """Appends to the journals of a run."""
+    """Appends records to a run's journal, metrics, evaluations and trends files (.jsonl)."""
 
     def __init__(self, run: Run, reporter: Reporter) -> None:
         self._run, self._reporter = run, reporter
@@ -40,6 +43,9 @@ class Journals:
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append a line to a journal; if the disk fails, keep it in memory and write it with the next line.
+
+        name    file name of the journal, such as "metrics.jsonl"
+        record  fields of the line, written as JSON
 
         Raises `LostDirectoryError` if this process holds the run's lock and the directory was removed.
         """

@@ -35,11 +35,15 @@ _HALVINGS = 100
 
 @dataclass(frozen=True)
 class Pace:
-    """The speed at which a run trains.
+    """Speed of a planned run's training; converts between nodes, workers and seconds.
 
+    A stratum is a group of boards of the second street with buckets of its own, trained by one worker at a time. Out of
+    core, blocks of strata take turns in memory.
+
+    layout    layout of the run's tables
     expected  expected nodes and visits of one iteration; None: not known
-    speed     nodes per second of one worker
-    disk      speeds of the disk that holds blocks out of core; None: all tables stay in memory
+    speed     nodes touched per second by one worker
+    disk      bytes per second of the disk on which the blocks are; None: all tables stay in memory
     """
 
     config: Config
@@ -51,7 +55,7 @@ class Pace:
 
     @property
     def block_bytes(self) -> list[int]:
-        """Return the bytes of each out-of-core block; [] without `tables.memory_budget`."""
+        """Return the bytes of each block of strata; [] without `tables.memory_budget`."""
         if self.config.tables.memory_budget is None:
             return []
         parts = partition(self.config, self.game, self.layout)
@@ -59,12 +63,15 @@ class Pace:
 
     @property
     def moving_seconds(self) -> float:
-        """Return the seconds of moving all blocks once to disk and once to memory, as a cycle does."""
+        """Return the seconds to move all blocks to disk and back; 0 if they stay in memory."""
         moved = sum(self.block_bytes)
         return 0.0 if self.disk is None else moved / self.disk.write + moved / self.disk.read
 
     def useful_workers(self, workers: int) -> float:
-        """Return how many of `workers` workers train at a time, on average; without strata all do."""
+        """Return the mean number of workers, of `workers`, that train at the same time.
+
+        Without strata all do. With strata, workers with little work wait for the busiest one.
+        """
         if self.game.strata is None:
             return workers
         shares = self.game.strata.shares
@@ -74,7 +81,10 @@ class Pace:
         return float(shares.sum() / sum(ends))
 
     def seconds(self, nodes: float, workers: int) -> float:
-        """Return the seconds in which the workers touch so many nodes, from the start of the run."""
+        """Return the seconds in which `workers` workers touch the first `nodes` nodes of the run.
+
+        With strata they include the waiting at barriers. Out of core they are at least the time to move the blocks.
+        """
         training = nodes / self.speed / self.useful_workers(workers)
         if self.game.strata is None or self.expected is None:
             return training
@@ -86,7 +96,7 @@ class Pace:
         return max(training, self.moving_seconds * iterations / turns_of(self.config)[1])
 
     def nodes(self, seconds: float, workers: int) -> float:
-        """Return the nodes that the workers touch in the first `seconds` seconds of the run."""
+        """Return the nodes that `workers` workers touch in the run's first `seconds` seconds."""
         least, most = 0.0, max(0.0, seconds) * self.speed * workers
         for _ in range(_HALVINGS):
             middle = (least + most) / 2
@@ -95,11 +105,11 @@ class Pace:
 
 
 def _longest(loads: npt.NDArray[np.int64], workers: int) -> int:
-    """Return the load of the busiest worker after a greedy assignment of strata.
+    """Return the load of the busiest worker after a greedy assignment of strata to workers.
 
     The largest stratum comes first. Each goes to the worker with the least load so far.
 
-    loads  [N] work of each stratum
+    loads  [N] each stratum's share of the iterations; the result has the same unit
     """
     ends = np.zeros(min(workers, len(loads)), np.int64)
     for load in np.sort(loads)[::-1].tolist():
@@ -118,7 +128,7 @@ def planned_time(
 ) -> dict[str, Any]:
     """Return the fields of a plan on time, visits, checkpoints and out-of-core cycles.
 
-    found     fields of the plan on checkpoints and the abstraction
+    found     fields that `make_plan` has found so far, such as `stored_bytes` and `abstraction_seconds`
     expected  expected nodes and visits of one iteration; None: not known
     play      speed that a short training measured, or an assumed one
     deadline  number of machines, and seconds in which the run must end (None: no deadline)
@@ -157,7 +167,10 @@ def planned_time(
 
 
 def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
-    """Return the nodes of the run, or of its first session, at its first limit; None if it has none.
+    """Return the nodes touched when the run, or its first session, reaches the first of its limits.
+
+    Limits are of nodes, iterations and seconds. Returns None without one, and for a limit of iterations alone if the
+    nodes of an iteration are not known.
 
     left  seconds of training until the deadline, which limits a run without other limits; None: no deadline
     """
@@ -174,9 +187,13 @@ def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
 
 
 def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | None) -> dict[str, Any]:
-    """Return the visits of an infoset: means by street, median, tenth percentile, and share visited.
+    """Return fields on an infoset's expected visits over the run: updates of its sums.
 
-    All but the means are upper estimates, because training makes rare infosets rarer.
+    They are the mean on each street, the median and the tenth percentile over all infosets, and the share of infosets
+    visited at least once. All but the means are upper estimates, because training makes rare infosets rarer. The fields
+    are None if the visits of an iteration, or `iterations`, are not known.
+
+    iterations  iterations of the run
     """
     names = ("visits_per_infoset_per_street", "visits_median", "visits_tenth_percentile", "visited_share")
     if expected is None or not len(expected.visits) or iterations is None:
@@ -206,9 +223,11 @@ def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
 
 
 def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds: float | None) -> dict[str, Any]:
-    """Return the number of checkpoints, their bytes and the time of the whole run; None without a limit.
+    """Return the fields of a plan on checkpoints: number, bytes, and time of the whole run.
 
-    share  size of the last checkpoint's tables as a share of their largest size on disk
+    found    fields of the plan so far
+    seconds  seconds of training; None: no limit, or not known; all these fields are then None
+    share    size of the last checkpoint's tables as a share of their largest size on disk
     """
     if seconds is None:
         return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
@@ -224,9 +243,12 @@ def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds
 
 
 def permanent_checkpoints(config: Config, nodes: float | None = None, iterations: float | None = None) -> int:
-    """Return the number of permanently kept checkpoints: one per evaluation point with `evaluation.keep`.
+    """Return the number of checkpoints that a run keeps for good; 0 without `evaluation.keep`.
 
-    nodes, iterations  counts at the end of the run, whose own checkpoint does not count; None: not known, or no end
+    With that key it keeps one at each count in `evaluation.at_nodes` and `evaluation.at_iterations` before the run's
+    end.
+
+    nodes, iterations  counts at the end of the run; None: not known, or no end, so all points count
     """
     points = config.evaluation
     both = (points.at_nodes, nodes), (points.at_iterations, iterations)
@@ -235,12 +257,16 @@ def permanent_checkpoints(config: Config, nodes: float | None = None, iterations
 
 
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:
-    """Return the fewest workers that end in time, their machines, and the present workers' nodes by then.
+    """Return fields on a deadline: workers and machines that meet it, nodes touched by then.
 
-    Only runs in strata have several machines. Workers do not shorten a run that is limited by `run.seconds`.
+    `budget_workers` is the fewest workers that end in time, and `budget_machines` the machines that they need; they are
+    None if no possible number is enough. `budget_nodes` are the nodes that the planned workers touch until the
+    deadline. Only runs in strata have several machines. Workers do not shorten a run that is limited by `run.seconds`.
 
     plan    fields of the plan so far, on time and checkpoints
-    budget  seconds in which the run must end; None: no deadline, and {} is returned
+    budget  seconds in which the run must end; None: no deadline
+
+    Returns {} without a deadline, or if the training time is not known.
     """
     if budget is None or plan["seconds"] is None:
         return {}
@@ -264,11 +290,12 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
 
 
 def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:
-    """Return length, number and bytes of out-of-core cycles; {} without `tables.memory_budget`.
+    """Return fields on out-of-core cycles: length, number, bytes; {} without `tables.memory_budget`.
 
-    A cycle trains every block once.
+    A cycle trains every block of strata once.
 
-    total  iterations of the run, if they are known
+    workers  workers of all machines
+    total    iterations of the run; None: not known
     """
     sizes = pace.block_bytes
     if not sizes:
@@ -302,7 +329,9 @@ def _two_digits(number: float) -> int:
 
 
 def _turn_warnings(plan: Mapping[str, Any]) -> list[str]:
-    """Return warnings on out-of-core cycles that are too short, too few or write too much.
+    """Return sentences on out-of-core cycles that are too short, too few, or write too many bytes.
+
+    plan  fields of `_cycles`
 
     A length of cycles is advised only if the disk keeps up with it, and enough cycles remain.
     """

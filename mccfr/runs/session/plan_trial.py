@@ -50,9 +50,10 @@ _TINY = 1e-12
 class MeasuredPlay(NamedTuple):
     """Result of a trial, a short training.
 
-    nodes_per_second     speed of one worker, by processor time
-    nodes_per_iteration  nodes touched by an iteration; None: the trial is too short to show it
-    compressed           compressed size of the tables in the run's last checkpoint, as a share of their full size
+    nodes_per_second     nodes touched per second of processor time by one worker
+    nodes_per_iteration  nodes touched by an iteration; None: not known, as the trial is too short or has other buckets
+    compressed           estimated size of the tables in the run's last, compressed checkpoint, as a share of their full
+                         size
     """
 
     nodes_per_second: float
@@ -61,11 +62,12 @@ class MeasuredPlay(NamedTuple):
 
 
 def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None:
-    """Measure a training of a few seconds of processor time; None if its tables do not fit in memory.
+    """Measure a training of a few seconds of processor time; None if its tables are too large.
 
     The figures are of the later half of the time, because the first iterations may compile kernels. A run in strata is
-    measured without strata. Buckets of whole hold'em that are not built, or too many for this machine, are
-    replaced by random ones.
+    measured without strata. In whole hold'em, random buckets replace those that are not built. Fewer random buckets
+    are taken if the tables exceed 1 GiB or a quarter of the available memory. In other games, tables above that quarter
+    are too large.
 
     base  directory that the configuration's files are relative to
     game  the game of `config`, whose buckets need not be built
@@ -86,13 +88,16 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
 
 
 def _has_buckets(config: Config, base: Path) -> bool:
-    """Return whether the buckets of all hands are in files."""
+    """Return whether the files of the run's abstractions exist, the opponents' included."""
     tables = (config.abstraction, opponents_buckets(config, base))
     return config.abstraction is not None and all(is_built(base / table.path) for table in tables if table is not None)
 
 
 class _Trial:
-    """Short training on its own tables; each part of it may have another `[solver]` table."""
+    """Short training on its own tables, to measure speed and compressibility for a plan.
+
+    Each call of `train` continues the one before, possibly with another `[solver]` table.
+    """
 
     def __init__(self, config: Config, game: Game) -> None:
         algorithm = algorithm_of(config)
@@ -103,13 +108,14 @@ class _Trial:
         self._found = inf, 0.0
 
     def train(self, solver: SolverConfig, seconds: float, most: int, last: int) -> tuple[float, float]:
-        """Train for a time; return (seconds per node, nodes per iteration) of its later half.
+        """Return (processor seconds per node, nodes per iteration) of a training's later half.
 
         The first batch is not part of the time, because it may compile kernels and allocates most pages of the
-        tables. If the trial has reached its limits before, the figures are those of the part before.
+        tables. If an earlier call has reached the limits, its figures are returned.
 
-        seconds     processor time
-        most, last  limits of the nodes and iterations of the whole trial
+        seconds  processor time
+        most     limit of the nodes of the whole trial
+        last     limit of its iterations
         """
         if self.nodes >= most or self.iterations >= last:
             return self._found
@@ -137,7 +143,9 @@ class _Trial:
         return self._found
 
     def compressed(self, left: float = 1.0) -> float:
-        """Return the size of the tables in a compressed checkpoint as a share of their full size.
+        """Return the tables' estimated size in a compressed checkpoint, as a share of the full.
+
+        The trial's cells are first changed to resemble those at the end of the run (`plausible`).
 
         left  share of the trial's zeros that are still zero at the end of the run
         """
@@ -154,7 +162,7 @@ class _Trial:
         return compressed_share(self.layout.specs, self.tables, self._config.tables.format, change)
 
     def zeros(self) -> float:
-        """Return the share of cells that are zero; padding does not count."""
+        """Return the share of the tables' cells that are zero; padding does not count."""
         cells = (
             len({name.split("/")[0] for name in self.tables}) * (self._game.buckets * self._game.tree.row_slots).sum()
         )
@@ -164,8 +172,10 @@ class _Trial:
 def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) -> MeasuredPlay:
     """Train for a few seconds; return the speed, nodes per iteration and compressed size.
 
+    config        configuration without strata and memory budget
+    game          game to train, possibly with random buckets
     share         share of the run's buckets that `game` has
-    keeps_length  whether iterations of the run touch as many nodes as those of the trial
+    keeps_length  whether iterations of the run touch as many nodes as those of the trial: buckets are not random
     """
     trial, solver = _Trial(config, game), config.solver
     seconds = SECONDS * float(np.clip(game.infosets.sum(dtype=float) / _INFOSETS, 1, _LONGEST))
@@ -191,7 +201,8 @@ def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) ->
 def zeros_left(fallen: float, longer: float, run: float) -> float:
     """Return the share of a trial's zero cells that are still zero at the end of the run.
 
-    Rows are visited at very different rates, so that cells at zero fall like a power of the nodes touched.
+    Rows are visited at very different rates, so that the number of zero cells is taken to fall like a power of the
+    nodes touched.
 
     fallen  zero cells at the end of the trial over zero cells after its first part
     longer  nodes of the trial over nodes of its first part
@@ -203,11 +214,12 @@ def zeros_left(fallen: float, longer: float, run: float) -> float:
 
 
 def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.random.Generator) -> npt.NDArray[Any]:
-    """Return cells of a table [buckets, slots] as they may be at the end of a run, from those of a trial.
+    """Return a trial's table cells changed to resemble a run's end, to see how they compress.
 
     Cells at zero get values of other cells, except for padding. The lowest bits of each value are made random, because
     those of sums of many numbers look random.
 
+    chunk  [buckets, columns] rows of a table of regrets or strategy sums
     slots  number of first columns that a run can change; the others are padding
     left   share of the cells at zero that stays; 1: the run ends with the cells of the trial
     """
@@ -222,7 +234,7 @@ def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.rando
 
 
 def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> ExternalSamplingConfig:
-    """Return a solver with scaled pruning thresholds, which prunes a trial about as a run is pruned.
+    """Return a `[solver]` table whose scaled thresholds prune a trial about as the run is pruned.
 
     The thresholds correspond to the middle of the part of the run that prunes.
 
@@ -235,7 +247,7 @@ def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> Ex
 
 
 def _with_random_buckets(game: Game, share: float) -> Game:
-    """Return a hold'em game with `share` of its buckets, to which hands are assigned at random."""
+    """Return a hold'em game with random buckets; `share` is their number over the game's."""
     random = {
         name: _random_deck(cards, share)
         for name in ("cards", "opponent_cards")
@@ -254,8 +266,12 @@ def _random_deck(deck: WholeDeck, share: float) -> WholeDeck:
 
 
 def _random_table(cards: int, count: int) -> npt.NDArray[Any]:
-    """Return [boards, 1326] random buckets of all hands on the canonical boards of `cards` cards.
+    """Return [boards, 1326] random buckets of all hands on canonical boards.
 
+    A canonical board stands for all boards that differ from it only by a renaming of suits. Before the flop (`cards` 0)
+    all hands have bucket 0. Hands that a board excludes have the value for unused cells.
+
+    cards  number of board cards
     count  number of buckets
     """
     if not cards:

@@ -21,18 +21,18 @@ _LONGEST_SECONDS = 366 * 86_400.0  # a longer training is no advice
 
 
 class Reason(NamedTuple):
-    """Problem of a planned run, as a sentence; `is_fatal`: the run cannot work."""
+    """Sentence on a problem of a planned run; `is_fatal`: with this problem the run cannot work."""
 
     is_fatal: bool
     text: str
 
 
 def verdict(config: Config, plan: Mapping[str, Any], lacks: Sequence[str]) -> dict[str, Any]:
-    """Return the fields `verdict` and `reasons` of a plan.
+    """Return the fields `verdict` and `reasons`, which tell a user whether a planned run can work.
 
     `verdict` is FITS, FITS_BUT or CANNOT_WORK.  `reasons` are sentences, the fatal ones first.
 
-    plan   fields of `mccfr.runs.session.run_plan.make_plan`
+    plan   fields of the plan without these two (`mccfr.runs.session.run_plan.make_plan`)
     lacks  sentences on missing memory or disk
     """
     found = [Reason(True, lack) for lack in lacks]
@@ -46,7 +46,7 @@ def verdict(config: Config, plan: Mapping[str, Any], lacks: Sequence[str]) -> di
 
 
 def _of_checkpoints(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]:
-    """Yield a reason if writing a checkpoint takes longer than the time between two."""
+    """Yield a fatal reason if writing a checkpoint takes longer than `run.checkpoint_seconds`."""
     takes, between, seconds = plan["checkpoint_seconds"], config.run.checkpoint_seconds, plan["seconds"]
     if takes <= between:
         return
@@ -63,9 +63,11 @@ def _of_checkpoints(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]
 
 
 def _of_visits(plan: Mapping[str, Any]) -> Iterator[Reason]:
-    """Yield a reason if infosets are visited too rarely.
+    """Yield a reason if infosets of a street get fewer than ENOUGH_VISITS visits on average.
 
-    The reason states how many nodes are enough, if training them takes at most a year.
+    It is fatal if the mean over all streets is below LEAST_VISITS. Nothing is yielded if the run has no limit, or if
+    the visits of a street are unknown or 0. The reason states how many nodes are enough, if training them takes at most
+    a year.
     """
     visits, infosets = plan["visits_per_infoset_per_street"], np.array(plan["infosets_per_street"], float)
     if visits is None or plan["seconds"] is None or not min(visits) or min(visits) >= ENOUGH_VISITS:
@@ -84,7 +86,10 @@ def _of_visits(plan: Mapping[str, Any]) -> Iterator[Reason]:
 
 
 def _of_memory(plan: Mapping[str, Any]) -> Iterator[Reason]:
-    """Yield a reason if a checkpoint's copy or the strategies of evaluations have no room in memory."""
+    """Yield a reason if memory suffices for training, but not for copies or evaluations.
+
+    Copies of the tables are written as checkpoints while workers train; evaluations need strategies.
+    """
     needed, available = plan["memory_bytes"], plan["memory_available_bytes"]
     if plan["least_memory_bytes"] <= available < needed:
         yield Reason(
@@ -95,7 +100,10 @@ def _of_memory(plan: Mapping[str, Any]) -> Iterator[Reason]:
 
 
 def _of_deadline(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]:
-    """Yield a reason if the run ends after its deadline, with the workers or nodes that end in time."""
+    """Yield a fatal reason if a run with a limit ends after its deadline.
+
+    It names changes with which the run would end in time, such as more workers or fewer nodes.
+    """
     budget = plan.get("budget_seconds")
     if budget is None or not _has_limit(config) or plan["total_seconds"] <= budget:
         return

@@ -1,4 +1,4 @@
-"""Opens the pool of workers that a run's settings require."""
+"""Chooses and opens a run's pool of workers: this process, worker processes, or strata."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -27,7 +27,9 @@ PoolOpener = Callable[..., AbstractContextManager[Pool]]
 
 @contextlib.contextmanager
 def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """Create live tables (those in training) of zeros and the pool of workers, for the `with` block.
+    """Create a run's live tables (those in training) of zeros, and the pool of workers.
+
+    Both exist during the `with` block, whose variable is the pool.
 
     force  do not check memory
 
@@ -43,7 +45,7 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 
 
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
-    """Return the class of the worker pool that a configuration needs."""
+    """Return the pool class for the settings of workers, strata and `tables.memory_budget`."""
     if config.run.strata is not None or config.tables.memory_budget is not None:
         return StrataPool if config.tables.memory_budget is None else BlockPool
     return ProcessPool if config.run.workers else InlinePool

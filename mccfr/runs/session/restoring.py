@@ -1,4 +1,4 @@
-"""Finds the checkpoint from which a session resumes, and sets checkpoints aside."""
+"""Finds the checkpoint from which a session resumes, and moves unwanted checkpoints away."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,8 @@ from storage.open_directory import shown
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
 
-    Damaged checkpoints are marked as damaged on disk, so that they and their blocks are kept (`storage.set_aside`).
+    Damaged checkpoints that are newer are passed over with a message. If a valid one is found, damaged ones are marked
+    on disk, so that they and their blocks of strata are kept (`storage.set_aside`).
 
     Raises `RuntimeError` if all checkpoints are damaged, `UnreadableError` if one cannot be read.
     """
@@ -49,9 +50,9 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
 
 
 def _note_if_damaged(run: Run, number: int) -> None:
-    """Mark an older checkpoint as damaged if its manifest or state is damaged.
+    """Mark an older checkpoint as damaged on disk if its manifest or state is damaged.
 
-    Its blocks, and whether it is kept, are then unknown.
+    Without them it is unknown which blocks of strata it needs, and whether it is kept permanently.
     """
     try:
         with advising(run, number):
@@ -62,7 +63,10 @@ def _note_if_damaged(run: Run, number: int) -> None:
 
 @contextmanager
 def advising(run: Run, number: int | None) -> Iterator[None]:
-    """Add the advice to set checkpoint `number` aside to an `UnreadableError` that leaves the block."""
+    """Add the advice to set a checkpoint aside to an `UnreadableError` raised in the `with` block.
+
+    number  number of the checkpoint; None: raise the error as it is
+    """
     try:
         yield
     except UnreadableError as error:
@@ -75,9 +79,13 @@ def advising(run: Run, number: int | None) -> Iterator[None]:
 
 
 def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> None:
-    """Move checkpoints of a run to `set-aside/`, under the run's lock; `numbers` None: all of them.
+    """Move checkpoints to the run's folder `set-aside/`, so that the run does not resume from them.
 
-    Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` are all checkpoints.
+    The run's lock is held meanwhile.
+
+    numbers  checkpoints to move; None: all
+
+    Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` lists all checkpoints.
     """
     root = run.path(CHECKPOINTS)
     with lock(run):

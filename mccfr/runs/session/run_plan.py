@@ -72,15 +72,16 @@ _TABLE_DOCUMENT_BYTES = 1330  # of each of its tables, in addition
 
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
-    """Return the layout of the tables of a new run of `config`."""
+    """Return the layout (names, shapes, dtypes) of the tables of a new run of `config`."""
     return algorithm_of(config).layout(game)
 
 
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Return the bytes that an evaluation needs besides the tables: strategies and lists of boards.
 
-    Strategies read row by row from strategy sums need memory only for small blocks. Those evaluated on the tables
-    themselves (`Method.in_place`) need none. All others are expanded.
+    The tables of one street and player are a block. Strategies that a method reads row by row from strategy sums are
+    expanded to probabilities only in small blocks. Strategies evaluated on the tables themselves (`Method.in_place`)
+    need no memory. All others are expanded as a whole.
     """
     algorithm, needed = algorithm_of(config), []
     slots_first = any(spec.name.startswith("strategy_sum/") and spec.axes == SLOT_FIRST for spec in layout.specs)
@@ -97,7 +98,12 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 
 
 def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
-    """Return the memory of a block's 16-bit sums as float32; large ones are in a temporary file."""
+    """Return the bytes of memory that a block's 16-bit strategy sums take as float32.
+
+    Beyond IN_MEMORY_BYTES they are in a temporary file, so the result is at most that. It is 0 for other sums.
+
+    block  number of the street and player whose sums are meant
+    """
     name = table_name("strategy_sum", block)
     cells = sum(prod(spec.shape) for spec in layout.specs if spec.name == name and spec.numpy_dtype.itemsize == 2)
     return min(4 * cells, IN_MEMORY_BYTES)
@@ -113,14 +119,14 @@ def make_plan(
     budget: float | None = None,
     room: Room | None = None,
 ) -> dict[str, Any]:
-    """Return the tree size, table sizes, memory, disk, visits, time and verdict of a run.
+    """Return the plan of a run: tree and table sizes, memory, disk, visits, time, verdict.
 
     base       directory that the configuration's files are relative to
     directory  of the run, existing or not
-    speed      nodes per second of one worker; None: measured by a short training
+    speed      nodes per second of one worker; None: measured by a short training, or assumed where none is possible
     machines   machines of `run.workers` workers each that share the training
     budget     seconds in which the run must end; a run without a limit trains for so long
-    room       returns a sentence if memory or disk are too small; None: `space_problem`
+    room       function that returns a sentence if memory or disk are too small; None: `space_problem`
 
     Raises `ValueError` for an invalid game, algorithm or evaluation.
     """
@@ -159,9 +165,10 @@ def make_plan(
 
 
 def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int, *, copied: bool) -> dict[str, Any]:
-    """Return the fields on checkpoints: bytes before and after compression, and times to write one.
+    """Return the fields on checkpoints: bytes of one, bytes of all on disk, seconds to write one.
 
-    copied  whether workers go on while a copy in memory is written
+    machines  number of machines that share the training
+    copied    whether workers go on while a copy in memory is written
     """
     form, compression = config.tables.format, config.tables.checkpoint_compression
     written = layout.nbytes / COMMIT_BYTES_PER_SECOND[(form, compression)]
@@ -177,7 +184,11 @@ def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int,
 
 
 def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimate | None:
-    """Return the expected nodes and visits of an iteration, scaled to the measured nodes if known."""
+    """Return the expected nodes and visits of an iteration; None if neither is known.
+
+    Where a trial has measured the nodes of an iteration, these are taken. The visits that the algorithm estimates are
+    scaled in proportion; without an estimate they are empty.
+    """
     expected = algorithm_of(config).forecast(game)
     if play.nodes_per_iteration is None:
         return expected
@@ -186,7 +197,7 @@ def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimat
 
 
 def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
-    """Return the fields of `huge_pages` in `plan`, for this machine.
+    """Return the field `huge_pages` of a plan: the speed-up by larger memory pages.
 
     given   whether the tables of this run would get huge pages
     gain    expected ratio of sampling speeds with and without them, by table size
@@ -199,7 +210,11 @@ def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
 
 
 def _strata(config: Config, game: Game, layout: TableLayout, machines: int) -> dict[str, Any]:
-    """Return the number and sizes of strata, and the number of idle workers; {} without strata."""
+    """Return the fields on strata; {} without strata.
+
+    Strata are groups of boards of the second street with buckets of their own. The fields are the number of strata, the
+    bytes of the largest and of the tables that all share, and the idle workers.
+    """
     if game.strata is None:
         return {}
     first = np.zeros(game.strata.count, np.int64)  # bytes of each stratum
@@ -214,7 +229,13 @@ def _strata(config: Config, game: Game, layout: TableLayout, machines: int) -> d
 
 
 def builders(config: Config, base: Path, progress: "Progress | None" = None) -> "list[Builder]":
-    """Return a builder for each abstraction of a configuration that has a recipe."""
+    """Return a builder for each abstraction of a configuration that has a recipe.
+
+    There may be two: the players' abstraction, and one that the algorithm cfr-br uses for opponents.
+
+    base      directory that the configuration's files are relative to
+    progress  receives the progress of building; None: it is not reported
+    """
     from abstraction.build import Builder
 
     wanted, workers = (config.abstraction, opponents_buckets(config, base)), max(1, config.run.workers)
@@ -226,11 +247,12 @@ def builders(config: Config, base: Path, progress: "Progress | None" = None) -> 
 
 
 def planned_memory(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> dict[str, int]:
-    """Return the run's memory by purpose, and in total; with several machines, the memory of each.
+    """Return a run's memory in bytes, by purpose and in total; of one machine if several.
 
-    A checkpoint's copy of the tables is made only if it fits, so `least_memory_bytes` excludes it. Its strategy sums
-    remain for the evaluation afterwards. No copy is made if strategies are evaluated in place. Several machines share
-    out the tables after the first street, and make no copy.
+    A checkpoint's copy of the tables is made only if it fits, so `least_memory_bytes` excludes it. The copy's strategy
+    sums remain in memory for the evaluation afterwards. No copy is made without worker processes, with
+    `tables.memory_budget`, or if strategies are evaluated in place. Several machines divide the tables after the first
+    street among them, and make no copy.
     """
     tables = live_tables.live_bytes(live_specs(config, game, layout), format=config.tables.format)
     if machines > 1:
@@ -254,11 +276,11 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
 
 
 def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> int:
-    """Return the memory that a run needs besides its live tables: bucket tables and processes.
+    """Return the bytes of memory that a run needs besides its live tables.
 
-    Bucket tables that are copied to shared memory are there twice for a moment.
+    Bucket tables that are copied to shared memory are in memory twice for a moment.
 
-    in_cluster  the run has several machines; the memory is that of the coordinator's
+    in_cluster  the run has several machines; the memory is that of the coordinator's machine
     """
     training, algorithm = _training_bytes(config, game, in_cluster), algorithm_of(config)
     buckets, copied = shared_bytes(game, algorithm), copied_bytes(game, algorithm)
@@ -267,7 +289,10 @@ def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> 
 
 
 def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
-    """Return the memory of bucket tables and processes in training."""
+    """Return the bytes of memory that bucket tables and processes take during training.
+
+    in_cluster  the run has several machines; the memory is that of the coordinator's machine
+    """
     workers, buckets = (
         config.run.workers or int(config.run.strata is not None),
         shared_bytes(game, algorithm_of(config)),
@@ -282,7 +307,8 @@ def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
 def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
     """Return the largest size of a checkpoint's tables on disk, in bytes.
 
-    It includes the padding of blocks, and of chunks without compression.
+    It includes the padding in files of blocks of strata, and in files without compression. Other files count with the
+    size of their cells before compression.
     """
     if blocks := _stored_blocks(config, game, machines):
         parts, kind = divided(game, layout, blocks), config.tables.format
@@ -293,14 +319,17 @@ def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int 
 
 
 def _stored_blocks(config: Config, game: Game, machines: int) -> int:
-    """Return the number of blocks with files of their own: out of core or on several machines."""
+    """Return the number of blocks of strata with files of their own; 0 if there are none.
+
+    Runs out of core (`tables.memory_budget`) and on several machines have such blocks.
+    """
     if config.tables.memory_budget is not None:
         return turns_of(config)[0]
     return 0 if machines == 1 or game.strata is None else game.strata.count
 
 
 def description_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
-    """Return the bytes of a checkpoint's manifests, states and metadata on disk."""
+    """Return the estimated bytes on disk of a checkpoint's manifests, states and metadata."""
     first, blocks = len(first_specs(layout)), _stored_blocks(config, game, machines)
     tables = first + max(1, blocks) * (len(layout.specs) - first)
     return (1 + blocks) * _DOCUMENT_BYTES + tables * _TABLE_DOCUMENT_BYTES
@@ -319,9 +348,10 @@ def space_problem(
 
     The sentence has the bytes needed and available.
 
-    live  tables in this machine's memory, if they differ from the configuration's
+    directory  directory of the run, existing or not
+    live       specs of the tables in this machine's memory; None: those of the configuration
 
-    Raises `ValueError` if the live directory does not exist.
+    Raises `ValueError` if `tables.live_dir`, the directory of the tables in memory, does not exist.
     """
     tables = config.tables
     try:

@@ -18,7 +18,7 @@ _METRICS_SECONDS = 5.0
 
 
 class TrainingClock:
-    """Clock that runs while workers train: from each release until all of them pause."""
+    """Clock of a session's training time: it runs from a release of the workers to their rest."""
 
     def __init__(self) -> None:
         self._before = 0.0
@@ -45,11 +45,11 @@ class TrainingClock:
 
 
 class Meter:
-    """Measures the speed and progress of a session from the counts of its pool.
+    """Measures and reports the speed and progress of a session, from its worker pool's counts.
 
-    origin          totals at the start of this session
+    origin          nodes and iterations of the run at the start of this session
     trained_before  training seconds of earlier sessions
-    silent          workers without progress
+    silent          workers that have made no progress for long, for metrics.jsonl
     """
 
     def __init__(self, settings: RunSettings, schedule: Schedule, reporter: Reporter, journals: Journals) -> None:
@@ -61,14 +61,18 @@ class Meter:
         self._found = list[tuple[int, float]]()  # iterations, and exploitability as a share of the pot
 
     def measured(self, iterations: int, pot_share: float) -> None:
-        """Record an evaluation's exploitability as a share of the pot, to estimate when the goal is reached."""
+        """Record an evaluation, to estimate when the run reaches its goal, an exploitability.
+
+        iterations  iterations of the run at the evaluation
+        pot_share   exploitability found, as a share of the pot
+        """
         self._found.append((iterations, pot_share))
 
     def _iterations_to_go_to(self) -> float | None:
         """Return the estimated iterations at which the required exploitability is reached, or None.
 
-        Assumes that exploitability falls as a power of the iterations, fitted to the last two evaluations of which the
-        later is lower.
+        Assumes that exploitability falls as a power of the iterations. The power is fitted to the last two successive
+        evaluations of which the later is lower; without such a pair, or without a goal, the result is None.
         """
         goal, measured = self._settings.goal, [point for point in self._found if min(point) > 0]
         for (first, before), (last, after) in reversed(list(pairwise(measured))):
@@ -77,8 +81,11 @@ class Meter:
         return None
 
     def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
-        """Return the counts, speeds, share done and time left of the run.
+        """Return the counts, speeds, share done and seconds left of the run, for the reporter.
 
+        Share and time are for the limit that is reached first, or None if there is none.
+
+        clock    clock of this session's training
         goes_on  workers train and were not told to pause, so a time left is estimated
         """
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
@@ -109,13 +116,13 @@ class Meter:
         )
 
     def report(self, progress: SessionProgress) -> None:
-        """Pass progress to the reporter, and every five seconds to metrics.jsonl."""
+        """Pass progress to the reporter, and every five seconds to metrics.jsonl as a line."""
         self._reporter.progress(progress)
         if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
             self.write(progress)
 
     def write(self, progress: SessionProgress) -> None:
-        """Append a line to metrics.jsonl."""
+        """Append counts, speeds, training seconds and silent workers as a line to metrics.jsonl."""
         self._last_metrics = time.monotonic()
         record = {
             "nodes_touched": progress.nodes,

@@ -8,9 +8,9 @@ from mccfr.runs.session.errors import AbandonedError
 
 
 class Signals:
-    """Signals received by a session's process.
+    """Receives signals for a session, which asks it whether to end.
 
-    number   the first signal, or None
+    number   number of the first signal, such as 15 for SIGTERM; None: none came
     closing  True if nothing is left to save: further signals are ignored
     """
 
@@ -21,10 +21,10 @@ class Signals:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Receive signals for the block.
+        """Receive the signals that come during the `with` block.
 
-        The first signal raises `SignalInterrupt` or is recorded, depending on the last call of `interrupt` or `note`. A
-        second one raises `AbandonedError`.
+        After a call of `interrupt`, and at first, the first signal raises `SignalInterrupt`. After a call of `note` it
+        only sets `number`. A second one raises `AbandonedError`, unless `closing`.
         """
         with signals_to(self._receive):
             yield

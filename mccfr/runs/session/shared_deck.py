@@ -15,7 +15,10 @@ _CELL_BYTES = 8
 
 
 class SharedGame(NamedTuple):
-    """A game with bucket tables in shared memory, and the mapping, to be kept as long as the game."""
+    """A game whose bucket tables are in shared memory, and the mapping of that memory.
+
+    block  the mapping, to be kept as long as the game is used; None: the game has no such tables, or does not use them
+    """
 
     game: Game
     block: ControlBlock | None
@@ -27,22 +30,28 @@ def shared_bytes(game: Game, algorithm: Algorithm) -> int:
 
 
 def copied_bytes(game: Game, algorithm: Algorithm) -> int:
-    """Return the part of `shared_bytes` that is first computed or read elsewhere, and then copied."""
+    """Return the bytes of the shared bucket tables that are first in other memory, and then copied.
+
+    The rest is read from files directly into the shared memory.
+    """
     decks = _decks(game).values() if algorithm.traits.looks_hands_up else ()
     return sum(deck.shared_bytes for deck in decks if not (isinstance(deck, WholeDeck) and deck.read_into))
 
 
 def _decks(game: Game) -> dict[str, Cards]:
-    """Return {"cards" or "opponent_cards": those cards of the game} if they have bucket tables."""
+    """Return {field of the game, "cards" or "opponent_cards": cards that have bucket tables}."""
     both = {"cards": game.cards, "opponent_cards": game.opponent_cards}
     return {name: cards for name, cards in both.items() if cards is not None and cards.shared_bytes}
 
 
 def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """Return the game with its bucket tables copied into a new shared file of `directory`.
+    """Return the game with its bucket tables in a new shared file, which other processes can map.
 
-    Returns the game unchanged if it has no such tables or does not use them. Raises `ValueError` or `OSError` for an
-    unusable abstraction.
+    Returns the game unchanged if it has no such tables, or if the algorithm does not use them.
+
+    directory  directory of the file, that of the run's live tables
+
+    Raises `ValueError` or `OSError` for an unusable abstraction.
     """
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
@@ -50,7 +59,10 @@ def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGa
 
 
 def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """Return the game with the bucket tables of the shared file that `share_buckets` created."""
+    """Return the game with the bucket tables in the shared file made by `share_buckets`.
+
+    Returns the game unchanged if it has no such tables, or if the algorithm does not use them.
+    """
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
     return _with_block(game, map_cells(directory / _FILE, _shape(game)), fill=False)

@@ -28,17 +28,17 @@ _LENGTH_FACTOR = 30.0  # between their lengths
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run whose loss to a best response was measured.
+    """A run whose strategy's loss to a best response was measured; a row of measured_runs.csv.
 
-    recipe    shipped recipe that was trained
-    settings  keys that differ from the recipe, as "table.key=value"
+    recipe    shipped configuration that was trained, by name
+    settings  keys that differ from this configuration, as "table.key=value"
     buckets   number of buckets of each street
     infosets  number of infosets of both players
     nodes     nodes touched; None: training counts boards
     boards    iterations of CFR-BR; None: training counts nodes
     mbb       loss to a best response, in mbb per game; exact, or a lower bound
-    low, high 95 % interval; None: unknown
-    measure   such as "exact on 24 flops"
+    low, high 95 % interval of mbb; None: unknown
+    measure   how the loss was measured, such as "exact on 24 flops"
     """
 
     recipe: str
@@ -54,12 +54,12 @@ class MeasuredRun:
 
     @property
     def length(self) -> float:
-        """Return the nodes, or boards, of the training."""
+        """Return the length of the training: nodes touched, or boards if it counts boards."""
         return self.nodes or self.boards or 0.0
 
     @property
     def nodes_per_infoset(self) -> float | None:
-        """Return the nodes touched for each infoset; None if training counts boards."""
+        """Return the nodes touched per infoset of the game; None if training counts boards."""
         return None if self.nodes is None else self.nodes / self.infosets
 
 
@@ -71,7 +71,7 @@ def measured_runs(table: Path = TABLE) -> tuple[MeasuredRun, ...]:
 
 
 def _run(row: Mapping[str, str]) -> MeasuredRun:
-    """Return the run of a row; empty cells are None, and lists have blanks between their items."""
+    """Return the run of a CSV row; empty cells are None, and blanks separate the items of lists."""
     lists = {name: row[name].split() for name in ("settings", "buckets")}
     return msgspec.convert({name: text or None for name, text in row.items()} | lists, MeasuredRun, strict=False)
 
@@ -79,8 +79,9 @@ def _run(row: Mapping[str, str]) -> MeasuredRun:
 def similar_runs(config: Config, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the fields of up to three measured runs that are most like a planned one, the shortest first.
 
-    They have its game and algorithm.  On each street their buckets differ by a factor of 2 at most.  Their nodes for an
-    infoset, or boards of CFR-BR, differ by a factor of 30 at most.  Bounds are left out where exact figures are there.
+    They have its game and algorithm.  On each street their buckets differ by a factor of 2 at most.  Their nodes per
+    infoset, or boards of CFR-BR, differ by a factor of 30 at most, unless the plan has no known length.  If the loss of
+    one was measured exactly, those with bounds only are left out.
 
     plan  fields of `mccfr.runs.session.run_plan.make_plan`
     """
@@ -92,7 +93,10 @@ def similar_runs(config: Config, plan: Mapping[str, Any]) -> list[dict[str, Any]
 
 
 def _near(config: Config, plan: Mapping[str, Any]) -> Iterator[tuple[float, MeasuredRun]]:
-    """Yield (distance, run) of each similar run; the distance is between the logarithms of sizes."""
+    """Yield (distance, run) of each measured run that is similar to the planned one.
+
+    The distance adds two differences of logarithms: the largest of the streets' bucket counts, and that of the lengths.
+    """
     buckets = [count for count, *_ in plan["buckets_per_street"]]
     for run in measured_runs():
         reference = _reference(run)

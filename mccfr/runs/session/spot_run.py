@@ -1,4 +1,4 @@
-"""Starts the run of a spot, and returns its results."""
+"""Creates the run that solves a spot (board, ranges, pot and stacks), and returns its results."""
 
 import dataclasses
 import re
@@ -35,17 +35,18 @@ _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB 
 
 @dataclass(frozen=True)
 class SpotOptions:
-    """Options of a spot besides board, ranges, pot and stacks.
+    """Options of a spot's run, besides its board, ranges, pot and stacks; `start_spot` takes them.
 
-    bets, raises  sizes such as "50%,100%/75%", streets separated by "/"; auto:N chooses N sizes. None: half the pot, or
-                  `own` if neither is given; raises are as `bets` if these have auto:N
+    bets, raises  sizes such as "50%,100%/75%", streets separated by "/"; auto:N has the program choose N sizes. If both
+                  are None, `own` is taken, or without it half the pot. If one is None, it is half the pot; but raises
+                  are the same text as bets with auto:N
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
-    menu          further keys of `[game.menu]`
-    own           `[game.menu]` of the policy from whose line the spot comes; None: no policy
+    menu          further keys of `[game.menu]`, the bet menu, such as "donk"
+    own           `[game.menu]` of the policy from whose betting line the spot comes; None: no policy
     directory     directory of the run; None: a separate one for each spot, in runs/
-    overrides     "table.key=value" of the configuration
-    seconds       longest choice of sizes and training
+    overrides     further keys of the configuration, as "table.key=value"
+    seconds       limit of the time to choose sizes and train; None: no limit
     """
 
     bets: str | None = None
@@ -61,7 +62,12 @@ class SpotOptions:
 
 @dataclass(frozen=True)
 class SpotRun:
-    """The run of a spot, ready for training."""
+    """The run of a spot, ready for training; after training, `answer` returns the results.
+
+    memory_bytes          memory that the run needs, as planned
+    seconds_an_iteration  estimated seconds of one iteration
+    began                 monotonic time at which `start_spot` was called, in seconds
+    """
 
     run: Run
     game: Game
@@ -70,9 +76,11 @@ class SpotRun:
     began: float
 
     def answer(self, directory: Path) -> dict[str, Any]:
-        """Return the answer of `mccfr spot --json`: `spot_answer`, run directory, memory and seconds.
+        """Return the fields that `mccfr spot --json` prints, for the newest checkpoint.
 
-        directory  present directory of the run (`Outcome.directory`)
+        They are those of `spot_answer`, and the run's directory, planned memory in bytes and seconds since the start.
+
+        directory  present directory of the run (`Outcome.directory`), which may have been moved during training
         """
         run = dataclasses.replace(self.run, directory=directory)
         fields = spot_answer(run, max(1, run.config.run.workers))
@@ -83,8 +91,10 @@ class SpotRun:
 def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
     """Create or open the run of a spot from the values that a user has typed; None means the default.
 
-    fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
-            the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
+    fields  {name: value}. Names are the arguments of `requested_spot` (oop, ip, pot and stack in place of `typed`) and
+            the fields of `SpotOptions` except `menu` and `own`. Further names are keys of `[game]`: big_blind, rake,
+            rake_cap, and locks as texts LINE=ACTIONS. Those of `[game.menu]` are allin_spr, add, remove, and donk as a
+            text of sizes
 
     Raises `ValueError` for invalid, missing or contradictory values, and for too little memory or disk. Raises
     `FileExistsError` if other files are at its path, and `BlockingIOError` if another process creates it.
@@ -107,7 +117,8 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
 def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:
     """Create or open the run of a spot, and report hands that its board removes from the ranges.
 
-    game  keys of `[game]`: board, ranges, pot and effective_stack
+    game   keys of `[game]`: at least board, ranges, pot and effective_stack (chips)
+    terms  permissions, and the receiver of messages
 
     Raises `ValueError` for an invalid spot, a key that is given twice, and too little memory or disk. Raises
     `FileExistsError` if other files are at its path, and `BlockingIOError` if another process creates it.
@@ -148,7 +159,12 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 
 
 def _changed(game: Mapping[str, Any], changes: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return `[game]` after the overrides of its keys; raises `ValueError` for one of its menu."""
+    """Return `[game]` after the overrides of its keys, for the choice of bet sizes.
+
+    changes  (key, value) of each override, such as ("game.pot", 20); other tables' keys are ignored
+
+    Raises `ValueError` for an override of `[game.menu]`, because sizes are still to be chosen.
+    """
     document: dict[str, Any] = {"game": dict(game)}
     for path, value in changes:
         if f"{path}.".startswith("game.menu."):
@@ -162,7 +178,7 @@ def _changed(game: Mapping[str, Any], changes: Sequence[tuple[str, Any]]) -> dic
 
 
 def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
-    """Raise `ValueError` for an override of a key that an option or the policy gives as well."""
+    """Raise `ValueError` if an override changes a key that an option or `game` sets as well."""
     run = {"exploitability_pot": options.to, "seconds": options.seconds, "workers": options.workers}
     taken = [f"run.{key}" for key, value in run.items() if value is not None]
     taken += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]

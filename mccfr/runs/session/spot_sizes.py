@@ -1,4 +1,4 @@
-"""Replaces `auto:N` in a spot's bet sizes by the sizes that lose least, decision by decision."""
+"""Replaces `auto:N` in a spot's bet sizes by the N sizes that lose least EV, at each decision."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,10 @@ _SHOWN = 12  # lines in a message
 
 @dataclass(frozen=True)
 class TypedSizes:
-    """Typed bet and raise sizes, and further keys of `[game.menu]`.
+    """Bet and raise sizes of a spot as a user typed them, and further keys of `[game.menu]`.
 
-    bets, raises  sizes such as "50%,100%/auto:2", streets separated by "/"; auto:N: choose N sizes
+    bets, raises  sizes such as "50%,100%/auto:2", streets separated by "/"; auto:N: the program chooses N sizes
+    menu          the further keys
     """
 
     bets: str
@@ -44,7 +45,9 @@ class TypedSizes:
     menu: Mapping[str, Any]
 
     def counts(self, streets: int) -> list[tuple[int | None, int | None]]:
-        """Return for each street the N of auto:N for bets and for raises; None: the sizes are given.
+        """Return for each street (N of auto:N for bets, N for raises); None: sizes are given.
+
+        streets  number of streets from the spot's first one on
 
         Raises `ValueError` for an invalid N.
         """
@@ -53,7 +56,10 @@ class TypedSizes:
         return list(zip(bets, raises, strict=True))
 
     def filled(self, first_street: int, bets: Sequence[str] = _NONE, raises: Sequence[str] = _NONE) -> dict[str, Any]:
-        """Return `[game.menu]` with sizes in place of auto:N; a size beyond the stack is all-in."""
+        """Return `[game.menu]` with sizes in place of auto:N; a size beyond the stack is all-in.
+
+        bets, raises  sizes of each street that replace auto:N, such as "33%,75%"; "": no size
+        """
         streets = len(STREETS) - first_street
         texts = with_sizes(self.bets, bets[:streets]), with_sizes(self.raises, raises[:streets])
         sizes = spot_menu(*texts, first_street)
@@ -68,9 +74,12 @@ def chosen_menu(
     reporter: Reporter,
     seconds: float | None = None,
 ) -> dict[str, Any]:
-    """Return a spot's `[game.menu]`: chosen bets are lines of its key `add`.
+    """Choose the sizes in place of auto:N, and return the spot's `[game.menu]` with them.
+
+    Its key `add` lists each chosen bet as a betting line. The number of decisions and the first lines are reported.
 
     game          keys of `[game]` without the menu
+    sizes         typed sizes, some of them auto:N
     first_street  street on which the spot begins: 1 for the flop
     workers       number of threads
     seconds       longest duration of the choice; None: no limit
@@ -103,9 +112,10 @@ def chosen_menu(
 
 
 def size_choice(game: Mapping[str, Any], sizes: TypedSizes, first_street: int, workers: int) -> SizeChoice:
-    """Return an object whose method `choose` chooses a spot's sizes.
+    """Return the object that chooses a spot's sizes when its method `choose` is called.
 
     game          keys of `[game]` without the menu
+    sizes         typed sizes, some of them auto:N
     first_street  street on which the spot begins: 1 for the flop
     workers       number of threads
     """

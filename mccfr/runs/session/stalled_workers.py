@@ -1,8 +1,8 @@
-"""Detects silent workers: none of their batches has ended for long.
+"""Detects silent worker processes: none of their batches of iterations has ended for long.
 
-A worker stamps its row with the time at the end of each batch and at each look at its orders. While it rests, it looks
-about every half millisecond. If a stamp is old, the kernel's process state gives the reason: stopped, computing, or
-waiting.
+A worker writes the time into its row of the shared control cells. It does so at the end of each batch and at each look
+at its orders. While it rests, it looks every few milliseconds. If this time stamp is old, the kernel's process state
+gives the reason: stopped, computing, or waiting.
 """
 
 import os
@@ -25,7 +25,11 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class StalledWorker(NamedTuple):
-    """A worker that has made no progress for some seconds, and the reason."""
+    """A worker that has made no progress for `seconds`, and the reason as a sentence (`why`).
+
+    worker    index of the worker
+    computes  whether its process uses the processor; else it is stopped, or waits
+    """
 
     worker: int
     seconds: float
@@ -33,12 +37,12 @@ class StalledWorker(NamedTuple):
     computes: bool = False
 
     def record(self) -> dict[str, Any]:
-        """Return {"worker", "seconds", "why"} for metrics.jsonl and `mccfr status`."""
+        """Return {"worker": index, "seconds": without progress, "why": reason}, for journals."""
         return {"worker": self.worker, "seconds": round(self.seconds, 1), "why": self.why}
 
 
 class _Seen(NamedTuple):
-    """A worker's last time stamp, and its processor time when the stamp was half as old as the limit.
+    """A worker's last time stamp, and its processor time at half of the age for a report.
 
     stamp              time stamp of the worker's row, in nanoseconds
     since              monotonic seconds at which the stamp was first seen
@@ -55,6 +59,7 @@ class _Seen(NamedTuple):
 class StallWatch:
     """Finds workers whose time stamps are old, and reads from the kernel what their processes do.
 
+    rows   [workers, columns] int64 the workers' rows of the control cells
     stats  the kernel's status file of each worker, /proc/PID/stat
     alive  takes the index of a worker, and returns whether it is not lost
     """
@@ -66,7 +71,7 @@ class StallWatch:
         self._silent: list[StalledWorker] = []
 
     def silent(self) -> list[StalledWorker]:
-        """Return the living workers that have made no progress for long."""
+        """Return the living workers that have shown no progress for long, with the reasons."""
         now = time.monotonic()
         if now - self._looked_at >= min(_LOOK_SECONDS, SILENT_SECONDS / 4):
             self._looked_at = now

@@ -45,7 +45,7 @@ class Terms:
               which are removed
     force     continue although memory or disk are too small
     replace   allow to replace another run's export at the end
-    room      returns a sentence if memory or disk are too small for a run
+    room      function that returns a sentence if memory or disk are too small for a run, else None
     """
 
     reporter: Reporter
@@ -56,10 +56,11 @@ class Terms:
 
 @dataclass(frozen=True)
 class Start:
-    """A configuration to train, with its game and derived values, each computed once.
+    """A configuration to train, with its game and other values, each computed when first used.
 
     config     the configuration; its files are relative to `base`
     directory  directory of the run, existing or not
+    terms      the caller's permissions, and the receiver of messages
     made       the compiled game of `config`; None: compile it when needed
     """
 
@@ -71,7 +72,7 @@ class Start:
 
     @cached_property
     def foreseen(self) -> Game:
-        """The game as far as it is known before its abstraction is built."""
+        """The game as known before its abstraction is built: it may have no buckets yet."""
         wanted = self.config.abstraction
         if self.made is not None or wanted is None:
             return self.game
@@ -81,7 +82,7 @@ class Start:
 
     @cached_property
     def game(self) -> Game:
-        """The game; its abstraction must exist."""
+        """The compiled game with its buckets; the files of its abstraction must exist."""
         return self.made or configured_game(self.config, self.base)
 
     @cached_property
@@ -99,8 +100,9 @@ class Start:
 def check_start(start: Start) -> None:
     """Check all of a run but memory and disk, as far as possible before anything is built or written.
 
-    Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations, and an export that would
-    replace something else. The same for an abstraction of another recipe, and a damaged one without a recipe.
+    Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations. For a new run also if its
+    export would replace something else, or if it cannot start from `solver.warm_start`. The same for an abstraction of
+    another recipe, and a damaged one without a recipe.
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
@@ -116,7 +118,7 @@ def check_start(start: Start) -> None:
 
 
 def rehearse(start: Start) -> str | None:
-    """Check a run before anything is built or written.
+    """Check a run as `check_start` does, and memory and disk, before anything is written.
 
     Memory and disk are checked if the run is new and its table sizes are known.
 
@@ -141,9 +143,12 @@ def start_run(
 ) -> tuple[Run, Game]:
     """Create the run of a configuration, or open it if it exists; return the run and its game.
 
+    Nothing is trained yet.
+
     config     the configuration; its limits and evaluations replace those of an existing run
     base       directory that the configuration's files are relative to
     directory  directory of the run, existing or not
+    terms      the caller's permissions, and the receiver of messages
     game       the compiled game of `config`; None: compile it
 
     Raises `ValueError` for invalid settings, too little memory or disk, and if `directory` contains another run. Raises
@@ -190,7 +195,11 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
 
 
 def changed_run(run: Run, overrides: Sequence[str]) -> Run:
-    """Return an opened run with `--set` overrides of keys that are not part of its identity.
+    """Return an opened run with `--set` overrides of keys that may change within a run.
+
+    These are the keys outside of the run's identity, such as limits and evaluations.
+
+    overrides  "table.key=value"
 
     Raises `ValueError` naming the key for an invalid value, and for a key that may not change within a run.
     """
@@ -218,6 +227,9 @@ _CHANGEABLE = ("cluster", "evaluation", "export", "run", "tables")
 def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:
     """Check that a run can continue; return the run and its game.
 
+    Memory and disk are not checked while another process works on the run.
+
+    terms  the caller's permissions, and the receiver of messages
     game  the run's compiled game; None: compile it
 
     Raises `ValueError` for unsuitable evaluations, and for too little memory or disk unless `terms.force`. Raises
@@ -238,6 +250,8 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
 def build_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
     """Build the abstractions of the configuration that have recipes, as far as they are missing.
 
+    base  directory that the configuration's files are relative to
+
     Raises `ValueError` for a recipe that cannot be built, and `FileExistsError` if other files or buckets occupy
     its path. Raises `MemoryError` if memory is too small, and `BlockingIOError` while another process builds there.
     """
@@ -247,7 +261,10 @@ def build_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
 
 
 def check_given_abstractions(config: Config, base: Path) -> None:
-    """Raise `ValueError` if an abstraction without a recipe is damaged in any byte."""
+    """Raise `ValueError` if an abstraction without a recipe, which cannot be rebuilt, is damaged.
+
+    All bytes of its files are checked.
+    """
     for table in filter(None, (config.abstraction, opponents_buckets(config, base))):
         path = base / table.path
         if table.recipe is None and is_abstraction(path):
@@ -256,7 +273,10 @@ def check_given_abstractions(config: Config, base: Path) -> None:
 
 
 def _check_space(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
-    """Raise `ValueError` for too little memory or disk; if `terms.force`, return the sentence instead."""
+    """Raise `ValueError` for too little memory or disk; with `terms.force` return the text.
+
+    Before the check, live tables of dead processes are removed. Returns None if memory and disk suffice.
+    """
     for removed in sweep_live(config.tables.live_dir):
         terms.reporter.message(f"removed the live tables of a process that died: {removed}")
     problem = terms.room(config, game, layout, directory)
@@ -266,7 +286,10 @@ def _check_space(config: Config, game: Game, layout: TableLayout, directory: Pat
 
 
 def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
-    """Report missing memory or disk that `force` accepts, and the algorithm's warnings about its settings."""
+    """Report missing memory or disk that `force` accepts, and the algorithm's warnings.
+
+    lack  sentence on the missing memory or disk; None: they suffice
+    """
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
     for sentence in algorithm_of(config).warnings():

@@ -1,4 +1,4 @@
-"""Trains a run, and writes the export of its configuration."""
+"""Trains a run, and at its end writes the export that its table `[export]` asks for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,12 +24,12 @@ _KINDS = {"nodes", "iterations", "seconds"}
 
 
 def limited(settings: RunSettings, limits: Mapping[str, Any], overridden: Iterable[str] = ()) -> RunSettings:
-    """Return the `[run]` settings with this session's limits and workers; None keeps a configured one.
+    """Return the `[run]` settings with this session's limits and workers filled in.
 
-    limits      {"nodes", "iterations", "seconds" or "workers": value}
+    limits      {"nodes", "iterations", "seconds" or "workers": value}; None keeps the configured value
     overridden  keys that `--set` changes, such as "run.nodes"
 
-    One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.  Raises
+    If any limit is given, the configured limits of all three kinds are dropped.  Raises
     `ValueError` for a number that a configuration may not have, and for a limit that is `overridden` as well.
     """
     given = {key: value for key, value in limits.items() if value is not None}
@@ -47,6 +47,9 @@ def train_and_export(
 ) -> tuple[Outcome, Path | None]:
     """Train a run until a limit or a signal, and at a limit write the export of its `[export]` table.
 
+    force  do not check memory
+    pools  opens the pool of workers: on this machine, or on several
+
     Returns the outcome, and the path of the export or None. Raises `MemoryError` or `OSError` if the live tables do not
     fit, and `RuntimeError` if a worker died or the last checkpoint could not be written. Raises `AbandonedError` after
     a second signal, and `BlockingIOError` while another process works on the run.
@@ -58,7 +61,7 @@ def train_and_export(
 
 
 def _exported(run: Run, game: Game, reporter: Reporter, outcome: Outcome) -> Path | None:
-    """Write the configured export if the session reached a limit; return its path, or None."""
+    """Write the configured export unless a signal ended the session; return its path, or None."""
     export = run.config.export
     if outcome.signal is not None or export is None:
         return None

@@ -64,7 +64,7 @@ _COPY_SHARE = 0.8  # largest copy of the tables, as a share of the available mem
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a session."""
+    """Result of a session: why it ended, its counts, newest checkpoint and evaluation."""
 
     signal: int | None  # signal that stopped it; None: a limit was reached
     totals: Totals
@@ -161,24 +161,24 @@ class Session:
                 self._signals.closing = True
 
     def _stopped(self, number: int, totals: Totals, checkpoint: int | None) -> Outcome:
-        """Record in the journal that a signal stopped the session; return the outcome."""
+        """Record in journal.jsonl that a signal stopped the session; return the outcome."""
         self._event("stopped", signal=number, nodes_touched=totals.nodes, checkpoint=checkpoint)
         due, limit = self._due and checkpoint is not None, self._events.limit_reached(totals)
         evaluation = self._evaluation, self._evaluated_now
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report the filled share of the initial tables; after a signal, end the session."""
+        """Report the filled share (0 to 1) of the initial tables; after a signal, end."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
 
     def _event(self, event: str, **facts: object) -> None:
-        """Append an event to the journal: started, stopped, finished or failed."""
+        """Append an event (started, stopped, finished, failed) with its fields to journal.jsonl."""
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
     def _starting(self) -> str:
-        """Return the text of the phase in which workers start."""
+        """Return the reporter's text while workers start, such as "starting 4 workers"."""
         count = self._run.algorithm.traits.processes(self._settings.workers)
         if count == 0:
             return "loading kernels"
@@ -261,7 +261,7 @@ class Session:
         return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
 
     def _done(self, pool: Pool) -> bool:
-        """Return whether the session ends now; only while the workers rest."""
+        """Return whether a signal, limit, goal or lost worker ends the session; workers rest."""
         ends = self._interrupted() or bool(pool.losses()) or self._events.limit_reached(Totals(*pool.totals()))
         return not self._training and ends
 
@@ -278,7 +278,7 @@ class Session:
                 pool.kill()
 
     def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
-        """Raise `RuntimeError` if workers were lost and the tables cannot be saved."""
+        """Raise `RuntimeError` if workers were lost in training, and tables cannot be saved."""
         if self._signals.number is not None and not self._training and self._clock.seconds == 0.0:
             return  # they were ended before training
         if pool.losses() and not (saved and pool.can_save()):
@@ -292,7 +292,7 @@ class Session:
         return ends
 
     def _end_late(self, pool: Pool) -> None:
-        """End workers that do not pause in time; without a signal, only those that do not compute."""
+        """End workers that do not pause in time; without a signal, only those not computing."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
             for sentence in pool.end_late(since, REST_SECONDS, spare_computing=self._signals.number is None):
@@ -314,12 +314,12 @@ class Session:
             self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
-        """Return whether the last line of evaluations.jsonl is an evaluation at these counts."""
+        """Return whether the last line of evaluations.jsonl is at these nodes; keep the line."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _is_measured(self, totals: Totals) -> bool:
-        """Return whether an evaluation at these counts is recorded; False if the journal is unreadable."""
+        """Return whether the last evaluation is at these nodes; False if it is unreadable."""
         try:
             return self._evaluated(totals)
         except UnreadableError:
@@ -332,9 +332,9 @@ class Session:
         self._clock.start()
 
     def _train_to_next_event(self, pool: Pool) -> Snapshot | None:
-        """Let the workers train until the next event, or until the clock or a signal stops them.
+        """Let the workers train until a limit, evaluation or checkpoint is due, or a signal comes.
 
-        Returns memory for a copy of the tables, allocated during training, if a checkpoint is due by the clock.
+        Returns memory for a copy of the tables, allocated in training, if a checkpoint is due by the clock and it fits.
         """
         if not self._training:
             self._release(pool)
@@ -367,14 +367,14 @@ class Session:
         return self._signals.number is not None or time_up or self._near_enough
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
-        """Return exploitability as a share of the pot, if the run ends by it; otherwise {}."""
+        """Return {"exploitability_pot": share}; {} for lower bounds, and if it is no goal."""
         has_goal, chips = self._settings.goal is not None, record.get("exploitability_chips")
         if not has_goal or chips is None or record.get("bound") == "lower":
             return {}
         return {"exploitability_pot": chips / self._game.pot_chips}
 
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
-        """Return whether an evaluation has reached the required exploitability."""
+        """Return whether an evaluation has reached the exploitability at which the run ends."""
         return any(share <= (self._settings.goal or 0) for share in self._pot_share(record).values())
 
     def _snapshot_memory(self, pool: Pool, names: list[str]) -> Snapshot | None:
@@ -394,7 +394,10 @@ class Session:
             return None
 
     def _save_at(self, pool: Pool, stop: Stop, snapshot: Snapshot | None) -> None:
-        """Checkpoint and evaluate while the workers rest, or while they train if a copy fits."""
+        """Checkpoint and evaluate as `stop` requires; workers train meanwhile if a copy fits.
+
+        They rest at the end of the session, and if the evaluation may end the run by its goal.
+        """
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
         may_end_here = stop.evaluate and self._settings.goal is not None
@@ -449,7 +452,7 @@ class Session:
         return job.result()
 
     def _tick(self, pool: Pool) -> None:
-        """Check the workers, and report progress."""
+        """Report stalled workers, and pass progress to the reporter and metrics.jsonl."""
         self._watch(pool)
         self._meter.report(self._progress(pool))
 
@@ -477,7 +480,7 @@ class Session:
 
 
 def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:
-    """Continue a run from its newest valid checkpoint to a limit or a signal; takes the lock.
+    """Train a run in one session, from its newest valid checkpoint to a limit, goal or signal.
 
     force  do not check memory
     pools  opens the pool of workers: on this machine, or on several

@@ -30,7 +30,10 @@ _NAP_SHARE = 0.05  # of the time that it has rested
 
 
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
-    """Map live tables into this process for writing, as arrays by name and in the form of the kernels."""
+    """Map a run's live tables into this process for writing, as arrays and as kernels need.
+
+    regions  places of the tables in shared memory
+    """
     mappings = {
         dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
         for dtype in sorted({region.dtype for region in regions})
@@ -42,7 +45,10 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
 
 
 def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0) -> None:
-    """Write a worker's counters and random state into its row, in place; zeros for an unset random state."""
+    """Write a worker's counters and random state into its row of the control cells, in place.
+
+    row  [columns] int64 (`control`); an unset random state is written as zeros
+    """
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
     row[control.ENDS] = state.ends
@@ -51,15 +57,16 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 
 
 def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
-    """Return a worker's counters and random state from its row."""
+    """Return a worker's counters and random state from its row [columns] of the control cells."""
     stream = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
     counts = int(row[control.ITERATIONS]), int(row[control.NODES])
     return WorkerState(*counts, [int(word) for word in stream], ends=int(row[control.ENDS]))
 
 
 def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]) -> None:
-    """Carry out the coordinator's orders until QUIT, or until the coordinator has ended.
+    """Carry out the coordinator's orders (train, pause) until QUIT or until it has ended.
 
+    solver  trains the tables in batches
     cells   control cells, shared with the coordinator; row 1 + `worker` is this worker's
     worker  index of this worker, from 0
     led     returns whether the coordinator is still running
@@ -91,7 +98,10 @@ def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callabl
 
 
 def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
-    """Return the run, its game with shared bucket tables, and the content of an assignment file."""
+    """Return the run, its game with shared bucket tables, and the content of the assignment file.
+
+    assignment  path of the JSON file that the coordinator has written for its workers
+    """
     document: dict[str, Any] = json.loads(assignment.read_text())
     abstraction = document["abstraction"]
     grant(document["code"])
@@ -100,7 +110,11 @@ def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
 
 
 def main(assignment: str, worker: int) -> None:
-    """Run a worker process: read the assignment, build the game, map the tables, and train."""
+    """Run a worker process: read the assignment, build the game, map the tables, and train.
+
+    assignment  path of the JSON file that the coordinator has written for its workers
+    worker      index of this worker, from 0
+    """
     run, (game, _buckets), document = opened(Path(assignment))
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])

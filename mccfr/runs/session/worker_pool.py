@@ -45,7 +45,10 @@ _LOW_MEMORY_SHARE = 0.05  # of all memory; a kill with less left is probably the
 
 
 class ExtraState(Protocol):
-    """Part of a checkpoint besides the tables in memory, such as blocks of strata on disk."""
+    """Part of a run's state that a checkpoint needs besides the tables in memory.
+
+    Pools have it whose tables are partly elsewhere, such as on disk or on other machines.
+    """
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Write this part to disk; return fields of the checkpoint's state, and {name: content hash}.
@@ -54,14 +57,14 @@ class ExtraState(Protocol):
         """
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields of this part for a line of `trends.jsonl`."""
+        """Return fields about this part, such as bytes moved, for a line of `trends.jsonl`."""
 
     def settle(self) -> None:
-        """Remove data that no checkpoint names any more; called after the commit."""
+        """Remove data on disk that no checkpoint names; called after a checkpoint's commit."""
 
 
 class Pool(Protocol):
-    """Workers that train a run's tables, and the orders that they take.
+    """Interface of the workers that train a run's tables; a session gives it orders.
 
     The defaults are those of a pool whose tables are all in memory, and that never continues after losing a worker.
 
@@ -91,16 +94,19 @@ class Pool(Protocol):
         return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
-        """Start the workers on the tables, from their states (none: from the start); they rest until released."""
+        """Start the workers on the tables; they rest until released.
+
+        states  counters and random states to continue from; empty: a new run
+        """
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Make the workers train until the run's nodes or iterations reach these counts."""
+        """Make the workers train until the run's total nodes or iterations reach these."""
 
     def pause(self) -> None:
-        """Make the workers pause at the end of an iteration."""
+        """Make the workers pause, each after its batch of iterations; strata at a barrier."""
 
     def wait(self, seconds: float) -> None:
-        """Wait for at most `seconds`; return early when all rest, or when one is found dead."""
+        """Wait for about `seconds` at most; return early when all rest, or one is found dead."""
 
     def resting(self) -> bool:
         """Return whether all workers rest, except lost ones."""
@@ -112,14 +118,17 @@ class Pool(Protocol):
         """Return the seconds that the busiest worker has trained in this session."""
 
     def states(self) -> list[WorkerState]:
-        """Return the states of all workers, including those of earlier sessions; only while all rest."""
+        """Return all workers' counters and random states, for a checkpoint; only while all rest.
+
+        Workers of earlier sessions that had more of them are included.
+        """
 
     def losses(self) -> dict[int, str]:
         """Return {index of a lost worker: sentence on its loss}."""
         return {}
 
     def died(self) -> bool:
-        """Return whether a worker was lost that this process has not ended."""
+        """Return whether a worker died by itself, and was not ended by this process."""
         return False
 
     def can_save(self) -> bool:
@@ -127,7 +136,7 @@ class Pool(Protocol):
         return True
 
     def silent(self) -> list[StalledWorker]:
-        """Return the workers that have shown no progress for long."""
+        """Return the workers whose batches have not ended for long, with the reasons."""
         return []
 
     def compiling(self) -> int:
@@ -145,16 +154,16 @@ class Pool(Protocol):
         return []
 
     def kill(self) -> None:
-        """End all workers at once."""
+        """End all workers at once, without waiting for the ends of their batches."""
         self.pause()
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, after their present batches if these are short."""
         self.pause()
 
 
 class InlinePool(Pool):
-    """Trains in the coordinator's own process, in time slices, for `workers = 0`."""
+    """Pool for `run.workers = 0`: `wait` trains in this process, in short time slices."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         self.game, self.warning = game, live.warning
@@ -195,7 +204,10 @@ class InlinePool(Pool):
 
 
 class ProcessPool(Pool):
-    """Worker processes on tables in shared memory, each with its own random streams."""
+    """Pool of worker processes that train all tables together, in shared memory and without locks.
+
+    Each worker has its own random streams. An algorithm of one process has one worker, with threads.
+    """
 
     _program = "mccfr.runs.session.worker"
 
@@ -226,7 +238,7 @@ class ProcessPool(Pool):
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
-        """Create the control cells, shared with the workers, with the order to pause."""
+        """Create the control cells [rows, columns], shared with the workers; order: pause."""
         self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
         self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE
@@ -301,7 +313,7 @@ class ProcessPool(Pool):
         return [*(read_state(row) for row in self._cells[1:]), *self._idle]
 
     def _begin_workers(self, workers: int) -> None:
-        """Start the workers, whose rows are ready, and watch them."""
+        """Start the worker processes, whose control rows are written, and watch for silent ones."""
         self._ordered_at = time.monotonic()
         self._kills_before = free_space.killed_for_memory()
         try:
@@ -314,7 +326,7 @@ class ProcessPool(Pool):
         self._watch = StallWatch(self._cells[1:], stats, lambda worker: worker not in lost)
 
     def _assignment(self) -> dict[str, object]:
-        """Return the assignment that workers read."""
+        """Return the content of the assignment file: run, places of shared memory, settings."""
         run, live = self._run, self._live
         return {
             "run": str(run.directory),  # a path through this process's descriptor, valid if the run is moved
@@ -350,7 +362,7 @@ class ProcessPool(Pool):
                     self._processes.append(process)
 
     def _find_dead(self) -> bool:
-        """Record the workers that have died; return whether there are new ones."""
+        """Record the workers that have died; return whether any has since the last call."""
         before = len(self._lost)
         for worker, process in enumerate(self._processes):
             code = process.poll()
@@ -361,7 +373,7 @@ class ProcessPool(Pool):
         return len(self._lost) > before
 
     def _memory_text(self) -> str:
-        """Return a text if a kill was probably the out-of-memory killer's; "" otherwise."""
+        """Return a text if a killed worker was probably killed for want of memory; else ""."""
         available, total = free_space.available_memory_bytes(), free_space.total_memory_bytes()
         if free_space.killed_for_memory() > self._kills_before:
             return f": the system has killed processes for want of memory, and {available:,} bytes are available now"

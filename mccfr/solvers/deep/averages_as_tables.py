@@ -1,4 +1,4 @@
-"""Explicit average of networks as a strategy table, for games with cards dealt from the whole deck.
+"""Computes the average strategy of networks as a table, for games dealt from the whole deck.
 
 The average is that of Single Deep CFR (Steinberger 2019, equation 5).  Each network's strategy is weighted by the
 network's weight and by the player's own reach with that network's strategies.  Deep CFR's average has one network for
@@ -42,7 +42,7 @@ class Classes:
 
     A class is all hands with boards that differ only by a renaming of suits, or a single deal.
 
-    cards   [n, C] uint8  cards of one deal of each class: hand, then board, then NO_CARD; C: most cards a player sees
+    cards   [n, C] uint8  cards of one deal of each class: hand, board, and NO_CARD up to C, the most a player sees
     before  [n] int64     class that the same hand has on the street before; on the first street not used
     """
 
@@ -51,9 +51,9 @@ class Classes:
 
 
 class BlockDecisions(NamedTuple):
-    """The R decisions (rows) of a block, which is one player on one street.
+    """The R decisions of a player on a street (a block), with the player's previous decision.
 
-    A slot is one action of a row.
+    A decision is a row of the block's strategy table; a slot is a column of it, one action of one decision.
 
     node     [R] int64    tree node of the decision
     actions  [R] int64    number of actions
@@ -72,12 +72,15 @@ class BlockDecisions(NamedTuple):
 
 
 def is_tabulated(game: Game) -> bool:
-    """Return whether a game deals from the whole deck and has few enough classes of hands for a table."""
+    """Return whether networks' average strategy can be tabulated in a game.
+
+    The game must deal from the whole deck, and have few enough classes of hands.
+    """
     return game.cards.boards is None and game.cards.can_list
 
 
 def check_tabulated(game: Game) -> None:
-    """Raise `ValueError` unless a game deals from the whole deck and has few enough classes of hands."""
+    """Raise `ValueError` unless networks' average strategy can be tabulated (`is_tabulated`)."""
     if not is_tabulated(game):
         raise ValueError(
             f"{game.name} with {game.cards.cards_on(game.tree.streets - 1)} board cards has "
@@ -86,7 +89,9 @@ def check_tabulated(game: Game) -> None:
 
 
 def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
-    """Return the classes of hands of each street, up to a renaming of suits.
+    """Return, for each street, the classes of hands and boards that are equal up to suits.
+
+    card_view  constants of the networks' inputs, such as the numbers of cards that a player sees on each street
 
     Raises `ValueError` if there are too many for a table, and for games that deal board cards on two streets.
     """
@@ -110,15 +115,20 @@ def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
 
 
 def deal_classes(card_view: CardView, hands: SampledHands, player: int) -> list[Classes]:
-    """Return, for each street, K classes: class k holds the cards of deal k that a player sees there."""
+    """Return, for each street, K classes for K sampled deals, each deal a class of its own.
+
+    Class k has the cards of deal k that the player sees on that street.
+    """
     itself = np.arange(len(hands))
     return [Classes(hands.visible_cards(player, board, card_view.cards), itself) for board in card_view.known]
 
 
 def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
-    """Return the decisions of a block (2·street + player), in order of rows.
+    """Return the decisions of one player on one street, in order of rows.
 
-    A player must act on every street, so that its previous decision is on this street or on the one before.
+    The player must act on every street, so that its previous decision is on this street or on the one before.
+
+    block  2·street + player
     """
     arrays = tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
@@ -136,11 +146,14 @@ def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
 
 @njit
 def meet_all(hands, lines, out):
-    """Set out[h·R + r] = max(hands[h] + lines[r], 0) for all n·R pairs, in place.
+    """Compute a network layer for all pairs of n hand classes and R decisions, in place.
 
-    hands  [n, U] float32     cards' part of the first layer that needs cards and bets, which has U units
-    lines  [R, U] float32     bets' part of it, for each decision
-    out    [n·R, U] float32   that layer's result
+    The layer is the first that combines cards and bets. Its output is a part for the cards plus a part for the betting
+    line, or 0 if that is negative: out[h·R + r] = max(hands[h] + lines[r], 0).
+
+    hands  [n, U] float32     part of each class of hands, for U units
+    lines  [R, U] float32     part of each decision's betting line
+    out    [n·R, U] float32   the layer's output
     """
     for hand in range(hands.shape[0]):
         for line in range(lines.shape[0]):
@@ -153,7 +166,7 @@ def meet_all(hands, lines, out):
 def _multiply_by_reach(own, before, reach_before, sigma):
     """Multiply a player's strategies on a street by the player's own reach of each decision, in place.
 
-    own           BlockDecisions of the street
+    own           BlockDecisions of the player on the street
     before        [n] int64 class of each hand on the street before
     reach_before  [classes, R', A] float64 own reach times strategy on the street before, which has R' rows
     sigma         [n, R, A] float64 strategies of n classes of hands; receives own reach times strategy
@@ -173,12 +186,12 @@ def _multiply_by_reach(own, before, reach_before, sigma):
 
 @njit
 def _add(own, weight, shares, sums):
-    """Add weight · shares to sums, in place.
+    """Add weight · shares, of one network, to the strategy sums of a player on a street, in place.
 
-    own     BlockDecisions of a street
+    own     BlockDecisions of the player on the street
     weight  weight of the network
     shares  [n, R, A] float64 strategies of n classes of hands, times own reach if that counts
-    sums    [n, slots] float64
+    sums    [n, slots] float64 strategy sums
     """
     for hand in range(shares.shape[0]):
         for row in range(shares.shape[1]):
@@ -187,17 +200,24 @@ def _add(own, weight, shares, sums):
 
 
 class Tabulation:
-    """Computes both players' average strategy as a table with a row for each class of hands."""
+    """Computes both players' average strategy from networks, with a row for each class of hands.
+
+    It serves evaluations and exports, which read strategies as tables.
+    """
 
     def __init__(self, state: SampledCardsState, classes: Sequence[Sequence[Classes]]) -> None:
-        """Prepare `classes` [player][street], from `hand_classes` (for both players) or `deal_classes`."""
+        """Prepare the tables of some classes of hands.
+
+        state    game, inputs and layers of the networks
+        classes  [player][street] classes of hands, from `hand_classes` (the same for both players) or `deal_classes`
+        """
         self._state, self._classes = state, classes
         self._width = state.view.legal.shape[1]
 
     def strategy(self, networks: Sequence[Sequence[tuple[float, Array]]], *, shares: bool = False) -> Strategy:
-        """Return the average of each player's networks, weighted by their weights and own reach.
+        """Return the average strategy of networks, weighted by their weights and own reach.
 
-        Source: Steinberger 2019, equation 5.
+        Source: Steinberger 2019, equation 5. A player's own reach is the product of its own action probabilities.
 
         networks  [player] list of (weight, parameters [P]) of each network
         shares    True: outputs give the probabilities of Deep CFR's average strategy by a softmax, each player has one
@@ -212,8 +232,9 @@ class Tabulation:
     ) -> Floats:
         """Return [n, R, A] float64 a network's strategy for n classes of hands at the R decisions of a block.
 
-        parameters  [P] of the network
-        values      [n, card columns] inputs of the cards
+        decisions   the R decisions
+        parameters  [P] float32 parameters of the network
+        values      [n, card columns] network inputs of each class's cards
         shares      True: probabilities by a softmax of the outputs; False: by regret matching
         """
         parts, lines = self._state.apart, self._state.view.lines[decisions.node]

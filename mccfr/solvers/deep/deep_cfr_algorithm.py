@@ -55,8 +55,8 @@ class DeepCfr(Algorithm):
         """Return the configuration with `solver.horizon` filled in if the run keeps all networks.
 
         The horizon is the number of iterations for whose networks there is space.  Its default is `run.iterations`,
-        whose default is the horizon.  Raises `ValueError` if neither is given, if `run.iterations` exceeds the horizon,
-        and for options that the game does not support.
+        whose default is the horizon.  Raises `ValueError` if a run that keeps all networks has neither, or if
+        `run.iterations` exceeds the horizon.  Also for options that the game does not support.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
         if samples_cards(game):
@@ -79,9 +79,9 @@ class DeepCfr(Algorithm):
         return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
 
     def _check_evaluation(self, game: Game) -> None:
-        """Raise `ValueError` if the run is to be evaluated, but its average strategy has no table.
+        """Raise `ValueError` if the run is to be evaluated, but its average has no table.
 
-        There is no table if hands have too many classes.
+        Evaluations read tables.  There is none if hands have too many classes (hands equal up to suits).
         """
         points = self.config.evaluation
         try:
@@ -104,14 +104,17 @@ class DeepCfr(Algorithm):
         return config
 
     def layout(self, game: Game) -> TableLayout:
-        """Return names, shapes and dtypes of sample memories, networks and counters; no padding."""
+        """Return the layout of the tables: sample memories, networks, counters and others.
+
+        The tables have no padding.
+        """
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         make = card_network_specs if samples_cards(game) else listed_specs
         specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
-        """Return the solver that iterates on `tables` and changes them in place.
+        """Return the solver whose iterations change `tables` in place.
 
         share  worker number, number of threads and state to continue from; None: a new run with one thread
         """
@@ -121,10 +124,10 @@ class DeepCfr(Algorithm):
         return IterationSolver(kind(game, self.options_on(game), tables, *resumed), share)
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """Return sizes and speed for the plan of a run, by name.
+        """Return fields for the plan of a run: sizes and the estimated speed.
 
-        These are "memories_bytes", "networks_bytes", "parameters" of one network, and "seconds_per_iteration" estimated
-        for one processor.
+        They are "memories_bytes" and "networks_bytes" (all samples and networks), "parameters" (their number in one
+        network), and "seconds_per_iteration" estimated for one processor.
         """
         config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
         networks = [spec for spec in layout.specs if spec.name.startswith("network")]
@@ -145,11 +148,12 @@ class DeepCfr(Algorithm):
 
 
 class DeepAverages(Averages):
-    """Computes two average strategies: Single Deep CFR's ("sd") and Deep CFR's ("network").
+    """Computes a run's average strategies: Single Deep CFR's ("sd"), Deep CFR's ("network").
 
-    "sd" averages the strategies of all iterations, or of the networks kept if these are fewer.  The run adds them to
-    strategy sums if it keeps all networks, or fits tables, and lists the infosets.  "network" is fitted to samples of
-    the strategies when it is requested.
+    "sd" is the weighted mean of the strategies of all iterations, or of the networks kept if these are fewer.  A run
+    that lists its infosets, and keeps all networks or fits tables, adds the strategies to strategy sums during
+    training.  Otherwise the mean is computed from the networks.  "network" is fitted to samples of the strategies when
+    it is requested.
     """
 
     def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
@@ -160,7 +164,7 @@ class DeepAverages(Averages):
         self.keeps_networks = solver.fit == "network"
 
     def takes(self, table: str) -> bool:
-        """Return whether the averages or figures use a table of this name.
+        """Return whether the average strategies or `figures` need a table, by its name.
 
         The networks are used only if the run keeps no strategy sums.  The memories of regrets are not used.
         """
@@ -181,7 +185,7 @@ class DeepAverages(Averages):
         return state.average(self._named(name), iterations)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
-        """Return the networks of one average; Deep CFR's network is fitted here.
+        """Return the networks of one average strategy; Deep CFR's network is fitted here.
 
         name  "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
 
@@ -198,7 +202,11 @@ class DeepAverages(Averages):
         return Networks(game, options, average_tables(fitted, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return, by player, loss and explained share of the newest fit, and counts of samples and networks."""
+        """Return fields for evaluation records, each a list by player.
+
+        They are the loss of the newest fit and the share of the mean square that it explains. Others are the numbers
+        of samples offered to the memory of regrets, and of networks.
+        """
         figures, counters = (
             [tables[f"{kind}/player{player}"] for player in range(2)] for kind in ("figures", "counters")
         )
@@ -210,7 +218,7 @@ class DeepAverages(Averages):
         }
 
     def _named(self, name: str | None) -> str:
-        """Return the average `name`; None: the first of `solver.averages`.
+        """Return the name of an average: `name`, or if None the first of `solver.averages`.
 
         Raises `ValueError` for an average that the run does not have.
         """

@@ -1,4 +1,6 @@
-"""Fits a network to a memory of samples: Adam (Kingma & Ba 2015), optionally a solved last layer.
+"""Fits a network to a memory of samples by Adam (Kingma & Ba 2015), then may solve its last layer.
+
+A memory holds samples of regrets or strategies at infosets, from the traversals of Deep CFR.
 
 The loss is the weighted mean of squared errors over the legal actions.  Weights are relative to the memory's mean, so
 that the bound on the gradient's norm has the same meaning in every iteration.  Each fit starts Adam with moments of 0,
@@ -48,7 +50,7 @@ class Inputs:
     legal: npt.NDArray[np.float32]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Array | npt.NDArray[np.int64]:
-        """Return the inputs [n, F] of infosets `rows` [n]; without features the numbers [n] themselves."""
+        """Return the inputs [n, F] of infosets number `rows` [n]; without features `rows`."""
         return rows if self.features is None else self.features[rows]
 
 
@@ -93,7 +95,7 @@ class Batch(NamedTuple):
 
 
 class Batches(Protocol):
-    """Source of the minibatches to which `fit` fits a network."""
+    """Source of the minibatches to which `fit` fits a network, one step for each."""
 
     weight: float
     """Total weight of a minibatch's samples, as the mean over minibatches."""
@@ -103,7 +105,10 @@ class Batches(Protocol):
 
 
 class MergedBatches:
-    """Minibatches from a memory whose samples name infosets; those of one infoset become one row."""
+    """Minibatches from a memory whose samples name infosets by number.
+
+    The samples of a minibatch at one infoset are merged into one row: their weights and weighted targets are added.
+    """
 
     def __init__(
         self, inputs: Inputs, memory: Memory, samples: int, batch: int | None, merged: MergedSamples, start: int

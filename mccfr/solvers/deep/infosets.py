@@ -25,7 +25,9 @@ NO_CELL = -1
 
 
 class Numbering(NamedTuple):
-    """Numbers of the infosets of B blocks: that of a bucket and row is base + bucket · rows + row.
+    """Numbering of the infosets of B blocks: base + bucket · rows + row for a bucket and row.
+
+    A block is one player on one street, and a row is one decision of it.
 
     base     [B] int64  number of the block's first infoset
     rows     [B] int64  rows of the block: infosets of one bucket
@@ -41,7 +43,7 @@ class Numbering(NamedTuple):
 
 @dataclass(frozen=True)
 class Infosets:
-    """The list of I infosets of both players, with at most A actions.
+    """List of the I infosets of both players, with at most A actions; Deep CFR's tables follow it.
 
     numbering  Numbering      numbers of the infosets of each block
     actions    [I] int64      number of actions
@@ -60,7 +62,7 @@ class Infosets:
         return len(self.actions)
 
     def of(self, player: int) -> slice:
-        """Return the slice of the list that holds a player's infosets."""
+        """Return the slice of infoset numbers that belong to a player."""
         return slice(int(self.numbering.first[player]), int(self.numbering.first[player + 1]))
 
     def count(self, player: int) -> int:
@@ -78,7 +80,7 @@ class Infosets:
 
 
 def numbering(game: Game) -> Numbering:
-    """Return the `Numbering` of a game's infosets.
+    """Number a game's infosets: player by player, street by street, bucket by bucket.
 
     Raises `ValueError` for boards dealt from the whole deck, and for more than `MOST_INFOSETS` infosets.
     """
@@ -99,7 +101,7 @@ def numbering(game: Game) -> Numbering:
 
 
 def list_infosets(game: Game) -> Infosets:
-    """Return the list of a game's infosets.
+    """List a game's infosets, each with its number of actions and the player's last action before.
 
     Raises `ValueError` for boards dealt from the whole deck, and for more than `MOST_INFOSETS` infosets.  Also raises
     it for imperfect recall of buckets or actions, with which an infoset has no unique own reach.
@@ -142,7 +144,7 @@ def list_infosets(game: Game) -> Infosets:
 
 @njit
 def own_reach(order, parent, sigma, reach):
-    """Fill `reach` at a player's infosets with the player's own reach, in place.
+    """Fill `reach` at a player's infosets with the product of its own action probabilities.
 
     order   [n] int64  numbers of the player's infosets, those with fewer own actions before them first
     parent  [I] int64  cell (infoset·A + action) of the player's last action before each; below 0 if it has not acted
@@ -178,7 +180,10 @@ def _add_reached(base, rows, starts, sigma, reach, weight, sums):
 
 
 class Averaging:
-    """Adds strategies to strategy sums, weighted by the player's own reach of each infoset."""
+    """Adds strategies of all infosets to strategy sums, weighted by the player's own reach.
+
+    Deep CFR uses it for an average strategy as a table: after each iteration, or later for all kept networks.
+    """
 
     def __init__(self, game: Game, infosets: Infosets) -> None:
         self._infosets = infosets
@@ -190,8 +195,9 @@ class Averaging:
     ) -> None:
         """Add weight · reach · sigma of a player's infosets to the sums of the player's blocks, in place.
 
-        sigma  [I, A] strategies at all infosets
-        sums   strategy sums [buckets, slots] of each block of both players; None for blocks without decisions
+        sigma   [I, A] strategies at all infosets
+        weight  weight of the strategies in the average
+        sums    strategy sums [buckets, slots] of each block of both players; None for blocks without decisions
         """
         infosets, places = self._infosets, self._infosets.numbering
         own_reach(infosets.order[player], infosets.parent, sigma, self._reach)
@@ -202,7 +208,11 @@ class Averaging:
                 _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
 
     def strategy(self, shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> Strategy:
-        """Return the strategy with the probabilities `shares` [I, A] and the weights [I] of all infosets."""
+        """Return a strategy, with its tables by block, from values of all infosets.
+
+        shares   [I, A] probabilities
+        weights  [I] weight of each infoset's row
+        """
         probability, weight = [], []
         for block, starts in enumerate(self._starts):
             legal = np.arange(shares.shape[1]) < np.diff(starts)[:, None]
@@ -212,7 +222,7 @@ class Averaging:
         return Strategy(tuple(probability), tuple(weight))
 
     def _rows(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the part [buckets, rows] of values [I] that belongs to a block's infosets, as a view."""
+        """Return the values [I] of a block's infosets as a view [buckets, rows]."""
         places = self._infosets.numbering
         base, rows, buckets = int(places.base[block]), int(places.rows[block]), int(places.buckets[block])
         return values[base : base + buckets * rows].reshape(buckets, rows)

@@ -1,4 +1,4 @@
-"""External sampling of many deals in lockstep, for games with too many infosets to evaluate all.
+"""External sampling of many deals in lockstep, for Deep CFR if infosets are too many to list.
 
 External sampling (Lanctot et al. 2009) is the traversal of Deep CFR (Brown, Lerer, Gross & Sandholm 2019, algorithm
 1).  A network is efficient only on many rows at once.  So traversals go down together, level by level; a level is all
@@ -6,8 +6,8 @@ nodes that they reach after the same number of actions.  A player's strategies o
 values come up level by level.  Each of the traverser's decisions gives a sample of regrets, each of the opponent's a
 sample of its strategy.
 
-A draw is a function of the deal's random word and of the node.  So the number of deals that go down together changes
-only the rounding of matrix products.
+The draw of an opponent's action is a function of the traversal's random word (`fill_words`) and of the node.  So the
+number of deals that go down together changes only the rounding of matrix products.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,8 @@ class Level(NamedTuple):
 
     deal   [n] int32  index of the deal, 0 to K-1
     node   [n] int32  node of the tree
-    first  [n] int32  index, in the level below, of its first child there; the opponent's decision has only one
+    first  [n] int32  index, in the next `Level`, of the node's first visited child; the others follow it. Of an
+                      opponent's decision only the drawn child is visited
     """
 
     deal: npt.NDArray[np.int32]
@@ -57,10 +58,15 @@ class LockstepSamples(NamedTuple):
 
 @nogil_njit
 def fill_words(seed, traverser, first, state, words):
-    """Fill words [K] uint64 with the random words of a traverser's traversals number first to first+K-1.
+    """Fill words [K] uint64 with one random number for each of the traversals first to first+K-1.
 
-    seed   seed of the run
-    state  [4] uint64 scratch
+    It is a function of seed, traverser and the traversal's number.  All draws of its actions are derived from it.
+
+    seed       seed of the run
+    traverser  player 0 or 1
+    first      number, in the run, of the first traversal
+    state      [4] uint64 scratch
+    words      [K] uint64 result
     """
     for k in range(words.shape[0]):
         seed_stream(state, np.uint64(seed), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(first + k))
@@ -69,12 +75,12 @@ def fill_words(seed, traverser, first, state, words):
 
 @nogil_njit
 def meet(hands, lines, block, level, rows, out):
-    """Compute the first layer that needs cards and bets at m nodes: out = max(hands + lines, 0).
+    """Compute, at m nodes, the first network layer that takes both cards and bets.
 
-    The layer has U units.
+    It has U units: max(h + b, 0) of a term h of the cards and a term b of the bets (`SplitNetwork`).
 
-    hands  [B, K, U] float32  cards' part of the layer, by block (2·street + player) and deal
-    lines  [N, U] float32     bets' part of the layer, by node of the tree
+    hands  [B, K, U] float32  term of the cards, by block (2·street + player) and deal
+    lines  [N, U] float32     term of the bets, by node of the tree
     block  [N] int8           block of each node
     rows   [m] int64          indices of the m nodes in `level`
     out    [m, U] float32     result
@@ -120,11 +126,13 @@ def expand(tree, level, sigma, words, traverser, below):
 def settle(tree, level, sigma, result, traverser, under, value, gain):
     """Fill the traverser's values of a level's n nodes, and the regrets at the traverser's decisions.
 
+    level   Level           the n nodes, with `first` filled in by `expand`
     sigma   [n, A] float64  strategies at the level's decisions
     result  [K] float64     showdown result of each deal for player 0: 1, 0 or -1
-    under   float64         values of the nodes in the level below, in chips
+    under   [m] float64     traverser's value in chips of each of the m nodes in the level below
     value   [n] float64     receives each node's value to the traverser in chips
-    gain    [n, A] float64  receives regrets in chips: value of the action minus that of the node
+    gain    [n, A] float64  receives regrets in chips: value of the action minus that of the node; rows of other nodes
+                            are not written
     """
     sign = 1.0 - 2.0 * traverser
     for i in range(level.node.shape[0]):
@@ -145,6 +153,9 @@ def settle(tree, level, sigma, result, traverser, under, value, gain):
 class Strategies:
     """Computes strategies at the nodes that traversals reach, from one network of each player.
 
+    The first network layer that takes both cards and bets adds a term of each.  The term of the cards is computed once
+    for each deal, that of the bets once for each node.
+
     Before a player's first fit all parameters are 0; then all outputs are 0, which gives uniform play.
     """
 
@@ -159,9 +170,11 @@ class Strategies:
         self._lines = [apart[player].bets(parameters[player], card_view.lines) for player in range(2)]
 
     def hands(self, hands: SampledHands) -> npt.NDArray[np.float32]:
-        """Return [2·S, K, U] float32: the cards' part of the first layer that needs cards and bets.
+        """Return [2·S, K, U] float32: the cards' term in the first layer that takes cards and bets.
 
-        It is given by block (2·street + player of S streets) and by deal; the layer has U units.
+        The first index is the block, 2·street + player of S streets; the second is the deal.  The layer has U units.
+
+        hands  the K deals
         """
         board_counts, width = self._view.known, self._view.cards
         columns = []
@@ -195,10 +208,10 @@ def traverse(
     """Run one traversal of each of K deals, all in lockstep.
 
     hands      the K deals
-    words      [K] uint64 random word of each deal
+    words      [K] uint64 random word of each deal, from `fill_words`
     traverser  player 0 or 1, all of whose actions are visited
 
-    Returns (samples of the traverser's regrets, samples of the opponent's strategies, nodes touched).
+    Returns (samples of the traverser's regrets, samples of the opponent's strategies, number of nodes touched).
     """
     count, width, nodes = len(hands), int(tree.count.max()), 0
     parts, levels, sigmas = strategies.hands(hands), [], []

@@ -25,8 +25,8 @@ _SET_THREADS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64
 def use_one_thread() -> bool:
     """Make this process compute numpy's matrix products in one thread; return whether that succeeded.
 
-    It fails if numpy's wheel has no OpenBLAS, or one without a known function.  The number of threads would
-    change the products' last bits.
+    It fails if numpy's wheel has no OpenBLAS, or one in which no known function sets the number of threads.  That
+    number would change the products' last bits.
     """
     root = Path(np.__file__).parent
     for path in sorted([*root.parent.glob("numpy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]):
@@ -115,7 +115,8 @@ class Network:
 
     layers  in order of computation; the last is the output
     size    P
-    join    index of the layer that joins the parts that depend on cards only and on bets only; None: there is none
+    join    index of the `Join` layer of two sources, one that depends on cards only and one on bets only; None: there
+            is none, and `SplitNetwork` cannot evaluate the network
     """
 
     def __init__(self, layers: Sequence[Layer], size: int, join: int | None = None) -> None:
@@ -126,7 +127,10 @@ class Network:
             self._learns.append(joins or isinstance(layer, Dense | Normalise))
 
     def initial(self, state: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Return [P] initial weights and biases, uniform within ±1/√inputs; advance the random `state` [4]."""
+        """Return [P] random float32 weights and biases, uniform within ±1/√(inputs of their layer).
+
+        state  [4] uint64 state of the random generator, which is advanced
+        """
         parameters = np.zeros(self.size)
         _fill_uniform(state, parameters)
         for layer in self.layers:
@@ -146,7 +150,7 @@ class Network:
         return results
 
     def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
-        """Return (index of the layer that it takes, weights [U, A], bias [A]) of the last layer.
+        """Return the last layer's (index of its source layer of U units, weights [U, A], bias [A]).
 
         Weights and bias are views of `parameters` [P].
         """
@@ -229,11 +233,12 @@ def _result(
 
 
 class SplitNetwork:
-    """Evaluates a network in parts: the cards' part, the bets' part, and the rest.
+    """Evaluates a network in three parts: layers of cards only, layers of bets only, and the rest.
 
-    A hand on a board occurs at many decisions, and a decision with many hands.  So each part is evaluated once, up to
-    the sum in the first layer that needs both.  Only the rest is evaluated for each pair.  Results are equal up to
-    rounding.
+    A hand on a board occurs at many decisions, and a decision with many hands.  The first layer that takes both cards
+    and bets multiplies their joined results by one matrix.  That product is the sum of a term of the cards (`cards`)
+    and a term of the bets (`bets`), each computed once.  Only `rest` is evaluated for each pair of hand and decision.
+    Results are those of `Network.forward` up to rounding.
     """
 
     def __init__(self, network: Network, card_columns: int) -> None:
@@ -246,21 +251,25 @@ class SplitNetwork:
 
     @property
     def width(self) -> int:
-        """Return U, the number of units of the first layer that needs cards and bets."""
+        """Return U, the number of units of the first layer that takes both cards and bets."""
         return self._first.outputs
 
     def cards(self, parameters: Array, values: Array) -> Array:
-        """Return [n, U] the cards' part of the first layer that needs cards and bets.
+        """Return [n, U], the term of n hands in the first layer that takes both cards and bets.
 
-        values  [n, card columns] inputs of the cards
+        parameters  [P]
+        values      [n, card columns] network inputs of the cards
         """
         card_result = np.ascontiguousarray(self._part(self._cards, parameters, values))
         return card_result @ _weights(self._first, parameters)[0][: card_result.shape[1]]
 
     def bets(self, parameters: Array, values: Array) -> Array:
-        """Return [n, U] the bets' part of the first layer that needs cards and bets, bias included.
+        """Return [n, U], the term of n decisions in the first layer that takes cards and bets.
 
-        values  [n, bet columns] inputs of the bets
+        It includes the layer's bias.
+
+        parameters  [P]
+        values      [n, bet columns] network inputs of the bets
         """
         wide = np.zeros((len(values), self._columns + values.shape[1]), values.dtype)
         wide[:, self._columns :] = values
@@ -269,7 +278,10 @@ class SplitNetwork:
         return bet_result @ weight[-bet_result.shape[1] :] + bias
 
     def rest(self, parameters: Array, joined: Array) -> Array:
-        """Return the network's output [n, A], from joined [n, U] = max(cards' part + bets' part, 0)."""
+        """Return the network's output [n, A] from the first layer that takes cards and bets.
+
+        joined  [n, U] result of that layer: max(cards' term + bets' term, 0)
+        """
         results: dict[int, Array] = {self._place: joined}
         for number in range(self._place + 1, len(self._layers)):
             results[number] = _result(self._layers[number], parameters, joined, results)
@@ -317,7 +329,7 @@ def _finish(result, bias, rectified):
 
 @njit
 def _cut(slope, result, rectified, steps):
-    """Carry a gradient back through a layer's rectification, and sum it up for the bias, in place.
+    """Carry a gradient back through max(·, 0) of a layer in place; sum it up for the layer's bias.
 
     slope      [n, outputs] gradient with respect to the layer's result; becomes 0 where a rectified result is 0
     result     [n, outputs] the layer's result

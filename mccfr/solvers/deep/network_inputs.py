@@ -2,12 +2,13 @@
 
 There is one group of card columns for the hand and one for the cards of each street.  A group has the number of its
 cards of each rank, of each suit, and of each card.  So a product with a matrix is the sum of three embeddings over the
-group.  If suits are merged, the first hand and board of a bucket stand for all.
+group.  The inputs of a bucket are those of its first hand on the first board that has it.
 
-Bets have two columns for every possible action of a street, in order: whether it has happened, and its chips as a share
-of the pot before it.  The last column is the pot as a share of the largest pot.
+Bets have two columns for the first, second, ... last possible action of each street.  They hold whether the action has
+happened (1 or 0), and its chips as a share of the pot before it.  The last column is the pot as a share of the largest
+pot at a decision.
 
-Games without named cards have one-hot vectors.
+Games without names of cards (`card_texts`) have one-hot vectors: one column for each infoset.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ VERSION = 1
 class NetworkFeatures:
     """Network inputs of a player's infosets: I infosets, F columns.
 
-    values  [I, F] float32; None: one-hot vectors
-    groups  number of columns of each group of cards: the hand, then the board cards of each street
+    values  [I, F] float32; None: one-hot vectors, with one column for each infoset
+    groups  number of columns of each group of cards: the hand, then the board cards that each street deals, if any
     bets    number of betting columns, which follow those of the cards
     """
 
@@ -141,7 +142,10 @@ def _pots(game: Game) -> dict[int, float]:
 
 
 def bet_columns(game: Game) -> npt.NDArray[np.float32]:
-    """Return [N, columns] betting inputs: actions before a decision and its pot; 0 at other nodes."""
+    """Return [N, columns] float32 betting inputs of each tree node: earlier actions, and the pot.
+
+    Nodes that are not decisions have 0.
+    """
     (steps_of_node, most), pots = _steps(game), _pots(game)
     largest = max(pots.values())
     first = np.concatenate([[0], np.cumsum(most)])

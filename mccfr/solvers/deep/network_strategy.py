@@ -30,13 +30,16 @@ from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
 def network_tables(tables: Tables) -> Tables:
-    """Return the tables of a run that its networks need, without the memories of samples."""
+    """Return the tables that `Networks` needs of a run: kept networks and, if any, strategy sums.
+
+    The memories of samples are left out, and the counters are 0.
+    """
     arrays = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
     return {**arrays, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
 
 
 def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) -> Tables:
-    """Return tables that hold one network of the average strategy for each player.
+    """Return {name: array} for `Networks` with one network of the average strategy for each player.
 
     average     [2] × [P] parameters of each player's network
     iterations  number of iterations after which they were fitted
@@ -64,11 +67,14 @@ class Networks:
         return SampledCardsState(self.game, self.config, self.tables)
 
     def count(self, player: int) -> int:
-        """Return the number of a player's networks."""
+        """Return the number of a player's kept networks: those with a weight other than 0."""
         return int(np.count_nonzero(self.tables[f"networks/player{player}/weight"]))
 
     def sampled_network(self, player: int, seed: int) -> int:
-        """Return the index in `tables` of the network that plays hand number `seed`, drawn by weight."""
+        """Return the index (below T) of a player's network for hand number `seed`.
+
+        Networks are drawn with probabilities in proportion to their weights.
+        """
         weights = self.tables[f"networks/player{player}/weight"]
         word = int(new_stream(seed, player + HAND_STREAM, RESERVOIR)[0])
         point = (word >> 11) / 2**53 * float(weights.sum())
@@ -81,9 +87,9 @@ class Networks:
     def strategy(self, seed: int | None = None) -> Strategy:
         """Return the average strategy at all infosets or, with a seed, that of one network per player.
 
-        seed  number of a hand, for which each player's network is drawn by weight
+        seed  number of a hand, for which each player's network is drawn by weight; None: the average
 
-        Raises `ValueError` if hands have too many classes for a table.
+        Raises `ValueError` if network inputs are cards and hands, merged up to suits, are too many for a table.
         """
         if samples_cards(self.game):
             networks = [self._dealt.networks(player) for player in range(2)]
@@ -116,7 +122,10 @@ class Networks:
         return self._average(Tabulation(self._dealt, classes), [self._dealt.networks(player) for player in range(2)])
 
     def untabled(self) -> Strategy:
-        """Return an average strategy that has only `on_deals`; reading its tables raises `ValueError`."""
+        """Return the average strategy of a game that is too large for strategy tables.
+
+        Only its `on_deals` can be used; reading its tables raises `ValueError`.
+        """
         none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
         return Strategy(none, none, none, self.on_deals)
 
@@ -175,5 +184,8 @@ class Networks:
 
 
 def is_unlisted(game: Game) -> bool:
-    """Return whether networks see dealt cards, and hands have too many classes for a strategy table."""
+    """Return whether network inputs are cards, and hands are too many for a strategy table.
+
+    Hands count up to a renaming of suits.
+    """
     return samples_cards(game) and not is_tabulated(game)

@@ -5,8 +5,8 @@ sample is stored is a function of its number and the run's seed.  So a memory fi
 filled at once.
 
 Minibatches follow a walk over the memory with large steps (`SampleOrder`).  No sample is repeated before all others
-were read.  Each minibatch is spread evenly over the memory, whose order is that of the iterations.  So the errors of
-consecutive minibatches compensate each other.
+were read.  Each minibatch is spread evenly over the memory, whose order is that of the iterations until it is full.
+So the errors of consecutive minibatches compensate each other.
 
 The loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are
 *merged* when they are read: weights are added up, and values times weights.
@@ -66,7 +66,7 @@ class MergedSamples(NamedTuple):
 
 
 class SampleOrder:
-    """The order in which minibatches take the samples of a memory."""
+    """Order in which minibatches take a memory's samples: a walk with steps of a fixed size."""
 
     def __init__(self, samples: int, start: int) -> None:
         """Prepare the order of `samples` samples, with number `start` modulo `samples` first."""
@@ -187,10 +187,11 @@ def merge_some(memory, numbers, merged):
 def squared_error(
     memory: Memory, samples: int, output: npt.NDArray[np.float64], merged: MergedSamples
 ) -> tuple[float, float]:
-    """Return (weighted mean squared error of `output` over a memory, share of the mean square explained).
+    """Return (weighted mean squared error of `output` over a memory, share of squares explained).
 
-    The error of a sample is summed over actions, in squared units of its values (chips or probability).  Both results
-    are 0 for a memory without weight.
+    The error of a sample is summed over actions, in squared units of its values (chips or probability).  The share is 1
+    minus the squared error over the square of the values, both summed by weight.  Both results are 0 if no sample has
+    weight.
 
     samples  number of samples in the memory
     output   [I, A] float64 prediction of a network or table at the player's infosets

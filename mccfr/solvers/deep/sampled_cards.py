@@ -38,7 +38,7 @@ NO_CARD = 255
 
 @dataclass(frozen=True)
 class CardView:
-    """Constants for network inputs: N nodes, A actions, S streets, G groups of cards.
+    """Constants of a game for network inputs: N nodes, A actions, S streets, G groups of cards.
 
     A group is the hand or the board cards that a street deals.
 
@@ -79,7 +79,7 @@ class SampledHands:
         return len(self.result)
 
     def visible_cards(self, player: int, board_cards: int, width: int) -> npt.NDArray[np.uint8]:
-        """Return [K, width] a player's hand, the first `board_cards` board cards, then NO_CARD."""
+        """Return [K, width] uint8: a player's hand, `board_cards` board cards, then NO_CARD."""
         visible = np.full((len(self), width), NO_CARD, np.uint8)
         visible[:, :_HAND] = self.cards[:, _HAND * player : _HAND * (player + 1)]
         visible[:, _HAND : _HAND + board_cards] = self.cards[:, 2 * _HAND : 2 * _HAND + board_cards]

@@ -43,7 +43,10 @@ def samples_cards(game: Game) -> bool:
 
 
 def check_options(game: Game, config: DeepCfrConfig) -> None:
-    """Raise `ValueError` for options that need a list of infosets."""
+    """Raise `ValueError` for options that need a list of infosets.
+
+    They are `fit = "table"` and `batch = "all"`.
+    """
     if config.fit != "network":
         raise ValueError(
             f"solver.fit = {config.fit!r} needs infosets that can be listed, and those of {game.name} cannot: use "
@@ -56,7 +59,7 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
 
 
 def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
-    """Return the network architecture, which both players share."""
+    """Return the network of the `[solver]` options; players share it, but not its parameters."""
     actions, bets, reads_all = card_view.legal.shape[1], card_view.lines.shape[1], config.readout == "all"
     if config.network == "branches":
         return branches(
@@ -71,7 +74,7 @@ def card_network_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32"
 
     dtype  of weights and values in memories
 
-    Raises `ValueError` for options that need a list of infosets.
+    Raises `ValueError` for options that need a list of infosets, and for a game with chance nodes in its tree.
     """
     check_options(game, config)
     card_view = view(game)
@@ -132,7 +135,10 @@ class SampledCardsState(FitState):
             yield batches.next()
 
     def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
-        """Return the strategies of two networks, player 0's and player 1's."""
+        """Return an object that computes both players' strategies at the nodes of traversals.
+
+        parameters  [P] of player 0's network, [P] of player 1's
+        """
         return Strategies(self.game.tree.arrays, self.view, (self.apart, self.apart), parameters)
 
     def networks(self, player: int) -> list[tuple[float, Array]]:
@@ -142,9 +148,10 @@ class SampledCardsState(FitState):
         return [(float(weights[k]), self.tables[f"{at}/parameters"][k]) for k in np.flatnonzero(weights).tolist()]
 
     def error(self, player: int) -> tuple[float, float]:
-        """Return (weighted mean squared error of a player's network in squared chips, share explained).
+        """Return (mean squared error of a player's network in squared chips, share explained).
 
-        Both are measured on at most `_MEASURED` samples of the player's memory.
+        The share is 1 minus the squared error over the square of the regrets, both weighted.  Both are measured
+        on at most `_MEASURED` samples of the player's memory of regrets.
         """
         memory, count = self.memory(player)
         if not count:
@@ -191,7 +198,8 @@ class SampledCardsCfr(DeepIterations):
     ) -> tuple[LockstepSamples, LockstepSamples, list[npt.NDArray[np.uint8]], int]:
         """Run traversals number+first to number+stop-1 of the run, in which `player` is the traverser.
 
-        Returns the traverser's regrets, the opponent's strategies, each player's visible cards, and nodes touched.
+        Returns the traverser's regrets, the opponent's strategies, [K, C] each player's hand and whole board, and nodes
+        touched.
         """
         config, seen_cards = self._config, self.state.view
         hands = draw_hands(config.seed, number + first, stop - first, seen_cards.known[-1])

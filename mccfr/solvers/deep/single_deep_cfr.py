@@ -49,7 +49,7 @@ class DeepIterations(ABC):
 
     The tables and the number of iterations are the whole state.
 
-    state          access to the tables
+    state          FitState: typed access to the run's tables
     iteration      iterations done so far
     nodes_touched  nodes touched so far
     """
@@ -98,10 +98,13 @@ class DeepIterations(ABC):
             self.iteration = t
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's current network, fitted in iteration `fitted`, to the buffer B^M.
+        """Add a player's current network to the buffer B^M of kept networks.
+
+        weight  weight of its strategy in the average
+        fitted  iteration in which it was fitted
 
         A full buffer replaces networks by reservoir sampling, or raises `ValueError` if it must keep all of them.
-        If tables are fitted, the strategy is only counted.
+        With `fit = "table"` there are no networks, and the strategy is only counted.
         """
         counters = self._tables[f"counters/player{player}"]
         offered = int(counters[NETWORKS])
@@ -149,7 +152,13 @@ class SingleDeepCfr(DeepIterations):
         self._part(0, 0, 0, 0)
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's strategy, fitted in iteration `fitted`, to the strategy sums and B^M, if kept."""
+        """Add a player's current strategy to the strategy sums, if kept, and its network to B^M.
+
+        weight  weight of the strategy in the average
+        fitted  iteration in which it was fitted
+
+        With `fit = "table"` there is no network.
+        """
         if keeps_sums(self._config):
             self.state.averaging.add(player, self.sigma, float(weight), self._sums)
         super()._note_strategy(player, weight, fitted)
@@ -168,8 +177,8 @@ class SingleDeepCfr(DeepIterations):
     def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, Samples, int]]:
         """Run a player's traversals of the drawn deals first to stop-1.
 
-        Drawn deal 0 has number `number` in the run.  Each item of the result covers some of the traversals: the
-        player's regrets, the opponent's strategies, and nodes touched.
+        Drawn deal 0 has number `number` in the run.  Each item of the result covers some of the traversals: samples of
+        the player's regrets, samples of the opponent's strategies, and the number of nodes touched.
         """
         tree, infosets, parts = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))

@@ -40,9 +40,9 @@ Tables = Mapping[str, npt.NDArray[Any]]
 class MemoryKind(NamedTuple):
     """Names and numbers of a kind of sample memory: that of regrets or that of strategies.
 
-    value    name of its table of values: "regret" or "probability"
-    counter  index in the table `counters` of the number of samples offered
-    stream   number of player 0's random stream for it; the player is added
+    value    name of the memory's table of values: "regret" or "probability"
+    counter  index, in a player's table `counters`, of the number of samples offered to the memory
+    stream   number of player 0's random stream for the memory; player 1's is one more
     """
 
     value: str
@@ -102,15 +102,19 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
 
 
 def keeps_sums(config: DeepCfrConfig) -> bool:
-    """Return whether a run with listed infosets keeps strategy sums, for the average "sd".
+    """Return whether a run with listed infosets keeps strategy sums.
 
-    It does so if it keeps all networks, or fits tables; then every strategy is added.
+    They serve the average of Single Deep CFR, "sd" of `solver.averages`.  With it, sums are kept if the run keeps all
+    networks or fits tables; every iteration adds its strategies to them.
     """
     return "sd" in config.averages and (config.keep_networks == "all" or config.fit == "table")
 
 
 def network_capacity(config: DeepCfrConfig) -> int:
-    """Return the number of a player's networks that the tables can hold; player 1's first is uniform."""
+    """Return the number of a player's networks that the tables can hold.
+
+    Player 1's first network is the uniform strategy before its first fit.
+    """
     if config.keep_networks != "all":
         return int(config.keep_networks)
     assert config.horizon is not None
@@ -218,13 +222,13 @@ class FitState(ABC):
 
     @abstractmethod
     def check_samples(self, player: int, name: str, memory: Any) -> None:
-        """Raise `ValueError` if samples of a player do not suit the game.
+        """Raise `ValueError` if samples name infosets, nodes or cards that the player cannot have.
 
         name  prefix of the memory's tables, for the message
         """
 
     def check(self) -> None:
-        """Raise `ValueError` for counters below 0, and for samples that do not suit the game."""
+        """Raise `ValueError` for counters below 0, and for samples that fail `check_samples`."""
         for player in range(2):
             if (self.tables[f"counters/player{player}"] < 0).any():
                 raise ValueError(f"counters/player{player} has a count below 0, which no run writes")
@@ -261,7 +265,7 @@ class FitState(ABC):
     def fit_average(self, player: int, iterations: int) -> npt.NDArray[np.float32]:
         """Return [P] parameters of a network for a player's average strategy, after `iterations` iterations.
 
-        The network is fitted from random parameters to the strategy memory.  If that is empty, the result is 0.
+        The network is fitted from random parameters to the strategy memory.  If that is empty, all parameters are 0.
         """
         network, config, stream = self.network_of(player), self.config, player + STRATEGY_STREAM
         if not self.memory(player, "strategy_memory")[1]:
@@ -274,7 +278,7 @@ class FitState(ABC):
 
 
 class TrainingState(FitState):
-    """Access to the tables of a run with listed infosets: I infosets of both players, n of one, A actions.
+    """Access to the tables of a run with listed infosets: I of both players, n of one; A actions.
 
     infosets   the list of infosets
     averaging  adds strategies to strategy sums

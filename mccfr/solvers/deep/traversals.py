@@ -1,4 +1,4 @@
-"""External-sampling traversals against fixed strategies, which produce samples.
+"""External-sampling traversals against fixed strategies, which give Deep CFR its training samples.
 
 Source: Lanctot et al. 2009; Brown, Lerer, Gross & Sandholm 2019, algorithm 1.  All actions of the traverser are walked;
 one action of the opponent and one outcome of chance is sampled.  Each of the traverser's infosets gives a sample of the
@@ -76,11 +76,11 @@ def choose(probability, first, count, u):
 
 @nogil_njit
 def external(tree, numbering, sigma, deals, span, samples, plays, work):
-    """Traverse deals while the buffers have room; return the numbers of deals, samples, plays and nodes.
+    """Traverse deals while both buffers have room; return how many deals, samples, plays and nodes.
 
-    sigma    [I·A] float64  strategies at all infosets, which `numbering` numbers
+    sigma    [I·A] float64  strategies at all infosets, which are numbered by `numbering` (Numbering)
     span     [5] int64      traverser, first deal, end of the deals, seed, number of the first traversal
-    samples  Samples        receives the traverser's regrets; `plays` receives the opponent's strategies
+    samples  Samples        receives the traverser's regrets; `plays` (Samples) receives the opponent's strategies
     """
     order, child, value, state = work.order, work.child, work.value, work.state
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]

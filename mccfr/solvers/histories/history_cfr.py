@@ -171,7 +171,9 @@ def _regrets(step, side):
 
 @part_njit
 def _reached(walk, node, traverser):
-    """Return whether some traverser's opponents and chance reach a node with a probability above 0.
+    """Return whether, for some traverser, the other players and chance reach a node.
+
+    They do if the product of their probabilities is above 0.
 
     traverser  a player, or BOTH for all
     """
@@ -325,9 +327,11 @@ def _run(tree, sides, walk, plan):
 
 
 def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of `HistoryCfr`'s tables, [slots, 1] for each player who ever acts.
+    """Return names, shapes and dtypes of `HistoryCfr`'s tables.
 
-    They are regrets and strategy sums; an optimistic variant also has predicted regrets.
+    They are [slots, 1] for each player who ever acts; a slot is one action of an infoset.
+
+    There are regrets and strategy sums; an optimistic variant also has predicted regrets.
 
     Raises `ValueError` for a dtype other than float32 and float64.
     """
@@ -474,9 +478,9 @@ class HistoryCfr:
 
 
 def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
-    """Return the strategy in proportion to the cells of each row; rows of zeros become uniform.
+    """Return the strategy in proportion to the sums of each infoset; it is uniform if all are 0.
 
-    sums  cells [slots, 1] of each player
+    sums  of each player [slots, 1], such as strategy sums; a slot is one action of an infoset
 
     Raises `ValueError` if a cell is negative or not finite.
     """

@@ -86,7 +86,10 @@ def _bounds(tree, best, sign):
 
 
 def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
-    """Return the slots in `cells` plus `offset`, as int64; NO_SLOT does not change."""
+    """Convert one player's slots to numbers over both players: plus `offset`, as int64.
+
+    NO_SLOT does not change.
+    """
     return np.where(cells == NO_SLOT, NO_SLOT, cells + offset).astype(np.int64)
 
 
@@ -158,7 +161,8 @@ class PrunedCfr:
     ) -> None:
         """Prepare a game.
 
-        threshold  least number of iterations that pruning of an action must be estimated to skip
+        threshold  least number of iterations that pruning of an action is estimated to skip; actions that end the game
+                   need none
         tables     tables to continue from; None: new ones
 
         Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, or tables that do not fit.  Also
@@ -211,7 +215,7 @@ class PrunedCfr:
         return strategy_of(self.game, [cells[:slots], cells[slots:]])
 
     def _parts(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-        """Yield (a player's part of a kernels' array, the table of the same content), as views of one axis."""
+        """Yield pairs of 1-D views: a player's part of a kernel array, and the table of it."""
         state = self._pruning.state
         fields = state._asdict() | {kind: getattr(state.tables, kind)[:, 0] for kind in ("regret", "strategy_sum")}
         for kind in (*_SLOT_TABLES, *_ROW_TABLES):
@@ -225,7 +229,7 @@ class PrunedCfr:
     def _load(self) -> None:
         """Copy the tables into the kernels' arrays.
 
-        Also set the total weight and the number of traversals to those after `iteration` iterations.
+        Also set `PruningScratch.totals` (weight of iterations, number of traversals) to those after `self.iteration`.
         """
         for cells, table in self._parts():
             cells[:] = table
@@ -242,8 +246,9 @@ class PrunedCfr:
 def _new_arrays(infosets: PrunedInfosets, threshold: float, restarts: bool) -> PruningArrays:
     """Return the kernels' arrays with the state before the first iteration.
 
-    threshold  least number of iterations that pruning of an action must be estimated to skip
-    restarts   True for CFR+: a negative regret restarts from a positive gain
+    threshold  least number of iterations that pruning of an action is estimated to skip; actions that end the game
+               need none
+    restarts   True for CFR+: a positive gain replaces a regret of 0 or below instead of being added to it
     """
     rows, cells, nodes = len(infosets.above), len(infosets.row_of), len(infosets.by_node.row)
     regret, strategy_sum = np.zeros((2, cells, 1))

@@ -92,10 +92,12 @@ class Pruned(NamedTuple):
 
 
 class MetRowMarks(NamedTuple):
-    """Marks of the R rows: when each was last visited.
+    """Marks of R rows (infosets): the traversal and the settlement that last visited each.
+
+    Traversals and settlements are numbered by counters, so that marks need no reset.
 
     visited  [R] int64  number of the traversal in which a row was last brought up to date
-    settled  [R] int64  number of the settlement that last visited a row after its action
+    settled  [R] int64  number of the last settlement of an action above the row that visited it
     serial   [2] int64  number of the current traversal, and of the current settlement
     """
 
@@ -110,10 +112,12 @@ class PruningScratch(NamedTuple):
     marks    MetRowMarks     when each row was last visited
     rows     [R] int64       rows visited in this traversal
     after    [R] int64       rows after the action to settle, from the root downwards
-    path     [R] int64       rows from one up to the first that is up to date
-    waiting  [C] int64       cells of pruned actions to settle
+    path     [R] int64       a row and the rows above it, up to the first that is up to date (excluded)
+    waiting  [C] int64       cells of pruned actions to settle; in `settle_below`, of actions after which it looks
+                             for such cells
     stack    [N] int64       nodes to visit in a best response's traversal
-    gain     [C] float64     sums of counterfactual values of actions over the interval to settle; 0 between settlements
+    gain     [C] float64     sums of counterfactual values of actions since T0 of the action to settle; 0 between
+                             settlements
     payoff   [C] float64     new values of `Pruned.payoff_sum`; 0 between settlements
     scale    [C] float64     sums of the absolute values of the terms in `payoff`; 0 between settlements
     totals   [2, 2] float64  by player: total weight of iterations, number of the opponent's traversals
@@ -137,8 +141,9 @@ class PruningArrays(NamedTuple):
     infosets   constants of the game
     state      state between iterations
     scratch    scratch of kernels
-    threshold  least number of iterations that pruning of an action must be estimated to skip
-    restarts   1 for CFR+: a negative regret restarts from a positive gain; else 0
+    threshold  least number of iterations that pruning of an action is estimated to skip; actions that end the game
+               need none
+    restarts   1 for CFR+: a positive gain replaces a regret of 0 or below; else 0: it is added
     """
 
     infosets: PrunedInfosets
@@ -152,7 +157,8 @@ class PruningArrays(NamedTuple):
 def meet(step, pruning, sigma, row):
     """Bring strategy, strategy sums and reach sums of a row and the rows above it up to date, in place.
 
-    If no regret is positive, the strategy is uniform over the actions that are not pruned.
+    A row's strategy was constant since its last visit.  So its sums grow by the reach that has arrived since, times
+    that strategy.  If no regret is positive, the strategy is uniform over the actions that are not pruned.
 
     pruning  PruningArrays
     sigma    [C, 1] float64 current strategies of both players; the rows' cells are written
@@ -220,9 +226,9 @@ def _push_histories(tree, pruning, walk, step, cell):
 def _collect(tree, pruning, walk, step, cell):
     """Visit the nodes after action `cell` and add payoffs against the opponent's cumulative strategy.
 
-    Nodes after actions that the opponent has never reached are skipped.  Payoffs are added to `scratch.payoff` and
-    `scratch.scale` of the owner's last action before a terminal.  `bound_sum` of the owner's actions below is computed
-    anew.
+    That is the opponent's reach, summed over all its past strategies.  Nodes that it has never reached are skipped.
+    Payoffs are added to `scratch.payoff` and `scratch.scale` of the owner's last action before a terminal.  `bound_sum`
+    of the owner's actions below is computed anew.
 
     Returns (number of the owner's rows after the action, listed in `scratch.after`; nodes visited).
     """
@@ -282,8 +288,8 @@ def _take_payoff(pruning, cell):
 def settle(tree, pruning, walk, step, cell):
     """End the pruning of action `cell`: count a best response after it as played; set regrets to match.
 
-    With CFR+ an action that has gained restarts from its mean gain for an iteration, as if that had come last.  The
-    whole gain would give it the regret of many iterations at once, which no bound allows.
+    With CFR+ the regret of an action that has gained becomes at least its mean gain for an iteration since T0.  All
+    gains since T0 would give it the regret of many iterations at once, which no bound allows.
 
     Returns (number of the owner's rows after the action, listed in `scratch.after`; nodes visited).
     """
@@ -316,7 +322,10 @@ def settle(tree, pruning, walk, step, cell):
 
 @part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
-    """Settle the owner's actions after `cell` pruned before `iteration`; return the nodes visited."""
+    """Settle the owner's pruned actions after action `cell`; return the number of nodes visited.
+
+    Actions pruned in `iteration` itself stay pruned, with everything after them.
+    """
     infosets, since, waiting = pruning.infosets, pruning.state.pruned_since, pruning.scratch.waiting
     waiting[0], height, touched = cell, 1, 0
     while height > 0:

@@ -41,12 +41,13 @@ from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 @part_njit
 def _forward(tree, pruning, walk, step, traverser):
-    """Visit all nodes that are not after a pruned action and that some traverser's opponent reaches.
+    """Visit all nodes that some traverser's opponent reaches, except those after pruned actions.
 
     Rows visited are brought up to date.  Counterfactual payoffs of terminals are added to `payoff_sum` of the
     traversers' actions.
 
-    pruning    PruningArrays; walk is a HistoryWalk
+    pruning    PruningArrays
+    walk       HistoryWalk
     traverser  player 0 or 1, or BOTH
 
     Returns the numbers of inner nodes (listed in `walk.order`), of rows (in `scratch.rows`) and of all nodes visited.

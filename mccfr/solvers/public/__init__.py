@@ -1,1 +1,1 @@
-"""Solvers over a public tree (betting tree times boards), with one vector entry for each hand."""
+"""Solvers over a public tree (betting tree times boards), with vectors over a player's hands."""

@@ -1,6 +1,6 @@
-"""Exact values and best responses in small public trees, by NumPy.
+"""Exact values and best responses in small public trees, by NumPy instead of kernels.
 
-Each operation works on all boards and hands of a node at once.
+A public tree is a betting tree times boards; each operation works on all boards and hands of a node at once.
 
 The result is that of `best_response.Walk`, which needs kernels that take longer to compile than a small game to
 evaluate.  Terminals take a matrix of all pairs of hands for each board, so this suits few boards and hands only.
@@ -38,7 +38,10 @@ def is_small(game: Game) -> bool:
 
 
 class WalkValues(NamedTuple):
-    """Values of one player's H hands, in chips times the weight of the opponent's hands that they meet.
+    """Values of one player's H hands: chips, summed over the opponent's hands by their weights.
+
+    Only hands of the opponent that share no card with the player's hand count.  Divided by their weight, a value of
+    `hands` is the hand's mean chips.
 
     total    [2] values of the strategy and of a best response, summed over hands with the player's own weights
     hands    [H] with both players' strategies; 0 for hands outside of the range
@@ -74,11 +77,14 @@ class ArrayWalk:
         self._probability = [strategy.probability[block].T for block in range(len(strategy.probability))]
 
     def responding(self) -> "ArrayWalk":
-        """Return this walk itself: it always computes the values of strategy and best response."""
+        """Return this walk itself; it computes values of the strategy and of a best response.
+
+        `responding` of `best_response.Walk` returns a faster walk of best responses alone.
+        """
         return self
 
     def values(self, player: int, respond_from: int = 0) -> Floats:
-        """Return [2] values of a player's strategy and best response, summed over its range.
+        """Return [2] values of a player's strategy and best response: sums over its weighted hands.
 
         respond_from  first street of the best response; before it the player follows the strategy
 
@@ -87,7 +93,7 @@ class ArrayWalk:
         return self._root(player, respond_from, {}) @ self._cards.reach[player][self._hands[player]]
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands and actions.
+        """Return the values of a player's hands at the root, and of its actions at some decisions.
 
         game   the game of this walk
         nodes  first-street decisions whose action values are returned
@@ -116,7 +122,7 @@ class ArrayWalk:
     def _node(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
         """Return [2, B, N] values of a node (strategy, best response) for N hands on B boards of the street.
 
-        of     the traverser, and the first street of its best response
+        of     (traverser, first street of its best response); the N hands are the traverser's
         reach  [B, M] the opponent's range on each board of the street
         first  receives {node: values} of the first street's nodes
         """
@@ -136,7 +142,10 @@ class ArrayWalk:
 
     @staticmethod
     def _by_board(board: npt.NDArray[np.integer], values: Floats, boards: int) -> Floats:
-        """Return [V, boards, N] sums: values [V, B, N] of each board b are added to those of board board[b]."""
+        """Return [V, boards, N]: values [V, B, N] of B later boards, summed by earlier board.
+
+        board  [B] for each later board, the index (below `boards`) of the earlier board that it extends
+        """
         sums = np.zeros((len(values), boards, values.shape[2]))
         for kind, out in enumerate(sums):
             np.add.at(out, board, values[kind])
@@ -161,9 +170,9 @@ class ArrayWalk:
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
         """Return [B, N] values of the best actions, from the actions' values `below` [A, B, N].
 
-        bucket  [B, N] bucket of each hand on each board
+        bucket  [B, N] bucket of each hand on each board, by which locks are found
 
-        Hands with locked probabilities play these, and their best free action with the rest.
+        Hands with locked probabilities play these, and their best free action with the remaining probability.
         """
         locks = self._game.tree.locks
         if locks is None or node not in locks.shares:

@@ -1,5 +1,7 @@
 """Exact values and best responses over a public tree, by the walk of full-width CFR (`street_walk`).
 
+A public tree is a betting tree times boards; a walk of it handles all hands of both players at once.
+
 Large tables of full-width strategy sums, 16-bit ones included, are read directly in their dtype.  This takes the time
 of one iteration and no memory beyond the lists of hands by board.  Other strategies are first converted to float64
 tables.
@@ -96,13 +98,16 @@ class Walk:
         self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
 
     def responding(self) -> "Walk":
-        """Return a copy that computes best responses alone and uses the same scratch arrays."""
+        """Return a copy that computes one value of each hand, for best responses.
+
+        It shares the scratch arrays with this walk.
+        """
         walk = copy(self)
         walk.root, *walk._scratch = (one_value(of) for of in (self.root, *self._scratch))
         return walk
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
-        """Return [V] values of a player: counterfactual values summed with its own deal weights.
+        """Return [V] values of a player in chips times weight: sums over its weighted hands.
 
         respond_from  first street of the best response; before it the player follows its strategy
 
@@ -224,7 +229,7 @@ def is_lossless(game: Game) -> bool:
 def hand_values(
     game: Game, strategy: Strategy, threads: int = 1, nodes: Sequence[int] = (0,)
 ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]], tuple[float, float]]:
-    """Return values of both players' hands, values of actions, and best-response gains.
+    """Return (values of both players' hands, values of actions, both gains by a best response).
 
     nodes  first-street decisions for which action values are returned
 
@@ -232,7 +237,8 @@ def hand_values(
     * for each node [A, H] values of the acting player's hands after each action
     * each player's gain by a best response, in chips a deal
 
-    Values are chips times the weight of the other's hands that they meet, with both players following `strategy`.
+    Values of hands and actions are for both players following `strategy`.  They are chips, summed over the other
+    player's hands by their weights, except hands that share a card with the player's hand.
     """
     walk = _walk(game, strategy, None, threads)
     walks = [walk.hand_values(game, player, nodes) for player in range(2)]
@@ -250,7 +256,9 @@ def is_large(game: Game) -> bool:
 
 
 def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree | None:
-    """Return the public tree for reading a game's strategy sums directly, or None if they are not read so.
+    """Return the public tree for reading a game's strategy sums in place, or None.
+
+    None means that they are first converted to probabilities in float64.
 
     public  the game's public tree if it exists already
 
@@ -261,7 +269,10 @@ def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree |
 
 
 def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:
-    """Return sums [slots, buckets] by block if all blocks store sums slot by slot in one dtype; else None."""
+    """Return the strategy sums of each block, [slots, buckets], as they are stored; else None.
+
+    It is None unless all blocks store sums, in one dtype, with all buckets of a slot adjacent.
+    """
     blocks = [rows for rows in strategy.blocks if rows.cells.size]
     dtypes = {rows.cells.dtype for rows in blocks}
     if len(dtypes) != 1 or not all(rows.sums and rows.cells.T.flags.c_contiguous for rows in blocks):

@@ -30,9 +30,10 @@ It bounds the cost of discounts, which change all cells.
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
-    """Return the game on the opponents' buckets, or None if they use the players' buckets.
+    """Return the game with the opponents' buckets, or None if they use the players' buckets.
 
-    Opponents use buckets before the last street only: in the trunk.
+    The opponents learn by CFR on buckets in the trunk, which is all streets but the last.  On the last street they play
+    best responses with their real cards.
 
     Raises `ValueError` for a game without cards, and for buckets that do not exist.
     """
@@ -69,7 +70,7 @@ class CfrBestResponse(Algorithm):
 
     @property
     def schedule(self) -> Schedule:
-        """Return the discount schedule of the learners."""
+        """Return the discount schedule of the players (their opponents have another one)."""
         return replace(OPTIONS.schedule, period_nodes=self._solver.period_nodes or OPTIONS.schedule.period_nodes)
 
     def completed(self, game: Game) -> Config:
@@ -85,7 +86,10 @@ class CfrBestResponse(Algorithm):
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return names, shapes and dtypes of the tables of players and opponents; no padding."""
+        """Return names, shapes and dtypes of the tables of players and opponents.
+
+        There is no padding between buckets.
+        """
         tables, trunk = self.config.tables, trunk_game(self._solver, game)
         sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"
         specs = responding_specs(game, trunk or game, tables.regret_dtype, sum_dtype)

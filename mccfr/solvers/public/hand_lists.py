@@ -22,7 +22,7 @@ NOT_READ    receives the additions for missing cards and is never read
 
 @by_reference
 class HandLists(NamedTuple):
-    """Memory for the lists of both players' hands on all boards: F entries.
+    """Memory for the lists of both players' hands on all boards: room for F hands in all.
 
     A column is one cell of a range: a hand or, with `merge`, all hands of a board that share a bucket.  Columns are
     counted from 0 on each board.
@@ -69,7 +69,10 @@ class OnBoard(NamedTuple):
 
 
 def room_for(hands: int) -> HandLists:
-    """Return uninitialised `HandLists` of `hands` entries; pages that are not written take no memory."""
+    """Return uninitialised `HandLists` with room for `hands` hands.
+
+    Pages of memory that are never written take no physical memory.
+    """
     every, columns = (np.empty((4, hands), np.int32) for _ in range(2))
     ranked, card = (np.empty((hands, 2), np.uint16) for _ in range(2))
     return HandLists(every, ranked, columns, card, np.empty((hands, 3), np.int32))
@@ -122,7 +125,7 @@ def _card_rows(mine, theirs, hand_cards, row):
 
     mine, theirs  [H] bool, whether each player can hold a hand
     hand_cards    [H, 2] cards, -1 for a missing one
-    row           [cards+1] int64; becomes 0 for cards in no such hand, and `NO_CARD` at index -1
+    row           [cards+1] int64; becomes 0 for cards in no such hand, and `NO_CARD` (also 0) at index -1
     """
     row[:] = 0
     for hand in range(mine.shape[0]):
@@ -205,6 +208,8 @@ def _list_hands(player, bucket, merge, scratch, at, out):
 @part_njit
 def _list_columns(player, hand_cards, strength, merge, scratch, at, out):
     """Write a player's columns on a board by strength; return the number of groups of equal strength.
+
+    They are written to `columns`, `card` and `group` of `out`, and with `merge` the rows of hands' cards to `ranked`.
 
     strength  [H] of the hands on this board
     at        [3] indices in the lists of the player's next column, group and hand

@@ -45,6 +45,7 @@ def hold(public, player, board, lock, rows, sigma, offset):
 
     Free actions share the rest in proportion to their probabilities in sigma, or evenly if these are 0.
 
+    board  index of the board in `public.ranges`
     lock   row of the decision's first action in `public.locks.share`
     rows   Rows: `actions` of the decision, `count` hands of the player on the board
     sigma  [., >= count] strategy of each hand

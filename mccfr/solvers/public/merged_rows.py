@@ -1,7 +1,8 @@
 """Merges hands that are alike up to suits into one column, so that rows can be updated in place.
 
-A row can be updated when it is visited if its bucket occurs on one walked board only.  Boards that differ by a renaming
-of suits are walked once (`mccfr.cards.suit_symmetry`), so this holds for buckets of one hand up to renamings.  On its
+A row is the regrets or strategy sums of one bucket at one decision; updates in place change it during the walk.  A row
+can be updated when it is visited if its bucket occurs on one walked board only.  Boards that differ by a renaming of
+suits are walked once (`mccfr.cards.suit_symmetry`), so this holds for buckets of one hand up to renamings.  On its
 board a bucket may still hold several hands.  These have one strategy, and
 
 * equal deal weights, if no renaming that takes them to each other changes the ranges;
@@ -15,7 +16,7 @@ are listed only at terminals and where ranges and values pass from board to boar
 * the buckets of a board are adjacent columns, and no other walked board has them;
 * hands of a bucket are alike by renamings that change no range, bucket or showdown; all are compared cell by cell.
 
-A row's sums and regrets count each of its hands, and each board that its board stands for.
+A row's sums and regrets count each of its hands, and each board that its walked board stands for.
 """
 
 from itertools import pairwise
@@ -86,12 +87,15 @@ def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
 
 
 def _board_of(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """Return the board of each of a player's columns."""
+    """Return the index of the board of each of a player's columns, in their order."""
     return np.repeat(np.arange(ranges.first.shape[1] - 1), np.diff(ranges.first[player]))
 
 
 def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
-    """Return whether each board's buckets are adjacent, and disjoint from other walked boards of a street."""
+    """Return whether no two walked boards of a street share a bucket.
+
+    The buckets of a board must also be consecutive numbers.
+    """
     ranges, starts = public.ranges, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     for player, first in enumerate(ranges.first):
         bucket, board = ranges.bucket[first[0] : first[-1]], _board_of(ranges, player)

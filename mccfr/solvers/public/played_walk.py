@@ -64,13 +64,14 @@ class PlayedRows(NamedTuple):
 class PairJobs(NamedTuple):
     """Terminals grouped into J jobs: a fold and a showdown after one line that meet the same range.
 
-    The actor is the player who acted last.  Two jobs in a pair of lanes have the same way: an index of both players'
-    ranges at the start of the street.
+    The actor is the player who acted last.  LANES jobs are valued at a time, one in each lane of a vector.  Two
+    neighbouring lanes form a pair, whose jobs have the same way: an index of both players' ranges at the start of the
+    street.
 
     count   [2] int64        number of jobs of each actor
-    way     [2, J] int64     way of each job
-    source  [2, J] int64     row in `shares` of the other player's line
-    behind  [2, 2, J] int64  rows in `shares` of the actor's line with the call (showdown) and with the fold; an
+    way     [2, J] int64     way of each job, by actor
+    source  [2, J] int64     row in `PlayScratch.shares` of the other player's line
+    behind  [2, 2, J] int64  by actor: rows in `shares` of its line with the call (showdown) and with the fold; an
                              all-zero row if there is none
     """
 
@@ -141,7 +142,10 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 
 @part_njit
 def _take_jobs(scratch, player, start):
-    """Load a player's jobs from `start` on, LANES at most, and return whether any has a showdown."""
+    """Load up to LANES jobs of one actor, from number `start` on, into `scratch.lanes`.
+
+    Returns whether any of them has a showdown.  Each lane values one job.
+    """
     none, rows, jobs, showdown = scratch.shares.shape[0] - 1, scratch.lanes.rows, scratch.jobs, False
     last = jobs.count[player] - 1
     for lane in range(LANES):
@@ -157,7 +161,10 @@ def _take_jobs(scratch, player, start):
 
 @part_njit
 def _settle(board, scratch, street):
-    """Return player 0's chips at the terminals of a street's jobs, over all pairs of hands; clear jobs."""
+    """Return player 0's chips at the terminals of all jobs, over pairs of hands; clear the jobs.
+
+    street  street of the terminals
+    """
     lanes, count, won = scratch.lanes, scratch.jobs.count, 0.0
     for player in range(2):
         counts = board.rows[street, 1 - player], board.rows[street, player]
@@ -180,8 +187,9 @@ def _scale(line, factor, count):
 
 @part_njit
 def _new_job(scratch, player, way, source):
-    """Append a job without terminals for the player who acted last, and return its number.
+    """Append a job without terminals for the actor, and return its number.
 
+    player  actor: the player who acted last
     way     index of both players' ranges at the start of the street
     source  row in `shares` of the other player's line
 
@@ -224,7 +232,14 @@ def _add_job(board, scratch, street, way, kind, m, chips):
 
 @part_njit
 def _share(before, sigma, factor, count, out):
-    """Set out [n] = before [n] · sigma [n] · factor for `count` cells; return whether any is positive."""
+    """Multiply the shares of a line by an action's probabilities; return whether any is positive.
+
+    before  [n] by bucket: share of the range that takes the line before the action
+    sigma   [n] by bucket: probability of the action
+    factor  further factor (`PlayedRows.factor`)
+    count   number of buckets
+    out     [n] receives before · sigma · factor
+    """
     alive = False
     for k in range(count):
         out[k] = before[k] * sigma[k] * factor
@@ -267,7 +282,7 @@ def _descend(trees, played, board, scratch, tree, base, way):
 def _enter(scratch, street, way, m, below):
     """Set both players' ranges after the exit at row `m` as those of way `below`, on the next street.
 
-    street  street of the exit
+    street  street of the exit, which is a member that leads to the next street
     way     index of both players' ranges at the start of that street
 
     Returns False if the exit is never reached or a range becomes empty.
@@ -310,7 +325,7 @@ def _last_street(trees, played, board, scratch, level):
 
 @part_njit
 def _begin(board, scratch):
-    """Set both ranges on the first street; return the total weight of all pairs of disjoint hands."""
+    """Set both players' ranges at the root; return the total weight of pairs of disjoint hands."""
     reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)

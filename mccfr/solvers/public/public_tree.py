@@ -1,8 +1,9 @@
 """Builds the public tree of a game with listed cards, for walks over all of its boards.
 
-The betting is cut into street trees (`street_trees`); each is walked once for each board of its street.  Boards that
-differ only by a renaming of suits are walked once (`board_copies`).  Hands are listed for the walked boards
-(`range_sums`): a player's hands with positive reach that share no card with the board.
+The betting is cut into street trees (`street_trees`), each the betting of one street after one earlier line.  A street
+tree is walked once for each board of its street.  Of boards that differ only by a renaming of suits one is walked
+(`board_copies`).  Hands are listed for the walked boards (`range_sums`): a player's hands with positive reach that
+share no card with the board.
 """
 
 from itertools import pairwise
@@ -46,7 +47,7 @@ class LockedRows(NamedTuple):
 
     share    [C, K] float  probabilities in the walk's dtype, -1 for free actions; `MemberRows.lock` is the first row of
                            a decision
-    by_hand  bool          whether K counts hands
+    by_hand  bool          whether K counts hands; else buckets
     """
 
     share: npt.NDArray[np.floating]
@@ -55,17 +56,19 @@ class LockedRows(NamedTuple):
 
 @by_reference
 class PublicTree(NamedTuple):
-    """All kernel inputs of a walk except strategies: H hands, K tasks.
+    """All kernel inputs of a walk except strategies: H hands, K tasks, E columns of all boards.
+
+    A column is a cell of a range on a board: a hand, or hands that share a bucket.  A member is a street tree's node.
 
     trees         StreetTrees   betting
     ranges        Ranges        hands by board
-    reach         [2, H] float  deal weights, in the dtype of the walk
+    reach         [2, H] float  weights of the players' hands at the root, in the dtype of the walk
     row_weight    [2, E] float  weights of a column in its row's strategy sums and in its regrets; [2, 0] unless hands
                   share columns (`merged_rows`)
     boards        PublicBoards  boards below each board
-    tasks         [K, 3] int64  work below the first street for threads: an exit with first and end of its boards,
-                  counted from the first below; or, for run-outs, first member, first and end of the members that
-                  contain them
+    tasks         [K, 3] int64  work below the first street for threads. Either an exit (a member that leads to the next
+                  street) with first and end of some boards below, counted from the first of them. Or, for run-outs
+                  (all-ins before the last street): first member, first and end of the members that contain them
     copies        BoardCopies   walked boards and the boards that they stand for
     joint_weight  float         sum of reach·reach over disjoint hands; expected values are divided by it
     locks         LockedRows    rows with a fixed strategy; None: without, and kernels have no code for them
@@ -92,11 +95,11 @@ class PublicTree(NamedTuple):
 def public_tree(
     game: Game, strategies: Strategies | None = None, *, merge: bool = False, some: bool = False
 ) -> PublicTree:
-    """Return the public tree of a game with listed cards; deal weights are float64.
+    """Return the public tree of a game with listed cards; the weights of hands (`reach`) are float64.
 
     strategies  by block [buckets, slots], for walks on these alone: boards on which they play alike up to suits are
                 then walked once, even if the game's buckets differ
-    merge       whether hands of a board that share a bucket share a column
+    merge       whether hands of a board that share a bucket share a column: one cell of ranges and values
     some        whether the listed boards may be a part of those the deck allows; `joint_weight` is then 1
 
     Raises `ValueError` for a game that keeps its cards in the tree, and for a hand that can be dealt but has no bucket.
@@ -164,7 +167,10 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
 
 
 def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows | None]:
-    """Return street trees with the first locked row of each decision, and the locked probabilities."""
+    """Return street trees with `rows.lock` set, and the locked probabilities; None without locks.
+
+    `rows.lock` is each decision's first row in `LockedRows.share`, or -1 for a decision without locks.
+    """
     if tree.locks is None:
         return trees, None
     lock, tables, first = np.full(len(trees.kind), -1, np.int32), dict[int, tuple[int, npt.NDArray[np.float64]]](), 0
@@ -186,7 +192,8 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
     """Return [K, 3] tasks for threads below the first street.
 
-    A task is (exit, first board, end of boards), or (first member, first member, end of members) of run-outs.
+    A task is (exit, first board, end of boards), or (first member, first member, end of members) of run-outs.  Members
+    are nodes of the first street's tree; an exit is one that leads to the next street; run-outs are all-ins.
 
     boards  number of boards that follow each board of the first street
     """
@@ -211,7 +218,10 @@ def _check_hands(cards: ListedCards) -> None:
 def _board_ranges(
     cards: ListedCards, start: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return two [T, 2] (first, end) of the boards below each board: on the next street, on the last."""
+    """Return two [T, 2] (first, end) of the boards below each board: on the next street, on the last.
+
+    T counts the boards of all streets, numbered street by street.
+    """
     total, last_street = int(start[-1]), cards.streets - 1
     child, last = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
     own = np.arange(start[last_street], total)
@@ -228,7 +238,9 @@ def _board_ranges(
 
 
 def board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
-    """Return [S] probability of each board of a street, given the board before and two disjoint hands.
+    """Return [S] by street the probability of each board, given the board before and two disjoint hands.
+
+    It is the same for all boards of a street that are compatible with the hands, and 1 for a board known in advance.
 
     some  whether the listed boards may be a part of those the deck allows
     """

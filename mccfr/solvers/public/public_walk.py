@@ -53,7 +53,8 @@ class Scope(NamedTuple):
 def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
     """Return [n, 5] float64 rows of n steps for `train`: positive, negative, keep, weight, iteration.
 
-    The first four are fields of `Step`; the iterations are numbered from `iteration` on.
+    A `Step` holds the discount factors and the weight of one iteration of CFR: the first four columns.  The iterations
+    are numbered from `iteration` on.
     """
     factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
     return np.column_stack([factors, np.arange(iteration, iteration + len(steps))])
@@ -84,8 +85,8 @@ def _hand_down(ranges, player, board, place, scratch, handed, street, sides):
     player   the traverser, whose range is the first
     place    number of the node in `scratch.own.row`
     scratch  StreetScratch with the ranges
-    handed   StreetExchange; its value[street] is set to 0
-    sides    0: both ranges; 1: only the opponent's
+    handed   StreetExchange that passes ranges and values between streets; its value[street] is set to 0
+    sides    0: both ranges are copied; 1: only the opponent's
 
     Returns whether the opponent's range has a positive cell.
     """
@@ -109,7 +110,7 @@ def _hand_down(ranges, player, board, place, scratch, handed, street, sides):
 def _hand_up(ranges, player, board, found, out):
     """Copy values of a player's hands to the order of their columns on a board.
 
-    found  [V, H] by number of the hand
+    found  [V, H] V values of each hand by number of the hand
     out    [V, W] by column: a hand of the board, or hands that share a bucket (the first hand's value is taken)
     """
     hand = ranges.hand[ranges.first[player, board] : ranges.first[player, board + 1]]
@@ -150,7 +151,8 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
     tree     number of the street tree: the betting of `street` after one earlier line
     scratch  this thread's StreetScratch
 
-    It reads the ranges scratch.by_hand.reach[:, street] [2, H] and adds values to scratch.by_hand.value[street] [V, H].
+    It reads the ranges scratch.by_hand.reach[:, street] [2, H] of H hands.  It adds V values of each of the traverser's
+    hands to scratch.by_hand.value[street] [V, H].
     """
     level, trees, last, handed = street, public.trees, public.boards.weight.shape[0] - 1, scratch.by_hand
     _enter(scratch, level, tree, boards[0], boards[1])
@@ -205,7 +207,8 @@ def _task(public, traversal, step, board, root, task, scratch):
     task     number of the task
     scratch  this thread's StreetScratch of the later streets
 
-    An exit's values go to root.by_hand.task[task] [V, H], those of a run-out to its row in root.value.
+    An exit's values, V for each of the traverser's H hands, go to root.by_hand.task[task] [V, H].  Those of a run-out
+    go to its row in root.value.
     """
     trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
@@ -231,7 +234,7 @@ def _collect(public, traversal, board, root):
 
     board  board of the first street
     root   StreetScratch of the first street; its by_hand.task [K, V, H] has the values of K tasks, and the sums replace
-           those of each exit's first task
+           those of each exit's first task; V values of each of the traverser's H hands
     """
     tasks, task = public.tasks, 0
     while task < tasks.shape[0]:

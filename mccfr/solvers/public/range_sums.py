@@ -1,10 +1,11 @@
 """Hands by board for walks of whole ranges, by bucket and by strength.
 
-Tables, ranges and values hold the hands of a board in the order of their buckets.  Terminals (`terminals.values`) go
-through them from weak to strong.  For these, cards, positions and groups of equal strength are listed by strength.
+Tables, ranges and values hold the hands of a board in the order of their buckets.  The code for terminals
+(`terminals.range_values`) goes through them from weak to strong.  So cards, positions and groups of equal strength are
+also listed by strength.
 
 Hands that share a bucket and differ only by a renaming of suits may share a *column*.  Ranges and values then have one
-cell for them, the first hand's.  Single hands are listed only where each counts.
+cell for them, the first hand's.  Where every hand counts, as in sums of reach, `EveryHand` lists them one by one.
 """
 
 from itertools import pairwise
@@ -23,6 +24,8 @@ _TOGETHER = 128  # boards listed in one call
 
 class EveryHand(NamedTuple):
     """Every single hand of a player on a board, with its column: T boards, F hands on boards.
+
+    A column is a cell of a range on a board: one hand, or hands that share a bucket.
 
     first   [2, T+1] int64  hands of player p on board t are first[p, t] to first[p, t+1]-1
     hand    [F] int32       number of the hand, in the order of columns
@@ -60,8 +63,8 @@ class Ranges(NamedTuple):
     card         [E, 2] uint16   rows of the hand's two cards in sums of reach by card; `NO_CARD`: no card
     same         [E] int32       column of the same two cards in the other player's list of the board, else its length
     group_first  [2, T+1] int64  groups of player p on board t, each of hands of equal strength
-    group        [G, 3] int32    number of columns up to the end of a group, of the other's hands below its strength,
-                                 and up to it
+    group        [G, 3] int32    of a group: number of the player's columns on the board up to its end; of the other's
+                                 hands that are weaker; of the other's hands that are weaker or equal
     every        EveryHand       single hands by column; shares the arrays above if each hand has its own column
     """
 
@@ -132,8 +135,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
 
 def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
-    """Return the rows before `end` and those from `begin` to `stop-1`, one after the other.
+    """Return a list of both players' entries without the unused rows between them.
 
-    The former are player 0's and the latter player 1's; the rows between were not used.
+    Rows of `room` before `end` are player 0's.  Rows `begin` to `stop-1` are player 1's.
     """
     return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])

@@ -38,7 +38,7 @@ class Mixture:
     """Computes the behaviour strategy of a player who draws one of two strategies before the deal."""
 
     def __init__(self, game: Game, player: int) -> None:
-        """Prepare the player's decisions; raise `ValueError` for a game with imperfect recall."""
+        """Prepare a player of a game; raise `ValueError` if the player's buckets forget earlier ones."""
         self._game, self._player = game, player
         self._parent = [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
         if any(self._parent[block] is None for block in range(2 + player, len(self._parent), 2)):
@@ -76,16 +76,17 @@ class RestrictedNash:
     For each player in turn, both current strategies are written to tables.  Then one walk of the public tree gives the
     player's regrets against the other's strategy.
 
-    mixture    the opponent's mixture
+    mixture    Mixture that combines the opponent's fixed strategy with its learning one
     tables     {name: [slot, bucket] float64} regrets and strategy sums of both players
     iteration  iterations done
     """
 
     def __init__(self, game: Game, responder: int, fixed: Tables, share: float) -> None:
-        """Prepare a game with listed cards; raise `ValueError` for a game with imperfect recall.
+        """Prepare a game with listed cards; raise `ValueError` if the opponent has imperfect recall.
 
         responder  player who responds
-        fixed      B × [slots, buckets] the opponent's fixed strategy; the responder's part is not read
+        fixed      [slots, buckets] for each block (street and player): the opponent's fixed strategy, action
+                   probabilities; the responder's part is not read
         share      probability of the fixed strategy, from 0 to 1
         """
         self.game, self.iteration, self._variant = game, 0, variant(_VARIANT)
@@ -102,7 +103,10 @@ class RestrictedNash:
         self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
 
     def _by_block(self, kind: str) -> list[npt.NDArray[np.float64]]:
-        """Return the tables of a kind by block (street and player); one cell if there are no decisions."""
+        """Return the tables of a kind, "regret" or "strategy_sum", by block (2·street + player).
+
+        A block without decisions has a table of one cell.
+        """
         return [self.tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(len(self._starts))]
 
     def average_strategy(self) -> Strategy:
@@ -121,7 +125,7 @@ class RestrictedNash:
             self.iteration += 1
 
     def _meet(self, player: int) -> None:
-        """Write the strategy that a player trains against.
+        """Write the strategy that a player trains against to `_opponents`.
 
         The responder meets the mixture; the opponent meets the responder.
         """
@@ -132,7 +136,7 @@ class RestrictedNash:
             self._opponents[block][:] = self._frozen[block]
 
     def _train(self, step: Step, player: int) -> None:
-        """Compute a player's increments of regrets and strategy sums by a walk of the public tree."""
+        """Compute what an iteration adds to a player's regrets and strategy sums, by a walk of the tree."""
         regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
         opponents, public = street_tables(self._opponents, 1 - player), self._public
         views = (Views(regrets, frozen, sums), Views(opponents, opponents, opponents))
@@ -146,7 +150,7 @@ class RestrictedNash:
         return StepTables(regret, regret, sums)
 
     def _freeze(self, step: Step) -> None:
-        """Write both current strategies, with their locks, into the tables from which reach is computed."""
+        """Write both current strategies to `_frozen`, with locked probabilities where rows are locked."""
         for block, starts in enumerate(self._starts):
             freeze(step, self._block_tables(block), starts, self._frozen[block])
         self._locked.hold(self._frozen)

@@ -24,7 +24,10 @@ _LINE_CELLS = 16  # of float32 in a cache line
 
 
 class _Vectors:
-    """Emits LLVM code for vectors of 64 bytes in the rows of arrays that are addressed by name."""
+    """Emits LLVM code of this module's functions: loads, stores and loops of 64-byte vectors of cells.
+
+    Arrays are addressed by name; a table is [slot, column], scratch is [row, column].
+    """
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self.code = builder, Code(context, builder, kinds, values, names)
@@ -92,9 +95,9 @@ class _Vectors:
         emit_prefetch(self.builder, self.builder.bitcast(place, ir.IntType(8).as_pointer()), write=True)
 
     def each_ahead(self, name, count, body):
-        """Emit `each` with body(k, ahead), ahead being the cells from a board's columns to the next board's.
+        """Emit the loop of `each` with body(k, ahead), where `ahead` is how far to prefetch in a row.
 
-        name   table; if its rows hold only one board's `count` columns, `ahead` is None
+        name   table; `ahead` is `count`, the distance to the next board's columns, or None in a table of one board
         """
         with self.builder.if_else(self.builder.icmp_signed("<", count, self.code.cells(name))) as (several, alone):
             with several:
@@ -209,7 +212,7 @@ def _gaining(vectors, slot, column, first, actions, factors):
 
     k is the vector's first column, `mean` a vector of the decision's values.
 
-    factors  LLVM tuple: factor of positive regrets, factor of negative ones, relative limit of gains that are rounding
+    factors  LLVM tuple (factor of positive regrets, of negative ones, limit); gains up to limit · |mean| count as 0
     """
     builder = vectors.builder
     positive, negative, limit = (vectors.all(each) for each in _unpacked(builder, factors, 3))
@@ -328,7 +331,7 @@ def weigh(typing_context, out, cells, weights, start, count):
 def _mean(vectors, first, place, actions, k):
     """Emit the sum over actions a of values[first+a], each times sigma[place+a] unless `place` is None.
 
-    k  first column of the vector
+    k  first column of the vector, the same in `values` and `sigma`
     """
     builder = vectors.builder
 

@@ -84,7 +84,7 @@ def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, o
 
 
 def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
-    """Return a board from the hands on it, in their order.
+    """Return a full board from the hands on it; its vectors over hands have their order.
 
     hands_on  BoardHands: hands, weights, buckets, strengths and cards
     cards     number of cards in the deck
@@ -207,7 +207,7 @@ def by_strength(hands: BoardHands) -> BoardHands:
 
 
 class BoardSource:
-    """Draws full boards at random.
+    """Draws a full board at random for each iteration of a sampling algorithm or evaluation.
 
     An iteration's board depends only on (seed, worker, purpose, iteration).
 

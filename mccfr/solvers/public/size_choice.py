@@ -54,9 +54,9 @@ _NO_REACH = 1e-6  # share of a hand's weight that is kept, because kernels need 
 class SizeMenus:
     """Bet sizes among which the choice is made, and how many are chosen.
 
-    fine     rules with all sizes that can be chosen
-    default  rules with the sizes of decisions that are not yet chosen
-    counts   by street, for first bets and for raises: the number of sizes to choose; None: the menu's sizes stay
+    fine     betting rules with all sizes that can be chosen
+    default  betting rules with the sizes of decisions for which none are chosen yet
+    counts   by street, (for first bets, for raises): the number of sizes to choose; None: the default sizes stay
     """
 
     fine: BettingRules
@@ -64,12 +64,15 @@ class SizeMenus:
     counts: Sequence[tuple[int | None, int | None]]
 
     def count(self, state: BettingState) -> int | None:
-        """Return the number of sizes to choose at a decision; None: its menu's sizes stay."""
+        """Return the number of sizes to choose at a decision; None: its sizes in `default` stay."""
         return self.counts[state.street][min(state.bets, 1)]
 
 
 class SizeChoice:
-    """Chooses the bet sizes of a spot, one decision after the other, by solving trees with other sizes."""
+    """Chooses the bet sizes of a spot, one decision after the other, by solving trees with other sizes.
+
+    A spot is an endgame given by both players' ranges, the board, the pot and the stacks.
+    """
 
     def __init__(self, spot: Game, menus: SizeMenus, variant: Variant, workers: int = 1) -> None:
         """Prepare a spot without locks; its tree is ignored, its cards must not be merged by suits.
@@ -81,7 +84,7 @@ class SizeChoice:
         self._public = public_tree(replace(spot, tree=self._tree().tree), some=True)
 
     def choose(self, progress: Callable[[int], object]) -> dict[str, Sequence[float]]:
-        """Return {betting line: chosen amounts to raise to}.
+        """Return {betting line: chosen amounts to raise to}, in chips that a player puts in over the hand.
 
         progress  called before each decision with the number of decisions that are chosen
         """
@@ -113,7 +116,7 @@ class SizeChoice:
         return [line for line in order if order[line] == first]
 
     def _best(self, here: LineTree, line: str, cfr: VectorCfr) -> Sequence[float]:
-        """Return the chosen amounts to raise to at the decision after `line`.
+        """Return the chosen amounts to raise to at the decision after `line`, in chips over the hand.
 
         here  tree with the sizes chosen so far
         cfr   solver that has solved this tree
@@ -153,7 +156,10 @@ class SizeChoice:
         return cfr
 
     def _values(self, tree: CompiledTree, actions: int, player: int, ranges: Floats) -> Floats:
-        """Solve a tree and return [actions] the player's value of each root action, up to one factor.
+        """Solve a tree and return [actions] the player's value of each root action, in a common unit.
+
+        While the tree is solved, all root actions are played equally often.  A value is the sum of the hands'
+        counterfactual values, each times its weight in `ranges`.
 
         ranges  [2, H] ranges at the root
         """
@@ -167,7 +173,10 @@ class SizeChoice:
         return found
 
     def _reach(self, cfr: VectorCfr, node: int) -> Floats:
-        """Return [2, H] both ranges at a decision; the strategies on later streets are means over the boards."""
+        """Return [2, H] both ranges at a decision by the average strategies of a solver.
+
+        A hand's strategy on a street is the mean over the street's boards.
+        """
         tree, cards = cfr.game.tree, cfr.game.cards.listed()
         arrays, reach, path = tree.arrays, cards.reach.copy(), tree.path(node)
         for above, child in pairwise(path):
@@ -186,9 +195,10 @@ class SizeChoice:
 def best_subset(total: int, count: int, values: Callable[[Sequence[frozenset[int]]], Floats]) -> frozenset[int]:
     """Return the indices of `count` of `total` ascending sizes that have a high value together.
 
-    First the best additions among every second size and the last; then sizes move to their neighbours while that gains.
+    First the best additions are chosen among every second size and the last.  Then one size at a time moves to a
+    neighbour while that gains.
 
-    values  function that returns the value of each of some sets of indices
+    values  function of a list of index sets that returns the value of each set [sets]
     """
     known = dict[frozenset[int], float]()
 
@@ -209,15 +219,15 @@ def best_subset(total: int, count: int, values: Callable[[Sequence[frozenset[int
 
 
 def street_root(tree: CompiledTree, node: int) -> int:
-    """Return the first decision of a decision's street, on the path to it."""
+    """Return the first decision on the street of decision `node`, on the path from the root to it."""
     streets = tree.arrays.block // 2
     return next(above for above in tree.path(node) if streets[above] == streets[node])
 
 
 def side_by_side(tree: CompiledTree, top: int, gone: Sequence[Sequence[int]], player: int) -> CompiledTree:
-    """Return copies of a tree below a new first decision of `player`.
+    """Return one tree that joins copies of `tree`: at its root `player` chooses the copy to play.
 
-    top   decision above which only the actions that lead to it are kept
+    top   decision of `tree`; above it, a copy has only the actions that lead to it
     gone  for each copy, the nodes that are left out with everything below them
     """
     above, inside, parts = tree.path(top)[:-1], nodes_below(tree, top), []

@@ -44,7 +44,7 @@ class Views(NamedTuple):
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
     """Return a player's tables by street, chosen from the tables of all blocks.
 
-    tables  by block 2·street + player
+    tables  [slot, bucket] tables by block (street and player), 2·street + player
 
     Streets that the game lacks get a table of one cell. The tuple always has the same length, so that kernels are not
     compiled anew for each number of streets.
@@ -58,8 +58,9 @@ def narrow_tables(
 ) -> Int16Rows:
     """Return a player's tables of 16-bit cells from those of all blocks (2·street + player).
 
-    kinds   four lists of tables by block: regrets, strategy sums, scales of regrets, scales of strategy sums
-    starts  [rows+1] for each block: the first slot of each row, and the end of the last
+    kinds   four lists of tables by block: regrets, strategy sums, scales of regrets, scales of strategy sums. A row's
+            cells of one bucket are in units of 2^(scale - 128)
+    starts  [rows+1] for each block: the first slot of each row (decision), and the end of the last
     """
     tables = [street_tables(blocks, player) for blocks in kinds]
     row = [np.repeat(np.arange(len(of) - 1), np.diff(of)) for of in starts[player::2]]
@@ -79,8 +80,8 @@ class Traversal(NamedTuple):
     """Parameters of one player's walk.
 
     player           the traverser
-    in_place         True or None. In training: rows are updated when they are visited. With fixed strategies:
-                     `Views.basis` holds strategy sums, not probabilities
+    in_place         True, or None for False. In training: rows are updated when they are visited. With fixed
+                     strategies: `Views.basis` holds strategy sums, not probabilities
     views            the traverser's tables
     opponent         the opponent's tables that give its strategy: [slot, bucket] by street, its `Views.basis`
     opponent_narrow  None, or the opponent's tables with 16-bit cells, used instead of `opponent`
@@ -146,7 +147,7 @@ class StreetScratch(NamedTuple):
     """Scratch arrays of a walk, with room for one street tree of each of its streets.
 
     A street tree is the betting of one street after one earlier line.  N nodes, A actions of one player, at most X at a
-    decision; S streets; W cells of a vector (a hand of a board, or hands that share a bucket).
+    decision; S streets; W cells of a vector.  A cell is a hand of a board, or hands that share a bucket.
 
     In training V = 1: the value of the strategy (FOLLOW).  With fixed strategies V = 2 adds that of a best response
     (RESPOND).  V = 1 is then the latter alone, which follows the strategy before street `respond_from`.

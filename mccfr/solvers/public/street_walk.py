@@ -52,16 +52,17 @@ def copy(source, out):
 
 @inline_njit
 def first_side(traversal, step):
-    """Return 0 if the walk needs both ranges (training), 1 if only the opponent's (fixed strategies)."""
+    """Return the first range a walk needs: 0, the traverser's (training), or 1, the opponent's (else)."""
     return 1 if step is None or traversal.fixed else 0
 
 
 @inline_njit
 def _plays(traversal, step, values, street):
-    """Return whether the first value of the traverser's hands is that of its own strategy on a street.
+    """Return whether the traverser's hands have the value of its own strategy on a street.
 
-    values  number of values of each hand. With fixed strategies, a single one is that of a best response from street
-            `traversal.respond_from` on
+    Else they have only that of a best response, which begins on street `traversal.respond_from`.
+
+    values  number of values of each hand: with fixed strategies 2 for strategy and best response, 1 for the latter
     """
     if step is None or traversal.fixed:
         return values > 1 or street < traversal.respond_from
@@ -171,7 +172,7 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """Put locked probabilities into scratch.sigma; return the reach [W] that weights sigma in the average.
+    """Put locked probabilities into scratch.sigma; return the reach [W] for the strategy sums.
 
     at  (first row of the decision in sigma, row of the range in scratch.own.reach, first row of locks or -1)
     """
@@ -324,8 +325,8 @@ def descend(public, traversal, step, here, scratch):
 def _respond(public, traversal, here, lock, rows, values, child, value):
     """Set `value` [W] to a best response's value at a decision, and record the best actions.
 
-    `Views.regret` receives probability 1 for the best action of each hand, the first of equal ones, and 0 for the
-    others; nothing is recorded in an empty table.
+    `Views.regret` receives probability 1 for the best action of each hand, the first of equal ones, else 0.  Nothing is
+    recorded in an empty table.
 
     lock    row of the decision in `public.locks`, or -1
     values  [., W] by hand of the board; row child+a is the value of action a
@@ -384,11 +385,12 @@ def _decision(public, traversal, step, here, member, scratch):
 
 @part_njit
 def _stake(jobs, job, weight, chips, rake):
-    """Set chips[1, job] of `jobs` to weight · (chips - rake/2), and its rake[job] to rake/2.
+    """Set chips[1, job] of `jobs` (Jobs) to weight · (chips - rake/2), and its rake[job] to rake/2.
 
     So the winner gets the chips less the rake; players who share the pot lose half the rake each.
 
-    chips  chips that the winner of the showdown gets from the loser; `rake` is that of the pot
+    weight  1, or for a run-out the probability of one of its boards
+    chips   chips that the winner of the showdown gets from the loser; `rake` is that of the pot
     """
     jobs.chips[1, job] = as_element(jobs.chips, weight * (chips - 0.5 * rake))
     jobs.rake[job] = as_element(jobs.rake, 0.5 * rake)
@@ -427,7 +429,10 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
 
 @part_njit
 def _share(value, ending, jobs):
-    """Copy value[0] of the jobs' terminals to the other values [V, N+1, W], which are equal at terminals."""
+    """Copy value[0] at terminals to the other values of `value` [V, N+1, W], which are equal there.
+
+    ending  [2, J] rows of the folds and showdowns of J jobs in `value`, NOWHERE for none; the first `jobs` count
+    """
     for more in range(1, value.shape[0]):
         for job in range(jobs):
             for kind in range(2):
@@ -438,7 +443,11 @@ def _share(value, ending, jobs):
 
 @inline_njit
 def terminals(public, player, here, scratch):
-    """Compute the values of the folds and, on the last street, the showdowns of the street tree `here`."""
+    """Compute the values of a street tree's folds and, on the last street, showdowns into scratch.value.
+
+    player  the traverser; values are its counterfactual values in chips
+    here    BettingRound: street, street tree, board
+    """
     street, tree, board = here
     top, last, lanes = scratch.member_first[street], street + 1 == public.boards.weight.shape[0], scratch.lanes
     jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent.row, lanes)

@@ -71,7 +71,7 @@ def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
 
 
 def _threads(public: PublicTree, workers: int) -> int:
-    """Return the number of threads: the workers, but at most one for each task."""
+    """Return the number of threads: `workers`, but at most one for each task below the first street."""
     return max(1, min(workers, len(public.tasks)))
 
 
@@ -123,7 +123,7 @@ def absorb(step, tables, starts, increments, ones):
 
 
 class VectorCfr:
-    """Full-width CFR on a game with cards.
+    """Runs full-width CFR on a game with cards: `iterate` trains, `average_strategy` returns the result.
 
     tables     {name: array [slot, bucket]} of regrets, strategy sums and others of the variant (`table_specs`); changed
                in place
@@ -221,7 +221,7 @@ class VectorCfr:
         return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def current_strategy(self) -> Strategy:
-        """Return the strategy of the next iteration; every row has weight 1."""
+        """Return the strategy that regrets give the next iteration; every row (infoset) has weight 1."""
         probability, weight = [], []
         for block, starts in enumerate(self._starts):
             tables = self._block_tables(block)
@@ -267,7 +267,10 @@ class VectorCfr:
         return self._root.by_hand.value[0, 0].copy()
 
     def _collect_increments(self, step: Step) -> None:
-        """Run an iteration in which walks collect increments and the tables are updated afterwards."""
+        """Run an iteration whose walks collect increments in tables of their own, which are then added.
+
+        With alternating updates they are added after each player's walk, else after both.
+        """
         self._freeze(step, range(2))
         for player in range(2):
             self._walk([step], range(player, player + 1))

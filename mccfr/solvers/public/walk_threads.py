@@ -32,12 +32,12 @@ _LOOKS = 200  # reads of a counter before the thread yields the processor, some 
 
 @by_reference
 class WalkThread(NamedTuple):
-    """State of one of the threads that share walks; C shares of tasks.
+    """State of one of the threads that share walks; C shares, runs of tasks that one thread does.
 
     leads   bool          True for the leader, which does the first street before and after the tasks of a walk
     shares  [C, 2] int64  first task of each share, and end of its tasks
     common  [24] int64    counters of numbers drawn, walks begun and shares done; one array for all threads
-    mine    [2] int64     the number drawn and the current walk
+    mine    [2] int64     the number drawn (C·walk + share) and the thread's current walk, from 0
     """
 
     leads: bool
@@ -60,8 +60,8 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
                 buckets may occur on several of them
 
     A share is a run of consecutive tasks that one thread does.  The cost of an exit's task is the number of its boards
-    times the nodes of the street tree below.  Run-outs cost 16 for each board of the next street, or 0 if their results
-    are precomputed.
+    times the nodes of the street tree below.  A task of run-outs costs 16 for each board of the next street, or 0 if
+    their results are precomputed.
     """
     trees, tasks = public.trees, public.tasks
     if not len(tasks):
@@ -154,7 +154,7 @@ def _let_others_run(typing_context):
 
 @part_njit
 def _wait(common, counter, least):
-    """Return True once common[counter] is at least `least`, or False if the leader has ended."""
+    """Wait until common[counter] is at least `least`; return True, or False if the leader ends before."""
     looks = 0
     while True:
         value = _look(common, counter)
@@ -169,7 +169,7 @@ def _wait(common, counter, least):
 
 @inline_njit
 def begin_walks(crew):
-    """Start a thread's part of the walks: set its walk to 0 and draw its first number.
+    """Start a thread's part of the walks: set its walk to 0 and draw the number of its first share.
 
     crew  WalkThread
     """

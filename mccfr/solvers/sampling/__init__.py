@@ -1,1 +1,1 @@
-"""External and outcome sampling, each over packed betting trees and over general records."""
+"""External and outcome sampling, each with a kernel for betting trees and one for trees of any kind."""

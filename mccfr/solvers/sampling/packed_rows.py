@@ -18,7 +18,7 @@ _LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
 
 
 def _pointer(context, builder, array_type, array, index):
-    """Emit the address of an array cell."""
+    """Emit the address of cell `index` of a one-dimensional array."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.gep(data, [index])
 
@@ -99,7 +99,7 @@ def _totals(builder, vector):
 
 
 def _prefix_sums(builder, vector):
-    """Emit inclusive prefix sums, first within each half, because shuffles inside a half are cheaper."""
+    """Emit the sums of lanes 0 to i in each lane i; each half is summed first, as its shuffles are cheap."""
     nothing = LANES
     vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, 0, 1, 2, nothing, 4, 5, 6]))
     vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, nothing, 0, 1, nothing, nothing, 4, 5]))
@@ -124,9 +124,10 @@ def _counts(builder, actions, element):
 
 
 def _drawn(builder, row, mask, actions, u, even):
-    """Emit the action (int64) drawn from a loaded row by u, without branches.
+    """Emit the action (int64) drawn by u in proportion to the positive cells of a loaded row.
 
-    u has the dtype of the row; `even` (boolean) makes all actions equally likely.
+    The code has no branches.  u is a random number in [0, 1) in the dtype of the row.  All actions are equally likely
+    if `even` (boolean) is true or no cell is positive.
     """
     element, bits = row.type.element, ir.IntType(LANES)
     zero = ir.Constant(row.type, [0.0] * LANES)
@@ -253,9 +254,9 @@ def _action_values(context, builder, signature, arguments, mask):
 
 
 def _gains(context, builder, signature, arguments, mask):
-    """Emit (node value, value of each action minus it, mask of the explored lanes).
+    """Emit (node value, value of each action minus it, mask of the actions that were not pruned).
 
-    The mask is None if all actions are explored.
+    The arguments are those of `update_row`, for which the mask is None, or of `update_explored_row`.
     """
     dtype, (sigma_, place_) = signature.args[3].types[0], (builder.extract_value(arguments[3], i) for i in (0, 1))
     vector = ir.VectorType(context.get_value_type(dtype.dtype), LANES)
@@ -294,7 +295,8 @@ def update_row(typing_context, regret, start, actions, strategy, values, termina
 
     strategy   (sigma, index of the first action's probability)
     values     (worklist values, index of the value of the first action that does not end the hand)
-    terminals  (folds, fold value, ends, call value) of the actions that end the hand, which come first
+    terminals  (folds, fold value, ends, call value) of the two actions that may end the hand, which come first: 1 if
+               there is such an action, else 0, and its chips. With three and more players they are of any kind
     weight     of the update
 
     v = sum of sigma·values; regret += weight · (values - v).  Vector form of `mccfr.solvers.regret.update`.
@@ -304,11 +306,15 @@ def update_row(typing_context, regret, start, actions, strategy, values, termina
 
 @intrinsic
 def update_explored_row(typing_context, regret, start, actions, strategy, values, terminals, floored):
-    """Update regrets as `update_row` where actions may be pruned.
+    """Update the regrets of a traverser's node, in place, where actions may be pruned; return its value v.
 
-    The value of a pruned action is nan, and its regret stays.
+    The value of a pruned action is nan; it adds nothing to v, and its regret stays.
 
-    floored  (weight, floor); updated regrets are kept at `floor` or above
+    strategy   (sigma, index of the first action's probability)
+    values     (worklist values, index of the value of the first action that does not end the hand)
+    terminals  (folds, fold value, ends, call value) of the two actions that may end the hand, which come first: 1 if
+               there is such an action, else 0, and its chips. With three and more players they are of any kind
+    floored    (weight of the update, floor); updated regrets are kept at `floor` or above
 
     Vector form of `mccfr.solvers.regret.update_explored`.
     """
@@ -316,15 +322,17 @@ def update_explored_row(typing_context, regret, start, actions, strategy, values
 
 
 def _placed(pair):
-    """Return the type of (array, index) with an int64 index."""
+    """Return `pair`, the numba type of a tuple (array, index), with int64 as the index's type."""
     return types.Tuple((pair.types[0], types.int64))
 
 
 @intrinsic
 def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
-    """Add weight · (v - here) to the regret of each action of a row, in place.
+    """Add weight · (v - here) to the regret of each action of a row, in place (outcome sampling).
 
-    values  (value, here)
+    action  the sampled action
+    values  (value, here): sampled values of this action and of the row's strategy
+    weight  discount weight of the update
 
     v is `value` at the sampled action and 0 elsewhere.  Vector form of `mccfr.solvers.regret.update_sampled`.
     """

@@ -15,10 +15,10 @@ The kernel plays deals START to STOP-1 of the batch and stops early once NODE_LI
 
 
 class HandRows(NamedTuple):
-    """Element offsets [B] int64 into the flat tables of the current deal's bucket in each block.
+    """First cells of the current deal's buckets in the flat tables of regrets and of strategy sums.
 
-    A block is a street and player: P·street + player of P players.  Offsets of strategy sums are negative for blocks
-    without them.
+    Both fields are indices [B] int64 by block, a street and player: P·street + player of P players.  Indices of
+    strategy sums are negative for blocks without them.
     """
 
     regrets: npt.NDArray[np.int64]
@@ -26,18 +26,18 @@ class HandRows(NamedTuple):
 
 
 def new_hand(blocks: int) -> HandRows:
-    """Return zeroed offsets for `blocks` blocks."""
+    """Return a HandRows of zeros for `blocks` blocks (streets times players)."""
     return HandRows(*(np.zeros(blocks, np.int64) for _ in HandRows._fields))
 
 
 @part_njit
 def locate(tables, deals, deal, hand):
-    """Set `hand` to the table offsets of a deal's bucket of each player on each street, in place.
+    """Set `hand` to where the deal's bucket of each player on each street begins in the flat tables.
 
     tables  TableArrays
-    deals   Deals
+    deals   Deals: buckets of a batch of deals
     deal    index in `deals`
-    hand    HandRows
+    hand    HandRows, changed in place
     """
     for block in range(hand.regrets.shape[0]):
         bucket = np.int64(deals.bucket[deal, block])

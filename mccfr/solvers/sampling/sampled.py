@@ -32,7 +32,7 @@ BATCH_SHARE = 0.2  # of a period, in one batch of all workers together: bounds t
 
 
 def schedule_of(solver: SampledConfig) -> Schedule:
-    """Return the discount schedule of a `[solver]` table."""
+    """Return the discount schedule that a `[solver]` table of the configuration sets, with defaults."""
     return Schedule(
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
@@ -51,7 +51,7 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 
 
 class SampledAlgorithm(Algorithm):
-    """Common part of external and outcome sampling as an `Algorithm`."""
+    """Common part of external and outcome sampling as an `Algorithm`: options, table layout and traits."""
 
     walks_all: ClassVar[bool]
     """Whether the traverser walks all their actions, or a sampled one."""
@@ -72,7 +72,7 @@ class SampledAlgorithm(Algorithm):
     def problem(self) -> str | None:
         """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        Strata do not support `dcfr`, which sweeps whole tables.
+        It refuses only `run.strata` with the discount `dcfr`, which multiplies whole tables at the ends of periods.
         """
         whole = self.config.run.strata is None or not self.schedule.sweeps
         return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
@@ -99,7 +99,10 @@ class SampledAlgorithm(Algorithm):
         return Traits(sweeps=self.schedule.sweeps, takes_locks=locks, takes_seats=True, takes_pots=True)
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the floor of first-street regrets after `total_nodes` nodes; -inf if there is none."""
+        """Return the floor of first-street regrets after `total_nodes` nodes: -inf, for no floor.
+
+        Algorithms that prune override it.
+        """
         del game, total_nodes
         return -inf
 
@@ -115,14 +118,17 @@ class SampledAlgorithm(Algorithm):
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
-        """Return the expected nodes and visits of one iteration under an assumed strategy."""
+        """Return the expected nodes touched and strategy-sum updates of each decision in an iteration.
+
+        All players are assumed to play by fixed guesses, such as 0.4 for a fold.
+        """
         return forecast(game, self.walks_all)
 
 
 class SampledSolver(ABC):
-    """Runs iterations in batches and changes the tables in place.
+    """Solver of external and outcome sampling: runs iterations in batches and changes the tables in place.
 
-    Other workers may do so at the same time.
+    Each worker of a run has one; other workers may change the tables at the same time.
     """
 
     _config: SampledConfig
@@ -158,14 +164,17 @@ class SampledSolver(ABC):
 
     @abstractmethod
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        """Set `_kernel` and `_scratch`, for a packed tree (`packed`) or for general node records."""
+        """Set `_kernel` and its `_scratch`, for a packed betting tree (`packed`) or general node records."""
 
     @abstractmethod
     def _own(self, total_nodes: int) -> tuple[Any, ...]:
-        """Return the kernel arguments that only this algorithm has, after `total_nodes` nodes."""
+        """Return the last arguments of the kernel, which only this algorithm has, after `total_nodes` nodes.
+
+        They are pruning limits of external sampling, or the exploration of outcome sampling.
+        """
 
     def _next_change(self, total_nodes: int) -> int | None:
-        """Return the next count of nodes at which the result of `_own` changes, or None for never."""
+        """Return the next number of nodes of the run at which the result of `_own` changes; None: never."""
         del total_nodes
         return None
 
@@ -181,8 +190,9 @@ class SampledSolver(ABC):
 
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
         brings it to `node_limit` nodes.  The end of a discount period and a change of the kernel's arguments also end
-        it.  `total_nodes` is the number of nodes that the run has touched before.  Outcome sampling plays whole groups
-        of deals and may pass a limit within one.
+        it.  So do the solver's own limit of nodes and the last of the deals drawn.  `total_nodes` is the number of
+        nodes that the run has touched before.  Outcome sampling plays whole groups of deals and may pass a limit within
+        one.
         """
         began, first = time.perf_counter(), self.state.iterations
         if self._sweep is not None:
@@ -206,11 +216,13 @@ class SampledSolver(ABC):
         return iterations, nodes
 
     def train_on(self, tables: TableArrays) -> None:
-        """Continue with other tables of the same dtypes."""
+        """Train other tables, of the same dtypes, in all later iterations instead of the present ones."""
         self._tables = tables
 
     def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
         """Run `iterations` iterations on deals of one stratum and return the nodes touched.
+
+        A stratum is a set of boards that is trained separately.
 
         state        the stratum's state, changed in place
         total_nodes  nodes of the run that fix the discount weight of all updates
@@ -237,7 +249,7 @@ class SampledSolver(ABC):
     def _draw(self, first: int) -> None:
         """Draw the deals of the iterations from number `first` on.
 
-        Each deal is a function of its iteration number, so the number drawn does not affect results.
+        Each deal is a function of its iteration number, so it does not matter how many are drawn together.
         """
         self._dealer.draw(first, _BATCH_DEALS, self._deals)
         self._drawn = (first, (first + _BATCH_DEALS) // self._together * self._together)

@@ -15,9 +15,9 @@ from mccfr.trees.compiled import CompiledTree, pack_pots
 
 
 class SeatArrays(NamedTuple):
-    """Arrays of P players, three or more.  K pots, N nodes of the tree, C rows.
+    """Arrays to pay pots and to track sampling probabilities of P players, three or more.
 
-    Sets of players have player i as bit i.
+    K pots, N nodes of the tree, C rows of probabilities.  Sets of players are numbers with player i as bit i.
 
     players  (0, .., P-1)     numbers of the players
     pots     [K] PACKED_POT   pots of the tree's terminals
@@ -28,7 +28,8 @@ class SeatArrays(NamedTuple):
     share    [2^P] float64    for each set of contenders: the part of their pot that the traverser wins
     sampled  [C, P] float64   probability of each player's sampled actions up to a decision; row 0 is the root's
     row      [C] int32        row of `sampled` of each decision in a worklist: before it, then after its sampled action
-    turns    [2] int64        first player to traverse with each deal, and one past the last: 0 and P but for responses
+    turns    [2] int64        first player to traverse with each deal, and one past the last: 0 and P, unless only one
+                              player is trained to respond
     """
 
     players: tuple[int, ...]
@@ -44,7 +45,7 @@ class SeatArrays(NamedTuple):
 
 
 def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
-    """Return the arrays for a betting tree with `rows` rows of `sampled`; None for a tree without pots.
+    """Return a SeatArrays with `rows` rows of `sampled` for a betting tree; None for one without pots.
 
     A tree of two players has no pots.
     """
@@ -69,9 +70,10 @@ def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
 
 @inline_njit
 def begin_deal(seats, strengths, deal):
-    """Find the best hands of each set of players in deal number `deal`, from strengths [K, P] int32.
+    """Find the best hands of each set of players in deal number `deal` and write them to `seats`.
 
-    seats  SeatArrays, changed in place; None for a tree without pots, and nothing is done
+    seats      SeatArrays, changed in place; None for a tree without pots, and nothing is done
+    strengths  [deals, P] int32 showdown strength of each player's hand, higher wins
 
     Returns the first player to traverse with the deal, and one past the last: 0 and 2 if `seats` is None.
     """
@@ -93,7 +95,7 @@ def begin_deal(seats, strengths, deal):
 
 @inline_njit
 def begin_traversal(seats, traverser):
-    """Write the part of a pot that the traverser wins from each set of contenders, and the root's row.
+    """Write the part of a pot that a traverser wins, by the pot's contenders, to `share`; set row[0] = 0.
 
     seats  SeatArrays, changed in place; None for a tree without pots, and nothing is written
 
@@ -108,7 +110,7 @@ def begin_traversal(seats, traverser):
 
 @inline_njit
 def won_chips(seats, pot, traverser):
-    """Return the traverser's chips at a terminal of three and more players.
+    """Return the traverser's net chips at a terminal of three and more players: won less paid.
 
     seats  SeatArrays, after `begin_traversal`
     pot    number of the terminal's main pot

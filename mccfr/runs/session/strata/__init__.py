@@ -1,1 +1,1 @@
-"""Pools and worker processes that train by strata, in intervals."""
+"""Pools and worker processes that train by strata: groups of flops with buckets of their own."""

@@ -1,7 +1,8 @@
 """Moves blocks of strata between memory and disk: a thread writes and reads blocks during training.
 
-A frame is memory for the tables of one block. If there is a frame for every block, all blocks stay in memory and are
-written only at checkpoints.
+A stratum is a group of second-street boards (flops) with buckets of its own from that street on. A block is the rows of
+one or more strata in all tables. A frame is memory for the rows of one block. If there is a frame for every block, all
+blocks stay in memory and are written only at checkpoints.
 """
 
 import time
@@ -20,9 +21,11 @@ from storage.checkpoint import Checkpoint
 class BlockCache:
     """Keeps blocks of strata in frames of memory, and moves them from and to disk in a thread of its own.
 
-    store            versions of the blocks on disk
-    moving_seconds   time for moving blocks, both ways
-    waiting_seconds  time that training waited for a block
+    The out-of-core pool fetches from it the block to train next.
+
+    store            files of the blocks on disk, of which checkpoints name versions
+    moving_seconds   seconds spent on moving blocks, both ways, in this session
+    waiting_seconds  seconds that training waited for a block
     """
 
     def __init__(self, store: BlockStore, tables: Mapping[str, npt.NDArray[Any]], frames: int) -> None:
@@ -44,6 +47,8 @@ class BlockCache:
     def fetch(self, block: int) -> bool:
         """Return True if a block is in memory; otherwise start to load it and return False.
 
+        While a block is moving, the result is False, and no other move starts.
+
         Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
         """
         if self._moving is not None and self._moving.done():
@@ -56,16 +61,19 @@ class BlockCache:
         return is_present
 
     def _note_waiting(self, is_present: bool) -> None:
-        """Add the time between the first request for a block and its arrival to `waiting_seconds`."""
+        """Add the time since the last call to `waiting_seconds` if the block was missing then.
+
+        is_present  whether the block is in memory now
+        """
         now = time.monotonic()
         if self._waits_since is not None:
             self.waiting_seconds += now - self._waits_since
         self._waits_since = None if is_present else now
 
     def ahead(self, block: int, training_block: int) -> None:
-        """Start to load a block into another frame than that of `training_block`, the block in training.
+        """Start to load the block that trains next, while `training_block` trains in another frame.
 
-        No effect while another block is moving.
+        No effect while another block is moving, or if the block is in memory.
         """
         if self._moving is None and block not in self._holds:
             self._move(self._place(block, training_block), block)
@@ -75,7 +83,7 @@ class BlockCache:
         return self._holds.index(block)
 
     def note_changed(self, block: int) -> None:
-        """Record that a block was trained."""
+        """Record that a block is trained, so it is written before it leaves memory."""
         self._changed.add(self.frame(block))
 
     def flush(self) -> None:
@@ -90,12 +98,15 @@ class BlockCache:
             self._write(frame)
 
     def close(self) -> None:
-        """Wait until no block moves between memory and disk, ignoring errors of the move."""
+        """Wait until no block moves, ignoring errors of the move, and close the store."""
         self._mover.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
     def _place(self, block: int, training_block: int | None = None) -> int:
-        """Return the number of the frame into which to load a block: its own, an empty or an idle one.
+        """Return the number of the frame into which to load a block.
+
+        If all blocks have frames, it is the block's own. Otherwise it is an empty frame, else one whose block does not
+        train, preferably an unchanged one.
 
         training_block  block in training, whose frame is not idle; None: no block trains
         """

@@ -1,10 +1,12 @@
-"""Out-of-core pool: trains blocks of strata in turn (`mccfr.solvers.out_of_core`), with two in memory.
+"""Out-of-core pool: trains blocks of strata in turn, with two in memory, or all if they fit.
 
-`block_cache` writes a trained block to disk and reads the next one (`BlockCache._replace`).
+A stratum is a group of second-street boards (flops) with buckets of its own from that street on; a block is the table
+rows of one or more strata. `mccfr.solvers.out_of_core` plans the turns. `block_cache` writes a trained block to disk
+and reads the next one (`BlockCache._replace`).
 
-Limits of nodes and iterations take effect at the end of a cycle, after all blocks have had their share. The clock and
-signals take effect after the present block. A checkpoint holds the first street and names the versions of all blocks on
-disk. The number of blocks trained gives the position from which to resume.
+Limits of nodes and iterations take effect at the end of a cycle, in which each block trains once. The clock and signals
+take effect after the present block. A checkpoint holds the tables of the first street and names the versions of all
+blocks on disk. The number of blocks trained gives the position from which to resume.
 """
 
 import errno
@@ -43,7 +45,10 @@ ROOM_SECONDS = 30.0
 
 
 class BlockIntervals(Intervals):
-    """Trains one block of strata after the other, and writes the blocks for checkpoints (`ExtraState`)."""
+    """Intervals of an out-of-core run: chooses the block that trains, and moves blocks.
+
+    It is also the `ExtraState` of the run's checkpoints, because the blocks have files of their own.
+    """
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
         super().__init__(run, game, tables)
@@ -61,23 +66,27 @@ class BlockIntervals(Intervals):
         self._resident = BlockCache(store, tables, len(frame_blocks(run.config, layout, parts)))
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Resume from a checkpoint; None: a new run."""
+        """Resume with the blocks and the position of a checkpoint; None: begin a new run."""
         self._resident.go_on(checkpoint)
         if checkpoint is not None:
             ended = checkpoint.state[TURNS]
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write all blocks to disk; return state fields, such as the position, and {version: content hash}.
+        """Write all changed blocks to disk; return what a checkpoint stores about the blocks.
 
-        Call it only between the training of two blocks.
+        The result is (fields of the checkpoint's state, such as the position, {name of a block's version: content
+        hash}). Call it only between the training of two blocks.
         """
         self._resident.flush()
         position, store = self._turns.position, self._resident.store
         return {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}, **store.state()}, store.names()
 
     def facts(self) -> dict[str, Any]:
-        """Return the disk fields of a line of `trends.jsonl`, for this session so far."""
+        """Return the field "disk" of a line of `trends.jsonl`: bytes moved, and seconds.
+
+        They are for this session so far.
+        """
         resident = self._resident
         disk = {
             "moved_bytes": resident.store.moved,
@@ -87,7 +96,7 @@ class BlockIntervals(Intervals):
         return {"disk": disk}
 
     def settle(self) -> None:
-        """Remove versions that no checkpoint names any more; called after the commit."""
+        """Remove versions of blocks that no checkpoint names, except the newest; called after a commit."""
         self._resident.store.settle()
 
     def place(self) -> tuple[int, int]:
@@ -98,7 +107,7 @@ class BlockIntervals(Intervals):
     def pause(self) -> None:
         """Pause after the present block.
 
-        If the limit is reached already, training continues to the end of the cycle.
+        No effect if the limit of nodes or iterations is reached already: training then ends with the cycle.
         """
         nodes, iterations = self.totals()
         if nodes < self._stop[0] and iterations < self._stop[1]:
@@ -138,9 +147,10 @@ class BlockIntervals(Intervals):
         self._resident.close()
 
     def _moved(self, move: Callable[[], bool]) -> bool:
-        """Call `move` and return its result; False if the disk is full, and training waits to try again.
+        """Call `move`, which moves a block, and return its result.
 
-        Raises `RuntimeError` with one sentence if a block cannot be moved for another reason.
+        Returns False if the disk is full; training then waits, and the next attempt is ROOM_SECONDS later. Raises
+        `RuntimeError` with one sentence if a block cannot be moved for another reason.
         """
         try:
             return move()
@@ -164,13 +174,13 @@ class BlockIntervals(Intervals):
 
 
 class BlockPool(StrataPool):
-    """Pool of worker processes for out-of-core runs: each trains some strata of the block in memory."""
+    """Pool of worker processes for out-of-core runs; each trains strata of the present block."""
 
     _turns: BlockIntervals
 
     @classmethod
     def problem(cls, config: Config) -> str | None:
-        """Return a sentence if the configuration has too few strata for an out-of-core run, or None."""
+        """Return a sentence if the configuration has fewer than two strata, else None."""
         strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
         return first_refused(
             config,

@@ -1,7 +1,9 @@
 """Memory layout of blocks of strata: *frames*, each with room for the tables of one block.
 
-Buckets after the first street are numbered across all strata, and kernels find a row by its number. A frame
-has the rows of one block only, so a kernel gets the address at which row 0 of the whole table would lie.
+A stratum is a group of second-street boards (flops) with buckets of its own from that street on. A block is the rows of
+one or more strata in all tables. Buckets after the first street are numbered across all strata, and kernels find a row
+by its number. A frame has the rows of one block only, so a kernel gets the address at which row 0 of the whole table
+would lie.
 """
 
 from collections.abc import Mapping
@@ -28,12 +30,12 @@ _FIELDS = {
 
 
 def first_specs(layout: TableLayout) -> list[ArraySpec]:
-    """Return the specs of the first street's tables, which all strata share."""
+    """Return specs (name, shape, dtype) of the first street's tables, which strata share."""
     return [spec for spec in layout.specs if FIRST_STREET in spec.name]
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
-    """Return how the rows of the tables after the first street are divided into blocks.
+    """Return how the rows of tables after the first street are divided into blocks.
 
     Raises `ValueError` for cycles that are too short to give every stratum an iteration.
     """
@@ -63,7 +65,9 @@ def divided(game: Game, layout: TableLayout, blocks: int) -> Partition:
 def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
     """Return the blocks that each frame may hold: one each if all fit in memory, else all in two frames.
 
-    Raises `ValueError`, with both numbers, if `tables.memory_budget` is too small.
+    Raises `ValueError`, with the bytes given and needed, if `tables.memory_budget` is too small.
+
+    parts  division of the tables into blocks
     """
     assert config.tables.memory_budget is not None
     resident, shared = bytes_of(config.tables.memory_budget), sum(spec.nbytes for spec in first_specs(layout))
@@ -107,14 +111,21 @@ def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpe
 def cells_of(
     tables: Mapping[str, npt.NDArray[Any]], parts: Partition, frame: int, block: int
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return {table name: view of a block's rows} from the frame that holds the block."""
+    """Return {table name: view of a block's rows} from the frame that holds the block.
+
+    tables  the run's live tables, those in memory
+    parts   division of the tables into blocks
+    """
     return {spec.name: tables[frame_name(frame, spec.name)][: spec.shape[0]] for spec in parts.parts(block)}
 
 
 def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
-    """Return the tables as kernels take them, so that kernels find a block's rows in its frame.
+    """Return the tables as kernels take them, with a block's rows addressed in its frame.
 
     The addresses of the first street's tables stay the same.
+
+    tables  the run's live tables, those in memory
+    parts   division of the tables into blocks
     """
     kernel = tables.kernel
     assert kernel is not None

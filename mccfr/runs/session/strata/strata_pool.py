@@ -1,5 +1,9 @@
 """Pools that train by strata, in intervals between barriers at which the first street is added up.
 
+A stratum is a group of second-street boards (flops) with buckets of its own from that street on; one worker at a time
+trains it. In an interval each worker changes its own copy of the first street's tables. At the barrier, when all
+workers rest, the changes of all copies are added to the run's tables.
+
 Workers pause only at barriers, so limits, checkpoints and signals take effect at the next barrier and do not change the
 barriers. Training depends only on the states of the strata and the tables. If a worker dies within an interval, the
 session returns to its last checkpoint, because its tables are inconsistent.
@@ -29,9 +33,9 @@ _NAP_SECONDS = 0.0005
 
 
 class Intervals:
-    """State of a run's strata, which are trained interval by interval.
+    """State of a run's strata, which are trained interval by interval; a pool uses it.
 
-    rows      [N, columns] int64 states and quotas of the strata, read and written by workers
+    rows      [N, columns] int64 states and quotas of the N strata, read and written by workers (`control`)
     interval  the present interval; None at a barrier
     """
 
@@ -47,18 +51,18 @@ class Intervals:
         self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
 
     def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
-        """Write the states of the strata into `rows`; empty `states`: a new run."""
+        """Write the states of the strata into `rows`, which is kept; empty `states`: a new run."""
         states = states or first_states(self._algorithm, self._strata)
         self.rows, self._rounding_left = rows, [state.due for state in states]
         for row, state in zip(rows, states, strict=True):
             publish(row, state)
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Train interval by interval until the run's nodes or iterations reach a limit."""
+        """Let intervals follow until the run's nodes or iterations reach these counts."""
         self._stop, self._goes_on = (stop_nodes, stop_iterations), True
 
     def pause(self) -> None:
-        """Pause at the next barrier."""
+        """Let no interval follow the next barrier."""
         self._goes_on = False
 
     def ready(self) -> bool:
@@ -79,9 +83,12 @@ class Intervals:
         return self.interval
 
     def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
-        """End the interval: add the workers' changes [W, cells] to the first street.
+        """End the interval: add the workers' changes to the tables of the first street.
 
-        Raises `RuntimeError` unless they fit in 64 bits.
+        changes  [W, cells] change by each of W workers, as scaled integers
+        fits     whether all changes fit in 64 bits
+
+        Raises `RuntimeError` unless they fit.
         """
         assert self.interval is not None
         nodes, _ = self.totals()
@@ -94,7 +101,7 @@ class Intervals:
         self.interval = None
 
     def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Update the first street at the barrier with the changes [cells] of all strata."""
+        """Add the sum of all workers' changes, [cells] as scaled integers, to the first street."""
         self._barrier.add(interval, changes)
 
     def totals(self) -> tuple[int, int]:
@@ -102,12 +109,12 @@ class Intervals:
         return int(self.rows[:, control.NODES].sum()), int(self.rows[:, control.ITERATIONS].sum())
 
     def states(self) -> list[WorkerState]:
-        """Return the states of all strata."""
+        """Return the states of all strata: the counters and random states to continue from."""
         return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
 class IntervalPool(Pool):
-    """Base class of pools that train strata interval by interval."""
+    """Base class of pools that train strata interval by interval, on one machine or on several."""
 
     _intervals: Intervals
 
@@ -157,7 +164,7 @@ class StrataPool(IntervalPool, ProcessPool):
         self._advance()
 
     def _advance(self) -> None:
-        """End the interval that the workers have trained, and begin the next one, if any.
+        """End the interval that the workers have trained, and begin the next one if it is due.
 
         Call it only while all workers rest.
         """
@@ -173,7 +180,10 @@ class StrataPool(IntervalPool, ProcessPool):
             self._order(control.RUN)
 
     def _place(self) -> None:
-        """Tell workers the frame and block of a new interval; no effect if all strata are in memory."""
+        """Tell workers which block trains in the new interval, and its frame of memory.
+
+        The out-of-core pool overrides this; here all strata are in memory, and nothing is done.
+        """
 
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -1,5 +1,8 @@
 """A worker process that trains its strata one after the other in every interval.
 
+A stratum is a group of second-street boards (flops) with buckets of its own from that street on. An interval is the
+training between two barriers, at which the coordinator adds up the workers' changes of the first street.
+
 The coordinator starts it like `mccfr.runs.session.worker`, with the same assignment. Of W workers, number w trains
 strata w, w + W, w + 2·W, ... The distribution does not affect the results.
 """
@@ -30,9 +33,9 @@ def stratum_worker(
 ) -> StratumWorker:
     """Return a worker that trains strata in the run's live tables.
 
-    regions  shared memory of all tables
-    copies   file for the worker's own copy of the first street, which each interval changes
-    changes  receives the changes of the first street
+    regions  places of all tables in shared memory
+    copies   path of a new file for the worker's own copy of the first street's tables
+    changes  [cells] int64, receives the changes of the copy in an interval, as scaled integers
     """
     algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
@@ -47,6 +50,9 @@ def stratum_worker(
 def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Iterable[int], interval: Interval) -> bool:
     """Train strata for their quotas of iterations in `rows`, and update their states there.
 
+    rows    [N, columns] int64 states and quotas of all strata
+    strata  numbers of the strata to train
+
     Returns False if a change of the first street did not fit in 64 bits.
     """
     fits = True
@@ -60,7 +66,10 @@ def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Ite
 
 
 class Placing:
-    """Makes a worker's kernels use the frame of a block; no effect if all strata are in memory."""
+    """Directs a worker's kernels to the memory frame of the block that trains.
+
+    It has no effect without `tables.memory_budget`, because all strata are then in memory.
+    """
 
     def __init__(self, run: Run, game: Game, worker: StratumWorker) -> None:
         self._worker, self._at = worker, (-1, -1)
@@ -79,8 +88,11 @@ def work(
 ) -> None:
     """Carry out the coordinator's orders until QUIT or until the coordinator has ended.
 
-    number  index of this worker, from 0
-    parent  process id of the coordinator
+    place    called with the frame and the block of each interval
+    cells    control cells (`control`): rows of the coordinator, the workers and the strata
+    number   index of this worker, from 0
+    workers  number of workers
+    parent   process id of the coordinator
     """
     orders, own_row, strata = cells[0], cells[1 + number], cells[1 + workers :]
     while os.getppid() == parent:
@@ -107,7 +119,11 @@ def work(
 
 
 def main(assignment: str, number: int) -> None:
-    """Run a worker process: read the assignment, build the game, map the tables, and train strata."""
+    """Run a worker process: read the assignment, build the game, map the tables, and train strata.
+
+    assignment  path of the file that the coordinator has written for its workers
+    number      index of this worker, from 0
+    """
     run, (game, _buckets), document = opened(Path(assignment))
     directory, workers = Path(assignment).parent, document["workers"]
     block = map_cells(Path(document["cells"]), document["shape"])

@@ -28,7 +28,7 @@ class DecisionRows(NamedTuple):
 
     sigma  [A, n]         current strategy of each row
     gain   [A, n]         gain of each action by row; before that, copied regrets or weighted values
-    total  [n]            by row: reach, or the decision's weighted value
+    total  [n]            by row: sum of its hands' reach, or of the decision's value times the hands' weights
     parts  [4, n, GROUP]  partial sums by row for a group of actions
     side   [n, GROUP]     strategy of each row for a group of actions, side by side
     taken  [.] int64      actions of a group, or actions that are taken: max(A, GROUP) cells
@@ -52,12 +52,14 @@ def new_rows(actions: int, hands: int, dtype: npt.DTypeLike) -> DecisionRows:
 
 @part_njit
 def current_strategy(table, slot, actions, board, street, player, sigma, gathered):
-    """Write regret matching at a decision to sigma [actions, rows], one row for each bucket on the board.
+    """Write the strategy by regret matching at a decision to sigma [actions, rows].
+
+    There is one row for each different bucket of the player's hands on the board.
 
     table     [slot, bucket] regrets
     slot      slot of the decision's first action
     board     SampledBoard
-    gathered  [actions, rows] scratch
+    gathered  [actions, rows] scratch for regrets of these buckets
     """
     rows, bucket, none = board.rows[street, player], board.bucket[street, player], np.int64(0)
     if board.direct[street, player] == 2:
@@ -77,8 +79,8 @@ def pass_reach(board, place, incoming, rows, reach, passed):
     board     SampledBoard
     place     (street, player)
     incoming  [n] range before the decision
-    rows      DecisionRows; if hands share rows, actions that no hand takes are skipped
-    reach     [actions, n]
+    rows      DecisionRows, whose sigma is read
+    reach     [actions, n]; if hands share rows, not written for actions that no hand takes
     passed    [actions], set to whether any cell of the action's range is positive
     """
     (street, player), sigma, some = place, rows.sigma, 0
@@ -102,7 +104,10 @@ def pass_reach(board, place, incoming, rows, reach, passed):
 
 @part_njit
 def _any_above(values, count):
-    """Return whether any of the first `count` values is positive; a separate loop compiles to vector code."""
+    """Return whether any of the first `count` values is positive.
+
+    As a loop of its own it compiles to vector code.
+    """
     above = False
     for k in range(count):
         above |= values[k] > 0
@@ -129,7 +134,9 @@ def _pass_group(board, place, incoming, rows, reach, some):
 
 @part_njit
 def _put_aside(sigma, taken, some, side, rows):
-    """Set side[row, i] = sigma[taken[i], row] for i < some, and 0 for i from `some` to GROUP-1.
+    """Copy the strategy of `some` actions side by side: side[row, i] = sigma[taken[i], row].
+
+    Columns i from `some` to GROUP-1 become 0.
 
     rows  number of rows that are set
     """
@@ -161,7 +168,7 @@ def sum_rows(board, street, player, reach, total, parts):
 
 @part_njit
 def add_sums(table, slot, board, place, step, total, rows):
-    """Add weight · total · sigma to one action's strategy sums, by row, in float64.
+    """Add weight · total · sigma to one action's strategy sums, by row, computed in float64.
 
     table  [slot, bucket] strategy sums, changed in place
     slot   slot of the decision's first action
@@ -212,7 +219,7 @@ def add_regrets(table, slot, board, street, player, step, gain):
 
 @part_njit
 def add_values(values, out, count):
-    """Add values[k] to out[k] for the first `count` hands."""
+    """Add values[k] to out[k], such as values of an action, for the first `count` hands."""
     for k in range(count):
         out[k] += values[k]
 
@@ -293,7 +300,7 @@ def share_rows(values, board, place, rows, out):
 
 
 def _turned(builder, rows, count):
-    """Emit the transpose of 2 or 4 vectors of GROUP cells: its first `count` rows, as vectors.
+    """Emit LLVM code that transposes 2 or 4 vectors of GROUP cells; return its first `count` rows.
 
     With 2 vectors, half of each result is unused.
     """
@@ -309,7 +316,11 @@ def _turned(builder, rows, count):
 
 
 def _by_actions(builder, some, body):
-    """Emit body(2) for groups of up to two actions and body(4) for larger ones; `some` is their number."""
+    """Emit LLVM code that runs body(2) for groups of up to two actions and body(4) for larger ones.
+
+    some  LLVM value of the number of actions in the group
+    body  function that emits the code for this many actions
+    """
     with builder.if_else(builder.icmp_signed("<=", some, I64(2))) as branches:
         for branch, actions in zip(branches, (2, GROUP), strict=True):
             with branch:
@@ -317,7 +328,10 @@ def _by_actions(builder, some, body):
 
 
 def _side_rows(code, k):
-    """Emit loads of local[k : k+4], the rows of four hands, and of side[row] for each; return both lists."""
+    """Emit LLVM code that loads the row of each of four hands, and the strategies of these rows.
+
+    Returns (four rows local[k : k+4], four vectors side[row]), as LLVM values.
+    """
     places = [code.index("local", code.builder.add(k, I64(i))) for i in range(GROUP)]
     return places, [code.block(code.at("side", place), I64(0), GROUP) for place in places]
 

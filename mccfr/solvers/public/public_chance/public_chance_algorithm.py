@@ -36,7 +36,10 @@ class PublicChance(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Return the properties of the algorithm; the discount `dcfr` sweeps whole tables."""
+        """Return the properties of the algorithm.
+
+        With the discount `dcfr`, `sweeps` is True: whole tables are multiplied at the ends of periods.
+        """
         return Traits(sweeps=self.schedule.sweeps, takes_locks=True)
 
     @property
@@ -86,14 +89,17 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 
 
 def known_state(share: Share) -> PublicChanceState:
-    """Convert a worker's state to the sampler's: iterations, nodes, and period ends with discounts."""
+    """Convert a worker's state to the sampler's: iterations, nodes, discounted period ends."""
     state = share.state
     state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
     return PublicChanceState(state.iterations, state.nodes, state.rng[0])
 
 
 class PublicChanceSolver:
-    """Runs iterations of a sampler in batches and changes the tables in place."""
+    """Runs iterations of public chance sampling or CFR-BR in batches, and keeps locked rows locked.
+
+    The tables are changed in place.
+    """
 
     def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
         self.state, self._sampler, options = share.state, sampler, sampler.options
@@ -111,7 +117,8 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes touched).
 
-        It ends after `iteration_limit` iterations, about 0.05 seconds, or the iteration that reaches the node limit.
+        The batch ends after `iteration_limit` iterations, or after as many as took about 0.05 seconds before.  It also
+        ends with the iteration that reaches `node_limit` nodes of this batch, or a smaller limit for several workers.
         `total_nodes` is the number of nodes that the whole run has touched before.
         """
         began = time.perf_counter()

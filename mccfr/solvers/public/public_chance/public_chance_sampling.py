@@ -52,7 +52,10 @@ class PublicChanceOptions:
     plus: bool = True
 
     def weights(self, nodes: int) -> tuple[float, float]:
-        """Return the factors of new regrets and of new strategy sums after `nodes` nodes."""
+        """Return the factors of new regrets and of new strategy sums when `nodes` nodes are done.
+
+        nodes  nodes touched by all workers so far
+        """
         if self.plus:
             return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
         return self.schedule.weight(nodes), self.schedule.weight(nodes)
@@ -86,9 +89,9 @@ def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic
 
 
 def period_nodes(game: Game) -> int:
-    """Return the default period in nodes: both traversals of every listed board, at most a hundred.
+    """Return the default discount period in nodes: those of both traversals of each listed board.
 
-    If boards are not listed, a period has 48 of them.
+    At most a hundred boards count; if boards are not listed, a period has 48 of them.
     """
     return 2 * game.tree.nodes * min(game.cards.boards or _ROUND_BOARDS, _MOST_BOARDS)
 
@@ -107,7 +110,7 @@ class PublicChanceSampling:
     game          with cards beside its betting tree
     options       weights and discounts of updates
     tables        arrays of `table_specs` by name, changed in place; None: new ones, in float32
-    seed, worker  seed of the random boards
+    seed, worker  together the seed of the random boards, so that each worker has its own
     state         state to continue from, changed in place
 
     ordered       whether boards have their hands in order of strength
@@ -160,8 +163,9 @@ class PublicChanceSampling:
     def run(self, iterations: int, node_limit: int | None = None, total_nodes: int | None = None) -> tuple[int, int]:
         """Run iterations and return their number and their nodes.
 
-        It stops after `iterations`, or after the first iteration that brings it to `node_limit` nodes.  `total_nodes`
-        is the number of nodes of all workers before (default: this worker's); it determines the period.
+        It stops after `iterations`, or after the first iteration that brings this call to `node_limit` nodes.
+        `total_nodes` is the number of nodes of all workers before (default: this worker's).  It determines the discount
+        period, and so the weight of updates.
         """
         begun = self.state.nodes if total_nodes is None else total_nodes
         done, nodes = 0, 0

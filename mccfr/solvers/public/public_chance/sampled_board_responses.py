@@ -7,7 +7,7 @@ iteration needs only a sampled part of the game.
 Here the trunk ends before the last street, and the sample is one board.  Both players learn in one run, each against an
 opponent of its own.  For each player in turn (`responded_traversals`) there are two walks.  The opponent's walk finds
 each hand's best response on this board to the player's current strategy, and updates the opponent's regrets in the
-trunk.  The player's own walk meets both.
+trunk.  The player's own walk meets the opponent's trunk strategy and then this best response.
 
 Exact: the response on the last street.  Sampled: boards.  Changed from the paper: the opponent's trunk there is the
 part before the flop or turn, without abstraction.  Here `trunk` names its buckets, and coarse ones cost a little
@@ -61,9 +61,10 @@ def responding_specs(
 ) -> tuple[ArraySpec, ...]:
     """Return names, shapes and dtypes of the players' tables and of the opponents' regrets.
 
-    trunk  the game on the opponents' buckets
+    trunk  the same game with the opponents' buckets, which only the part before the last street (the trunk) uses
 
-    Opponents have regrets before the last street only.  All are [slot, bucket].
+    Opponents have regrets before the last street only.  All tables are [slot, bucket]; a slot is one action of a
+    decision.
     """
     rows, acts = game.tree.row_slots, game.tree.row_count[:-2]
     trunks = [
@@ -74,11 +75,11 @@ def responding_specs(
 
 
 class RespondedSampling(PublicChanceSampling):
-    """Runs iterations of one worker; each player learns against an opponent of its own.
+    """Runs CFR-BR on sampled boards in one worker; each player learns against an opponent of its own.
 
-    game          with cards beside its betting tree
+    game          Game whose cards are dealt outside of its betting tree, with the players' buckets
     tables        arrays of `responding_specs` by name, changed in place; None: new ones, in float32
-    trunk         the same game on the opponents' buckets; None: on the players'
+    trunk         the same game with the opponents' buckets; None: opponents have the players' buckets
     seed, worker  seed of the random boards
     state         state to continue from, changed in place
     options       weights and discounts of updates
@@ -130,10 +131,12 @@ class RespondedSampling(PublicChanceSampling):
         ranges   2 × [H] both players' weights of their hands; hands that the game does not deal are ignored
 
         Returns [H] counterfactual values of the opponent's hands on the drawn board; 0 for hands that share a card with
-        it.  They are by its strategy before the last street and its best response on it.  Their mean over all boards is
-        that of a full-width traversal, up to one factor: the share of boards compatible with any two hands.
+        it.  The opponent plays its current strategy before the last street, and its best response on the last street.
+        The values' mean over all boards is that of a full-width traversal times a constant: the share of boards
+        compatible with any two hands.
 
-        Unlike an iteration of a run, this also keeps the opponent's strategy sums, its best responses included.
+        Unlike an iteration of a run, this also updates the opponent's strategy sums, on the last street with its best
+        responses.
         """
         state, other, response = self.state, 1 - learner, self._responses[learner]
         if self._sweep is not None:

@@ -8,8 +8,9 @@ of a bucket.
 Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
 counterfactual regret minimization", figure 1, PCS.
 
-Street trees (the betting of one street after one earlier line) are nested by an explicit stack.  Scratch holds one for
-each street, and on the last street a group of small ones.
+A street tree is the betting of one street after one earlier line; its nodes are its *members*.  Scratch holds the tree
+in progress of each street (a stack), and on the last street a group of small ones.  A *job* is a fold, a showdown, or
+one of each that meet the same range of the opponent; LANES jobs are valued together.
 """
 
 from typing import NamedTuple
@@ -45,7 +46,7 @@ _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill 
 
 
 class VectorTables(NamedTuple):
-    """Regrets and sums [action slot, bucket] of the B blocks (2·street + player); one cell if not needed."""
+    """Regrets and strategy sums: tables [action slot, bucket] by block, 2·street + player, or one cell."""
 
     regret: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
@@ -75,8 +76,8 @@ class Response(NamedTuple):
     """A player's best response on one board: M nodes of all street trees, n hands.
 
     player  the responder; -1: none, and M = n = 1
-    walk    [1] int64    number of the walk that computes it
-    found   [M] int64    for each decision, the number of the last walk that reached it
+    walk    [1] int64    number of the responder's latest traversal, from 1
+    found   [M] int64    for each decision, the number of the responder's last traversal that reached it
     action  [M, n] int8  best action of each hand there
     """
 
@@ -89,7 +90,7 @@ class Response(NamedTuple):
 class SampledScratch(NamedTuple):
     """Scratch for a walk: N nodes of street trees, n hands, S streets, G trees; F the dtype of regrets.
 
-    There is room for one street tree of each street, and for a group of small ones on the last.
+    There is room for one street tree of each street, and for several small ones on the last street.
 
     member_first  [S] int64     first row of a street in arrays of N rows
     tree          [S] int64     stack: street tree of each street
@@ -118,13 +119,13 @@ class SampledScratch(NamedTuple):
 
 
 def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response:
-    """Return an empty response of a player (-1: none), for `members` nodes and at most `hands` hands."""
+    """Return an empty Response of a player (-1: none) for `members` street tree nodes and `hands` hands."""
     noted = np.zeros((members, hands), np.int8)
     return Response(player, np.zeros(1, np.int64), np.zeros(members, np.int64), noted)
 
 
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
-    """Return scratch for at most `hands` hands and a deck of `cards` cards; rows have LANES spare cells."""
+    """Return scratch for up to `hands` hands, rows LANES cells longer, and for a deck of `cards` cards."""
     hands += LANES
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
@@ -180,9 +181,9 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
 
 @part_njit
 def _follow(count, actions, response, member, incoming, scratch, child):
-    """Compute the ranges after a responder's decision: each hand takes the best action its walk found.
+    """Compute ranges after a responder's decision: each hand takes the best action noted by `_respond`.
 
-    Where that walk did not come, any action is a best response, and all hands take the first one.
+    At a decision that the responder's traversal did not reach, all hands take the first action: any one is best.
     """
     reach, noted, zero = scratch.reach, response.action[member], as_element(scratch.reach, 0.0)
     if response.found[member] != response.walk[0]:
@@ -223,11 +224,11 @@ def _respond(count, actions, response, member, value, here, child):
 
 @part_njit
 def _descend(trees, tables, board, task, scratch, at, count):
-    """Walk a street tree down: update strategy sums, compute ranges, append terminals to the `count` jobs.
+    """Walk a street tree down: update strategy sums, compute ranges, add its terminals to `count` jobs.
 
     at  (street tree, row of its root in scratch arrays); the root's range is already there
 
-    Returns (number of jobs, nodes touched).  A job is a fold and a showdown that meet the same range.
+    Returns (number of jobs, nodes touched).  A job is a fold, a showdown, or one of each that meet the same range.
     """
     tree, base = at
     first, range_of, jobs = trees.first[tree], scratch.range_of, scratch.jobs
@@ -259,9 +260,9 @@ def _descend(trees, tables, board, task, scratch, at, count):
 
 @part_njit
 def _sort_jobs(jobs, count):
-    """Sort `count` jobs in `jobs.order`: jobs with showdowns only, with both, with folds only.
+    """Sort numbers of `count` jobs into `jobs.order`: with a showdown only, with both, with a fold only.
 
-    Returns where jobs with folds begin, and where jobs with showdowns end.
+    Returns the positions in `order` at which jobs with a fold begin, and at which jobs with a showdown end.
     """
     place, first, stop, order = 0, 0, 0, jobs.order
     for kind in range(3):
@@ -279,7 +280,7 @@ def _sort_jobs(jobs, count):
 
 @part_njit
 def _terminals(board, task, scratch, count):
-    """Write the values of the terminals of `count` jobs to `scratch.value`, LANES ranges at a time."""
+    """Write the values of the folds and showdowns of `count` jobs to `scratch.value`, LANES at a time."""
     player, lanes, order = task.traverser, scratch.lanes, scratch.jobs.order
     limit, whole = lanes.limit, board.showdown.cards[0] + 1
     folds_from, showdowns_to = _sort_jobs(scratch.jobs, count)
@@ -298,7 +299,7 @@ def _terminals(board, task, scratch, count):
 
 @part_njit
 def _load(board, task, scratch, here):
-    """Load the opponent's ranges of jobs number `here` side by side into `lanes.reach`, by strength."""
+    """Load the opponent's ranges that jobs number `here` meet into `lanes.reach` [hand by strength, lane]."""
     jobs, lanes, other, reach = scratch.jobs, scratch.lanes, 1 - task.traverser, scratch.reach
     count, used, picked = board.count[other], len(here), lanes.picked[0]
     for lane in range(LANES):
@@ -317,9 +318,9 @@ def _load(board, task, scratch, here):
 
 @part_njit
 def _store(board, task, scratch, here, kind, span):
-    """Store the values of the folds (kind 0) or showdowns (1) of the jobs `here` in `scratch.value`.
+    """Store the values of the folds (kind 0) or showdowns (1) of jobs number `here` in `scratch.value`.
 
-    span  (first, stop): lanes first to stop-1 are stored
+    span  (first, stop): values of the jobs here[first] to here[stop-1] are stored
     """
     jobs, lanes, player, (first, stop) = scratch.jobs, scratch.lanes, task.traverser, span
     value, target, order = scratch.value, lanes.picked[1], board.showdown.order[task.traverser]
@@ -403,7 +404,7 @@ def _ascend(trees, tables, board, task, scratch, at):
 def _last_street(trees, tables, board, task, scratch, level, jobs):
     """Walk the next last-street trees below street `level`, as many as fit; return the nodes touched.
 
-    Their terminals are valued together with the first `jobs` jobs, which wait from the streets before.
+    Their terminals are valued together with `jobs` jobs of earlier streets that have no values yet.
     """
     tree, group, range_of = scratch.tree[level], scratch.group, scratch.range_of
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
@@ -474,10 +475,7 @@ def sampled_traversal(trees, tables, board, task, scratch):
 
 @nogil_njit
 def sampled_traversals(trees, tables, board, task, stop, scratch):
-    """Run a traversal for each player from `task.traverser` to `stop` - 1 and return the nodes touched.
-
-    One call for both saves the 10 µs of a call, a tenth of a small game's iteration.
-    """
+    """Run a traversal for each player from `task.traverser` to `stop`-1; return the nodes touched."""
     nodes = 0
     for traverser in range(task.traverser, stop):
         one = Task(traverser, task.regret_weight, task.sum_weight, task.floored, task.word, task.response)
@@ -489,10 +487,8 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
 def responded_traversals(trees, tables, board, task, scratch):
     """Run the responder's traversal, then the learner's, and return the nodes touched.
 
-    task  its `traverser` is the responder
-
-    The responder updates its regrets before the last street and computes a best response on it.  Only the learner's
-    strategy sums are updated.
+    The responder, `task.traverser`, updates its regrets before the last street and computes a best response on it.
+    Only the learner's strategy sums are updated.
     """
     task.response.walk[0] += 1
     nodes = sampled_traversal(trees, tables, board, task, scratch)

@@ -27,7 +27,7 @@ _SWEEPS = 4
 
 
 class Balances(NamedTuple):
-    """Matrices by board: T boards, X cells.
+    """Precomputed results of run-outs between hands, a matrix for each of some boards; T boards, X cells.
 
     first  [T] int64    first cell of a board's matrix; `NO_BALANCES`: none
     cells  [X] float32  matrices [columns of player 0, columns of player 1], each followed by the number of hands of
@@ -49,7 +49,9 @@ def no_balances(boards: int) -> Balances:
 def make_balances(
     cards: ListedCards, ranges: Ranges, last: npt.NDArray[np.int64], streets: Sequence[int], room: int
 ) -> Balances:
-    """Return matrices for the boards of some streets, in at most `room` cells, earlier streets first.
+    """Return run-out results between hands for boards of some streets, in at most `room` cells.
+
+    Each board's results are one matrix.  Earlier streets come first.
 
     ranges  Ranges: hands and columns of each board
     last    [T, 2] last-street boards below each board, first and end, as in `PublicBoards`
@@ -95,7 +97,7 @@ def _meet(mine, theirs, hand_cards):
 
 @part_njit
 def _count(mine, theirs, strengths, won, there):
-    """Count for each pair of hands the boards won minus the boards lost.
+    """Count for each pair of hands the boards that the first one wins minus those that it loses.
 
     mine, theirs  [n] and [m] numbers of hands
     strengths     [B, H] int32; below 0: the hand shares a card with the board
@@ -121,7 +123,8 @@ def _count(mine, theirs, strengths, won, there):
 def count_boards(hands, hand_cards, showdowns, boards, balances, room):
     """Fill the matrices of `boards` in `balances`, and after each the numbers of hands of its columns.
 
-    hands       (first, hand, column of `EveryHand`, first of `Ranges`)
+    hands       (fields `first`, `hand` and `column` of EveryHand, field `first` of Ranges); `hand` numbers the rows of
+                `hand_cards` and the columns of `strength`
     hand_cards  [H, cards] int64; -1 for missing cards
     showdowns   (strength [B, H] int32, first and end [n, 2] of the last-street boards below each board)
     room        ([h, k], [k]) int32 scratch for h and k hands of the players
@@ -193,9 +196,10 @@ def _times_lanes(typing_context, tables, span, used):
 
 @part_njit
 def balance(ranges, balances, player, board, used, lanes):
-    """Set `lanes.won` for a player's hands by the board's matrix: boards won minus lost, times reach.
+    """Set lanes.won [column, lane] of a player by the board's matrix, for run-outs of this board.
 
-    The result is the mean over the hands of a column.  The opponent's ranges are in `lanes.reach` by column.
+    It is the number of boards won minus lost against each of the opponent's hands, times its reach, summed up.  For a
+    column of several hands it is their mean.  The opponent's ranges are in `lanes.reach` by column.
 
     used  number of lanes
     """

@@ -54,7 +54,7 @@ def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
 
 
 def _cells(code, name, row, lane=None):
-    """Emit a pointer to a row of LANES, or to a block of it from `lane` on, as a vector."""
+    """Emit a pointer to a row of LANES cells as a vector, or to the 32 bytes of it from `lane` on."""
     builder, start = code.builder, code.builder.mul(row, I64(LANES))
     width = LANES if lane is None else code.lanes(name)[1]
     cell = builder.gep(code.data(name), [start if lane is None else builder.add(start, lane)])
@@ -62,7 +62,10 @@ def _cells(code, name, row, lane=None):
 
 
 def _rest(code, found, hand, lane=None):
-    """Emit `found` minus the sums of a hand's cards; all LANES, or a block of them from `lane` on."""
+    """Emit `found` minus the sums by card (`total`) of a hand's two cards.
+
+    It is for all LANES, or for the 32 bytes of cells from `lane` on.
+    """
     for card in code.cards(hand):
         found = code.builder.fsub(found, code.load(_cells(code, "total", card, lane)))
     return found
@@ -70,9 +73,9 @@ def _rest(code, found, hand, lane=None):
 
 @intrinsic
 def _add_hands(typing_context, total, reach, card, none, first, stop):
-    """Add the reach of hands first to stop-1 to the sums by card.
+    """Add the reach of hands first to stop-1 to the sums by card and to the sum of all hands.
 
-    total  [C+3, LANES] sums by card, and of all hands
+    total  [C+3, LANES] sums by card, and of all hands (the whole) in row C+1
     reach  [n+1, LANES]
     card   [n, 2] int16 cards of each hand; `none`, which is C, for a missing card
     """
@@ -115,6 +118,8 @@ def _resting(adds):
 def _set_rests(typing_context, won, total, card, none, first, stop):
     """Set won[k] to the whole minus the sums of hand k's cards in `total`, for hands first to stop-1.
 
+    The whole is the sum of all hands added to `total` so far.
+
     card  [n, 2] int16 cards of each hand; `none` for a missing card
     """
     return types.void(won, total, card, *[types.int64] * 3), _resting(adds=False)
@@ -123,6 +128,8 @@ def _set_rests(typing_context, won, total, card, none, first, stop):
 @intrinsic
 def _add_rests(typing_context, won, total, card, none, first, stop):
     """Add the whole minus the sums of hand k's cards in `total` to won[k], for hands first to stop-1.
+
+    The whole is the sum of all hands added to `total` so far.
 
     card  [n, 2] int16 cards of each hand; `none` for a missing card
     """
@@ -162,22 +169,22 @@ def _storing(showdown):
 
 @intrinsic
 def _store_folds(typing_context, rows, sums, table, aim, none, count, first, stop):
-    """Store fold values: rows[target[l], k] = factor[l] times the reach that hand k meets in range l.
+    """Store fold values: rows[target[l], k] = factor[l] times the reach that hand k meets in lane l.
 
     sums   (total, card): sums by card, and cards of the hands, `none` for a missing one
     table  (reach, same): ranges, and row in `reach` of each hand's own two cards
     aim    (target, factor, limit); values closer to 0 than limit[l] before the factor become 0
 
-    At least lanes first to stop-1 are stored, for `count` hands.
+    At least lanes first to stop-1 are stored, for `count` hands.  A lane is one of LANES ranges side by side.
     """
     return types.void(rows, sums, table, aim, *[types.int64] * 4), _storing(showdown=False)
 
 
 @intrinsic
 def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first, stop):
-    """Store showdown values: factor[l] times (reach that hand k beats - reach that beats it) in range l.
+    """Store showdown values: factor[l] times (reach that hand k beats - reach that beats it) in lane l.
 
-    They go to rows[target[l], k], for `count` hands and at least lanes first to stop-1.
+    They go to rows[target[l], k], for `count` hands and at least lanes (ranges side by side) first to stop-1.
 
     sums   (total, card): sums by card, and cards of the hands, `none` for a missing one
     table  (won, same), with won from `sum_lanes`
@@ -227,7 +234,7 @@ def sum_lanes(board, hero, showdown, lanes):
 def store_lanes(board, hero, showdown, lanes, span, out):
     """Store the values of folds, or with `showdown` of showdowns, in rows of out [., n], by strength.
 
-    span  (first, stop): at least lanes first to stop-1 are stored
+    span  (first, stop): at least lanes first to stop-1 are stored; a lane is one range of `lanes.reach`
 
     `lanes.picked[1]`, `factor` and `limit` give each lane's row, factor and limit.
     """

@@ -18,7 +18,7 @@ I64 = ir.IntType(64)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return zeros that start at a cache line."""
+    """Return an array of zeros whose first cell is at the start of a cache line (64 bytes)."""
     size, cells = np.dtype(dtype).itemsize, int(np.prod(shape))
     room = np.zeros(cells + LINE_BYTES // size, dtype)
     start = -room.ctypes.data % LINE_BYTES // size
@@ -44,7 +44,10 @@ def counting(builder, start, stop, step=1):
 
 
 class Code:
-    """Emits the code of an intrinsic on arrays that are found by name, also if they are in tuples."""
+    """Emits LLVM code of a numba intrinsic whose array arguments are found by name.
+
+    Arrays in tuples count as well.  `names` of the constructor has a name for each array, in order of arguments.
+    """
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self._context = builder, context
@@ -65,15 +68,18 @@ class Code:
         return self._made[name][1].data
 
     def element(self, name):
-        """Return the type of an array's cells."""
+        """Return the LLVM type of an array's cells."""
         return self.data(name).type.pointee
 
     def vector(self, name, count):
-        """Return the type of a vector of `count` cells."""
+        """Return the LLVM type of a vector of `count` cells of an array."""
         return ir.VectorType(self.element(name), count)
 
     def by_width(self, name, used, body):
-        """Emit the code of `body` twice: for all lanes of an array, and for half of them if no more are used."""
+        """Emit body(vector type) twice: for all lanes of an array, and for half if no more are `used`.
+
+        The lanes are the cells of a row of 64 bytes.
+        """
         lanes = self.lanes(name)[0]
         few = self.builder.icmp_signed("<=", used, I64(lanes // 2))
         with self.builder.if_else(few) as branches:
@@ -82,17 +88,17 @@ class Code:
                     body(self.vector(name, self.width))
 
     def lanes(self, name):
-        """Return the number of cells in a row of 64 bytes, and in a block of 32 bytes."""
+        """Return the numbers of an array's cells in a row of 64 bytes and in a block of 32 bytes."""
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
     def index(self, name, position):
-        """Emit a load of cell `position` of an unsigned array, as int64."""
+        """Emit a load of cell `position` of an integer array without negative cells, as int64."""
         cell = self.builder.load(self.builder.gep(self.data(name), [position]))
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
     def row(self, name, row):
-        """Emit a pointer to a row's lanes in use, as a vector."""
+        """Emit a pointer to the lanes in use (`by_width`) of a row of 64 bytes, as a vector."""
         cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
         return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
 
@@ -111,11 +117,11 @@ class Code:
         return self.builder.gep(self.data(name), [self.builder.mul(row, self.cells(name))])
 
     def load(self, pointer):
-        """Emit a load of a vector, aligned as its cells."""
+        """Emit a load of a vector from a pointer, which need only be aligned to 4 bytes."""
         return self.builder.load(pointer, align=4)
 
     def store(self, value, pointer):
-        """Emit a store of a vector, aligned as its cells."""
+        """Emit a store of a vector at a pointer, which need only be aligned to 4 bytes."""
         self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=4)
 
     def block(self, pointer, index, count):
@@ -130,25 +136,29 @@ class Code:
             return self.builder.alloca(kind)
 
     def cards(self, entry, card="card"):
-        """Emit loads of the rows that a hand's two cards have in the sums by card."""
+        """Emit loads of the two rows that the cards of hand `entry` have in the sums of reach by card."""
         first = self.builder.mul(entry, I64(2))
         return self.index(card, first), self.index(card, self.builder.add(first, I64(1)))
 
     def begin_run(self, kind):
-        """Return variables for `add_hand`: the sum of the last hand's second card, and that card's row."""
+        """Return pointers to two variables of `add_hand`, for the second card of the last hand added.
+
+        They hold the sum of reach of the hands with this card, a vector of type `kind`, and the card's row.
+        """
         run = self.room(kind), self.room(I64)
         self.builder.store(ir.Constant(kind, [0.0] * kind.count), run[0])
         self.builder.store(I64(NOT_READ), run[1])
         return run
 
     def end_run(self, sums, run):
-        """Emit a store of the sum that `add_hand` keeps in a variable."""
+        """Emit a store, to its row of `sums`, of the sum by card that `add_hand` keeps in a variable."""
         self.store(self.builder.load(run[0]), self.row(sums, self.builder.load(run[1])))
 
     def add_hand(self, sums, whole, run, entry, position, cards="card"):
-        """Emit the addition of an opponent's hand to the sums by card and to the whole; `end_run` must follow.
+        """Emit the addition of an opponent's hand to the sums by card and to the sum of all (`whole`).
 
-        Consecutive hands usually share their second card, whose sum stays in a register.
+        `end_run` must follow the last hand.  Consecutive hands usually share their second card, whose sum stays in a
+        register.
         """
         builder = self.builder
         reach = self.load(self.row("reach", position))
@@ -174,7 +184,7 @@ class Code:
 
 
 def transposed(builder, rows):
-    """Emit the transpose of a square block of vectors."""
+    """Emit the transpose of a square block, a list of n vectors of n cells; return its rows, a list."""
     count = len(rows)
     half = count // 2
 
@@ -216,7 +226,7 @@ def is_clear(builder, value, limit):
 
 
 def swept(builder, start, stop, carried, body):
-    """Emit a loop over start to stop-1 that carries values in registers.
+    """Emit a loop over start to stop-1 that carries values in registers; return the last values.
 
     body  function of (k, carried) that returns the new values
     """
@@ -239,6 +249,6 @@ def swept(builder, start, stop, carried, body):
 
 
 def first_cells(context, builder, kind, value):
-    """Return pointers to the first cells of a tuple of arrays."""
+    """Return a list of pointers to the first cells of the arrays in the tuple `value` of type `kind`."""
     parts = [builder.extract_value(value, i) for i in range(len(kind.types))]
     return [context.make_array(each)(context, builder, part).data for each, part in zip(kind.types, parts, strict=True)]

@@ -2,8 +2,8 @@
 
 A range at a terminal is the player's range at the start of the street times the probability of the actions since.  All
 hands of a bucket have these actions in common.  So ranges are not stored by hand.  The *shares* (these probabilities)
-of LANES lines lie side by side, `[bucket, lane]`, and are multiplied with a hand's weight when needed.  Each pair of
-lanes must start with the same ranges, whose weights are stored once.
+of LANES betting lines lie side by side, `[bucket, lane]`, and are multiplied with a hand's weight when needed.  Every
+two neighbouring lanes must start the street with the same ranges, whose weights are stored once.
 
 As in `board_values`, hands are in order of strength, and a hand meets the total minus the hands that share a card with
 it.  Each hand's value is weighted and added at once.
@@ -35,8 +35,8 @@ class HandLists(NamedTuple):
     count   [2] int64          number of hands
     card    [2, n, 2] int16    cards of each hand; C for a missing card
     same    [2, n] int32       index of the same two cards in the other player's list; else that list's length
-    place   [S, 2, n+1] int32  row of shares of each hand on a street, by its bucket; the last stays 0
-    phases  [2] int64          number of phases of a showdown, with this player's hands weighed
+    place   [S, 2, n+1] int32  index of each hand's bucket on a street, its row in `PairLanes.shares`; the last stays 0
+    phases  [2] int64          number of phases of a showdown in which the player's hands meet the other's
     phase   [2, 2n, 3] int64   a phase is a run of this player's hands: number of the other's hands added so far; first
                                and end of the hands that meet them
     cards   [1] int64          C
@@ -54,11 +54,11 @@ class HandLists(NamedTuple):
 class PairLanes(NamedTuple):
     """Scratch for LANES pairs of ranges: n hands, C cards; float64 except `rows`, `ways` and `roots`.
 
-    The actor is the player who acted last; the other player is the one who did not.  A way is an index of both players'
-    ranges at the start of the street.
+    The actor is the player who acted last; the other player is the one who did not.  A share is the probability of a
+    player's actions on the street with a bucket.  A way is an index of both players' ranges at the start of the street.
 
     rows     [3, LANES] int64  rows of shares: the other player's; the actor's after a call; after a fold
-    ways     [BLOCK] int64     way of each pair of lanes
+    ways     [BLOCK] int64     way of each two neighbouring lanes
     shares   3 × [n, LANES]    shares by bucket: the other player's; the actor's after a call and after a fold, times
                                the chips at stake
     weights  2 × [n+1, BLOCK]  weights of hands at the start of the street, for each pair of lanes: the other's, the
@@ -78,7 +78,7 @@ class PairLanes(NamedTuple):
 
 
 def new_hand_lists(streets: int, hands: int) -> HandLists:
-    """Return zeroed memory for boards of `streets` streets and at most `hands` hands of a player."""
+    """Return a HandLists of zeros for boards of `streets` streets and at most `hands` hands of a player."""
     return HandLists(
         np.zeros(2, np.int64),
         np.zeros((2, hands, 2), np.int16),
@@ -177,7 +177,10 @@ def _hand_block(typing_context, out, k, reach, shares, place):
 
 
 class _Hands:
-    """Emits loads of a player's hands on a board: weights, shares of LANES betting lines, sums by card."""
+    """Emits LLVM loads of a player's hands on a board: weights, shares of LANES lines, sums by card.
+
+    A share is the probability of the player's actions on a betting line, by bucket.
+    """
 
     def __init__(self, context, builder, kind, value):
         """Take pointers to the first cells of `value`, the tuple (weights, cards, rows of shares)."""
@@ -192,7 +195,7 @@ class _Hands:
         return self._builder.shuffle_vector(weights, weights, lanes)
 
     def shares(self, k, *tables):
-        """Emit loads of hand k's row in each of the tables [bucket, LANES]."""
+        """Emit loads of the shares of hand k's bucket: its row in each of the tables [bucket, LANES]."""
         row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), I64)
         return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
 
@@ -326,7 +329,9 @@ def _list_phases(board, player, phase):
 
 @part_njit
 def list_hands(board, lists):
-    """Copy a board's hands to `lists` (HandLists) and list the phases of showdowns.
+    """Copy a board's hands to `lists` (HandLists) and list the phases of showdowns there.
+
+    A phase is a run of one player's hands that meet the same number of the other's weakest hands.
 
     board  SampledBoard with hands in order of strength
     """
@@ -359,11 +364,11 @@ def _transpose(table, rows, count, out):
 
 @part_njit
 def gather_shares(shares, counts, lanes):
-    """Set `lanes.shares` from the rows `lanes.rows` of `shares` [row, bucket].
+    """Set the three arrays `lanes.shares` from the rows `lanes.rows` of `shares` [row, bucket].
 
-    counts  numbers of buckets of the other player and of the actor
+    counts  numbers of buckets of the other player and of the actor (the one who acted last)
 
-    The actor's shares already contain the chips at stake.
+    Shares are probabilities of a player's actions on the street; the actor's are already times the chips at stake.
     """
     for kind in range(3):
         _transpose(shares, lanes.rows[kind], counts[min(kind, 1)], lanes.shares[kind])
@@ -373,7 +378,8 @@ def gather_shares(shares, counts, lanes):
 def take_shares(place, count, reach, shares, out):
     """Set out [n] = reach [n] · shares[place [n]] for `count` hands; return whether any is positive.
 
-    place  [n] int32 row of shares of each hand
+    place   [n] int32 index of each hand's bucket in `shares`
+    shares  [buckets] float64 probability of the player's actions with each bucket
     """
     alive, k, bits = False, 0, 0
     while k + BLOCK <= count:
@@ -392,8 +398,9 @@ def weigh_lanes(lists, street, hero, showdown, reach, lanes):
 
     lists     HandLists
     showdown  whether any lane has a showdown; else only folds are weighed
-    reach     [2R, n+1] float64  player p's range at the start of way r, in row 2r + p; 0 after the last hand
-    lanes     PairLanes with the shares and the ways
+    reach     [2R, n+1] float64  ranges at the start of the street: of player p in way r in row 2r + p; 0 after the last
+              hand
+    lanes     PairLanes with the shares and the ways of LANES betting lines
     """
     other, none = 1 - hero, lists.cards[0]
     for kind in range(2):

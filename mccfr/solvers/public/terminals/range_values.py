@@ -47,8 +47,8 @@ RUN_OUTS = 16
 class Jobs(NamedTuple):
     """Terminals grouped into J jobs: a fold, a showdown, or one of each that meet the same range.
 
-    source  [J] int64     row of the range
-    ending  [2, J] int64  row for the value of a fold (0) or a showdown (1); NOWHERE: none
+    source  [J] int64     row of the range, the opponent's, in an array of ranges
+    ending  [2, J] int64  row for the values of a fold (0) or a showdown (1) in an array of values; NOWHERE: none
     chips   [2, J]        factor of that value, in chips
     rake    [J]           chips that a showdown costs each player in addition, half of the pot's rake
     order   [J] int64     order in which jobs are done
@@ -126,7 +126,7 @@ def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype:
 
 @intrinsic
 def load_ranges(typing_context, reach, rows, source, count, used):
-    """Set reach[k, l] = rows[source[l], k] for k < count and lanes l < used, both rounded up to blocks."""
+    """Set reach[k, l] = rows[source[l], k] for k < count, lanes l < used, both rounded up to 32 bytes."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "reach rows source")
@@ -148,7 +148,7 @@ def load_ranges(typing_context, reach, rows, source, count, used):
 def store_values(typing_context, rows, target, table, factor, limit, count, used):
     """Set rows[target[l], k] = factor[l] · table[k, l], or 0 if table[k, l] is closer to 0 than limit[l].
 
-    It is done for k < count and lanes l < used, both rounded up to blocks.
+    It is done for k < count and lanes l < used, both rounded up to 32 bytes of cells.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -207,8 +207,8 @@ def _meet_lanes(typing_context, tables, hands, first, stop, used):
     """Set disjoint[place[e]] to the reach that entry e meets, for e from first to stop-1.
 
     tables  (disjoint, total, reach), all [., L]; total has sums of the opponent's reach by card
-    hands   (place, card, same) of the player's entries: column, rows of its cards in `total`, and row of the same hand
-            in `reach`
+    hands   (place, card, same) of the player's entries (hands of a list): column, rows of its cards in `total`, and row
+            of the same two cards in `reach`
     used    number of lanes
     """
 
@@ -250,7 +250,7 @@ def _win_lanes(typing_context, tables, theirs, mine, span):
 
 
 def _sweep(code, kind, rows, first, stop, mine, theirs):
-    """Emit the code of `_win_lanes` for vectors of type `kind`."""
+    """Emit the code of `_win_lanes`, a showdown sweep from weak to strong, for vectors of type `kind`."""
     builder = code.builder
     half, whole, run = ir.Constant(kind, [-0.5] * kind.count), code.room(kind), code.begin_run(kind)
     with counting(builder, I64(0), rows) as row:
@@ -309,7 +309,7 @@ def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit,
 
 @part_njit
 def _sum_range(ranges, player, board, their_place, used, lanes):
-    """Set `lanes.total` and the limits for `used` ranges of `player`, the opponent whom hands meet.
+    """Set `lanes.total` and rounding limits (Aim) for `used` ranges of `player`, whom the hands meet.
 
     their_place  row in `lanes.reach` of each of that player's hands
     """
@@ -361,7 +361,7 @@ def _aim(lanes, kind, start, used, nowhere):
 
 @part_njit
 def _is_raked(jobs, start, used):
-    """Return whether rake is taken at a showdown of the `used` jobs from number `start` on."""
+    """Return whether rake is taken at a showdown of any of the `used` jobs from number `start` on."""
     raked = False
     for job in range(start, start + used):
         raked |= jobs.ending[1, job] != NOWHERE and jobs.rake[job] > 0

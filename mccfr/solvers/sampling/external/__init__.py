@@ -1,1 +1,1 @@
-"""External sampling: the algorithm and its two kernels."""
+"""External sampling: the algorithm, and its kernels for betting trees and for trees of any kind."""

@@ -10,7 +10,7 @@ from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 
 
 class ExternalSolver(SampledSolver):
-    """Runs iterations of external sampling, with or without sampled pruning."""
+    """Solver of external sampling, with or without sampled pruning, for one worker of a run."""
 
     _config: ExternalSamplingConfig
 
@@ -43,7 +43,10 @@ class ExternalSampling(SampledAlgorithm):
     iterates = ExternalSolver
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the floor of first-street regrets after `total_nodes` nodes; -inf if there is none."""
+        """Return the floor of first-street regrets after `total_nodes` nodes; -inf if there is none.
+
+        It is in chips times the discount weight, as regrets are.  There is a floor only while actions are pruned.
+        """
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         solver = self.config.solver
         prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes

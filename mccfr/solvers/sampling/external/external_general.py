@@ -2,8 +2,8 @@
 
 Source: Lanctot, Waugh, Zinkevich & Bowling 2009, "Monte Carlo Sampling for Regret Minimization in Extensive Games",
 section 3.2.  `external_sampling_packed` in `external_packed` is the kernel for betting trees, and its module describes
-the algorithm.  General records may also have chance nodes and more than eight actions.  Read
-`external_sampling_general` here, then `visit` (the way down) and `_backward` (the way up).
+the algorithm.  General records, one for each node of any tree, may also have chance nodes and more than eight actions.
+Read `external_sampling_general` here, then `visit` (the way down) and `_backward` (the way up).
 
 With more than two players, a player's strategy is averaged at every other player's traversal.  The traversal reaches an
 infoset of player j by the sampled actions of j and of the others.  An addition is divided by the probability of the
@@ -27,6 +27,8 @@ from mccfr.trees.compiled import CHANCE, TERMINAL, CompiledTree
 class Worklist(NamedTuple):
     """Scratch arrays of external sampling: N general records, P players, R the dtype of the regrets.
 
+    A general record describes one node of the tree, of any kind.
+
     order    [N] int32  nodes in the order visited
     start    [N] int64  first cell of each decision's row in the flat regret table
     child    [N] int32  the sampled child, or the first of several
@@ -35,7 +37,7 @@ class Worklist(NamedTuple):
     updated  [1] int64  number of decisions visited so far: regrets at the traverser's are updated, sums at the
                         opponent's
     hand     HandRows   table offsets of the current deal
-    payoffs  [N, P] float64  payoffs of three and more players; [0, P] with two players or with pots
+    payoffs  [N, P] float64  payoffs of three and more players in chips; [0, P] with two players or with pots
     sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
     seats    SeatArrays           pots of three and more players in betting trees; else None
     """
@@ -90,7 +92,7 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
 
 @part_njit
 def visit(tree, tables, traverser, weight, rng, work, pruning):
-    """Run the forward pass: current strategies, strategy sums and sampled choices.
+    """Run the forward pass of a player's traversal: current strategies, strategy sums, sampled choices.
 
     tree     TreeArrays
     tables   TableArrays; strategy sums are changed in place
@@ -150,7 +152,7 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
 
 @part_njit
 def follow(work, node, child, player, probability):
-    """Set the probabilities of sampled actions before `child`, to which an action at `node` leads.
+    """Set each player's probability of sampled actions before `child`, to which an action at `node` leads.
 
     player       player who acts
     probability  of the action; 1 at chance nodes and at the traverser's decisions
@@ -179,7 +181,7 @@ def others_sampled(work, node, player):
 
 @part_njit
 def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
-    """Run the backward pass: values from the leaves up, and regret updates of the traverser.
+    """Run the backward pass of a traversal: values from the leaves up, and the traverser's regret updates.
 
     result  showdown of two players in this deal: 1 if player 0 wins, -1 if player 1 wins, 0 for a tie
     tail    length of the worklist `work.order`

@@ -85,7 +85,7 @@ class PackedWorklist(NamedTuple):
     own      [D] int32    indices in `order` of the traverser's decisions
     first    [D] int32    index in `value` of the first child of each of these; the other children follow
     value    [D] R        chips for the traverser: at the root, then at children of its decisions
-    sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
+    sigma    [8·(D+1)] R  current strategies at the traverser's decisions; the last 8 cells are for one of the opponent
     updated  [1] int64    number of decisions visited so far: regrets at the traverser's are updated, sums at the
                           opponent's
     hand     HandRows     table offsets of the current deal
@@ -118,7 +118,7 @@ def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorkl
 def _fold(node, seats, traverser):
     """Return the traverser's chips if a decision's first action ends the hand, else 0.
 
-    With two players only a fold counts.
+    With two players only a fold counts: `_call` returns the chips of a check or call.
 
     node   PACKED_NODE
     seats  SeatArrays; None for two players
@@ -147,7 +147,7 @@ def _call(node, seats, traverser, result):
 def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run external sampling on deals over a packed tree; return (iterations run, nodes touched).
 
-    `tables`, `rng` and `work` are changed in place.  `tree` is [D] PACKED_NODE, `weight` that of the updates.
+    `tables`, `rng` and `work` are changed in place.  `tree` is [D] PACKED_NODE, `weight` the updates' discount weight.
     `limits` [3] int64 is (first deal, end, number of nodes: the iteration that reaches it is the last).
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand

@@ -1,1 +1,1 @@
-"""Outcome sampling: the algorithm and its two kernels."""
+"""Outcome sampling: the algorithm, and its kernels for two players' betting trees and for any tree."""

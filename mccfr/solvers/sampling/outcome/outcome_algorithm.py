@@ -20,7 +20,7 @@ def tree_depth(tree: CompiledTree) -> int:
 
 
 class OutcomeSolver(SampledSolver):
-    """Runs iterations of outcome sampling."""
+    """Solver of outcome sampling: runs iterations in batches, for one worker of a run."""
 
     _config: OutcomeSamplingConfig
     _packs_pots = False

@@ -34,10 +34,12 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 class SeatPaths(NamedTuple):
-    """Scratch arrays of outcome sampling over general records: `Paths` of P players for each deal.
+    """Scratch arrays of outcome sampling over N general records, for P players: P paths for each deal.
+
+    A general record describes one node of the tree, of any kind.
 
     paths    Paths            path P·d + p is player p's path of deal d
-    payoffs  [N, P] float64   payoffs of three and more players; [0, P] with two players or with pots
+    payoffs  [N, P] float64   payoffs of three and more players in chips; [0, P] with two players or with pots
     sampled  [P] float64      probability of each opponent's sampled actions on the path
     updated  [1] int64        the array `paths.updated`: number of decisions visited so far
     seats    SeatArrays       pots of three and more players in betting trees; else None
@@ -51,7 +53,7 @@ class SeatPaths(NamedTuple):
 
 
 def new_seat_paths(deals: int, depth: int, max_actions: int, tree: CompiledTree, dtype: npt.DTypeLike) -> SeatPaths:
-    """Return scratch arrays for groups of `deals` deals.
+    """Return scratch arrays for outcome sampling of groups of `deals` deals over general records.
 
     depth        most decisions on a path
     max_actions  most actions of a decision
@@ -110,7 +112,7 @@ def _walk(tree, tables, weight, word, seat_paths, which, epsilon):
     """Sample one path and return (terminal node, decisions logged so far, nodes touched).
 
     word     64 random bits of the path
-    which    (number of the path in its group, decisions logged before)
+    which    (number of the path in its group of deals, P·deal + traverser of P players; decisions logged before)
     epsilon  probability of exploration
 
     Logs the traverser's decisions in `paths.step` and adds to the strategy sums of the other players.

@@ -102,7 +102,8 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
 
     tree     [D] PACKED_NODE
     regret   flat table of regrets
-    level    number of decisions on these paths before
+    own      number of these paths; paths.going[0] has their numbers
+    level    number of decisions on each of these paths before this one
     logged   number of decisions in `paths.step` before; these are added
     epsilon  probability of exploration
     share    epsilon as a limit of random bits (uint64), from `exploration`
@@ -133,7 +134,8 @@ def _opponents_decisions(tree, tables, others, level, count, paths, weight):
 
     tree    [D] PACKED_NODE
     tables  TableArrays; the opponent's strategy sums are changed in place
-    level   number of decisions on these paths before
+    others  number of these paths; paths.going[1] has their numbers
+    level   number of decisions on each of these paths before this one
     count   number of paths in `paths.going[2]` before; those that go on are added
     weight  discount weight of the updates
 

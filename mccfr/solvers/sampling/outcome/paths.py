@@ -75,11 +75,11 @@ def deals_together(infosets: int) -> int:
 
 
 def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Paths:
-    """Return scratch arrays for groups of `deals` deals.
+    """Return scratch arrays for outcome sampling of groups of `deals` deals by two players.
 
     depth        most decisions on a path
     max_actions  most actions of a decision
-    blocks       number of blocks
+    blocks       number of blocks; a block is a street and player
     dtype        dtype of the regrets
     """
     return Paths(
@@ -96,7 +96,9 @@ def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.
 
 @intrinsic
 def prefetch_one(typing_context, which, arrays, indices):
-    """Prefetch arrays[which][indices[which]] for writing, without a branch for a random `which`.
+    """Prefetch the cell arrays[which][indices[which]] for writing, without a branch on `which`.
+
+    The processor could not predict such a branch, because `which` depends on random draws.
 
     arrays   tuple of one-dimensional arrays
     indices  tuple of int64
@@ -118,9 +120,11 @@ def prefetch_one(typing_context, which, arrays, indices):
 
 @intrinsic
 def uniform_like(typing_context, array, word):
-    """Return a random number in [0, 1), or 1 by rounding to float32, in the dtype of `array`.
+    """Return a random number in [0, 1) in the dtype of `array`, from the upper half of the bits in `word`.
 
-    It is made from the upper half of the 64 random bits in `word`.
+    In float32 the largest numbers are rounded to 1.
+
+    word  uint64, 64 random bits
     """
 
     def codegen(context, builder, signature, arguments):
@@ -133,13 +137,13 @@ def uniform_like(typing_context, array, word):
 
 @njit
 def exploration(epsilon):
-    """Return the uint64 below which the lower half of 64 random bits lies with probability epsilon."""
+    """Return a limit (uint64): the lower 32 of 64 random bits are below it with probability epsilon."""
     return np.uint64(epsilon * 2.0**32)
 
 
 @part_njit
 def explores(word, share):
-    """Return whether to explore, by the lower half of the 64 random bits `word`.
+    """Return whether the traverser explores (plays uniformly), by the lower half of the bits in `word`.
 
     `uniform_like` uses the upper half of the same bits.
 
