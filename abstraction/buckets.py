@@ -28,7 +28,7 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def unused(dtype: np.dtype[Any]) -> int:
-    """Return dtype's largest value, the entry of hands that share a card with the board."""
+    """Return dtype's largest value, which in bucket tables marks hands that share a board card."""
     return int(np.iinfo(dtype).max)
 
 
@@ -128,7 +128,7 @@ class Abstraction:
         return tuple(self.stages)
 
     def bucket_counts(self) -> dict[str, int]:
-        """Return the number of buckets of each street."""
+        """Return {street: number of buckets}."""
         return {street: self._count(street, stage) for street, stage in self.stages.items()}
 
     def _count(self, street: str, stage: Checkpoint) -> int:
@@ -138,7 +138,7 @@ class Abstraction:
         return bucket_count
 
     def content_hashes(self) -> dict[str, str]:
-        """Return {street: hash of its arrays}, independent of recipe and storage format."""
+        """Return {street: hexadecimal SHA-256 of its arrays}, whichever recipe built them."""
         return {street: self._content_hash(stage) for street, stage in self.stages.items()}
 
     def _content_hash(self, stage: Checkpoint) -> str:
@@ -182,10 +182,10 @@ class Abstraction:
         return self._buckets[street]
 
     def history(self, street: str) -> Table:
-        """Return the street's map [bucket of the street before, percentile] to its bucket, int32, or None.
+        """Return the map from percentiles to buckets, [buckets before, percentiles] int32, or None.
 
-        A percentile is a hand's entry in the street's table: 0 to `percentiles` − 1, by E[HS] or E[HS²] among all hands
-        of the street.  None: the table holds the buckets themselves.
+        Its row is the hand's bucket on the street before.  A percentile is a hand's entry in the street's `table`: 0 to
+        `percentiles` − 1, by E[HS] or E[HS²] among all hands of the street.  None: `table` itself holds the buckets.
         """
         return None if self.percentiles(street) is None else self._read(street, HISTORY)
 
@@ -198,7 +198,9 @@ class Abstraction:
         return shapes[HISTORY][1] if HISTORY in shapes else None
 
     def row(self, board: Sequence[int]) -> NDArray[np.int32]:
-        """Return the bucket of each combination on a hold'em board in order of dealing, [1326] int32.
+        """Return the bucket of each combination of hole cards on a hold'em board, [1326] int32.
+
+        board  card numbers in order of dealing
 
         Combinations that share a card with the board are below 0.
         """
@@ -261,17 +263,17 @@ class Abstraction:
         return {"street": street, "bucket": bucket, "features": self.stages[street].identity["recipe"]["features"]}
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the number of dealt hands per bucket, [K] int64, and their mean equity, [K] float64.
+        """Return each bucket's number of hands, [K] int64, and their mean equity, [K] float64.
 
-        The equity is the mean of E[HS], 0 to 1.  On a street with a `history` both are per percentile of the table
-        instead of per bucket.
+        A hand counts once for each dealt board.  The equity is the mean of E[HS], 0 to 1.  On a street with a `history`
+        both are per percentile of the table instead of per bucket.
 
         Raises `ValueError` if the files are damaged.
         """
         return self._read(street, "hands"), self._read(street, "equity")
 
     def info(self) -> dict[str, Any]:
-        """Return {street: its recipe, and the statistics of its buckets that the build saved}."""
+        """Return {street: dictionary of its recipe and of the statistics that the build saved}."""
         return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self.stages.items()}
 
 

@@ -76,6 +76,8 @@ class Builder:
     ) -> None:
         """Check the recipe; nothing is built yet.
 
+        out           directory of the abstraction, which need not exist
+        workers       number of threads
         save_seconds  interval at which the state of a running clustering is saved, for resuming
 
         Raises `ValueError` if the recipe cannot be built.
@@ -119,7 +121,9 @@ class Builder:
         return [street for street in self._recipe.streets if street in built]
 
     def check(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Return the given streets (None: all) and the streets they need, in the order of building.
+        """Check the directory; return the streets to build and those they need, in building order.
+
+        streets  streets to build; None: all
 
         Raises `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`.
         """
@@ -146,9 +150,11 @@ class Builder:
         return [street for street in some if self._difference(street) or not list_checkpoints(self._out / street)]
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return a text "STREET.KEY = ... there and ... here" for each street built by another recipe.
+        """Return a text for each street that the directory holds with buckets of another recipe.
 
         streets  streets to compare; None: all
+
+        The list has texts "STREET.KEY = ... there and ... here": in the directory's recipe and in this one.
         """
         differences = map(self._difference, self._recipe.streets if streets is None else streets)
         return [text for text in differences if text is not None]
@@ -186,7 +192,10 @@ class Builder:
             raise MemoryError(problem)
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
-        """Return (JSON that determines the bytes of a street's stage, {parent street: its checkpoint})."""
+        """Return (JSON document that determines a street's saved bytes, {parent: its checkpoint}).
+
+        Parents are those of the two adjoining streets that must be built before this one.
+        """
         document, stages = stage_document(self._recipe, street), {}
         for parent in parent_streets(self._recipe, street):
             newest, _ = newest_valid(self._out / parent)
@@ -211,7 +220,11 @@ class Builder:
         )
 
     def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:
-        """Build and commit a street.  `name` is its name in progress reports."""
+        """Build a street's buckets and save them as a checkpoint.
+
+        name               name of the street in progress reports
+        identity, parents  the results of `_identity`: JSON document, and {parent street: its checkpoint}
+        """
         root = self._out / street
         self._progress(name, 0.0)
         saver = FileStateSaver(self._out / f"unfinished-{street}", identity, self._save_seconds)
@@ -246,9 +259,9 @@ def _is_begun(path: Path) -> bool:
 
 
 def _content(stage: Checkpoint) -> str:
-    """Return a hash of the checksums of a stage's arrays and of its identity (recipe and parents).
+    """Return a hash of a street's checkpoint: checksums of its arrays, and its recipe and parents.
 
-    Unlike the hash in the manifest of the stage's checkpoint, it does not include the checkpoint's number.
+    Unlike the hash in the manifest of the checkpoint, it does not include the checkpoint's number.
     """
     return content_hash({CELLS: stated_cells(stage), **stage.identity})
 

@@ -94,7 +94,7 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
 
 
 def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
-    """Return {street: peak bytes of the process while it is built}."""
+    """Return {street: peak bytes of the process while `workers` threads build it}."""
     documents = {street: stage_document(recipe, street) for street in recipe.streets}
     if recipe.deck is not None:
         return {street: _small_bytes(recipe.deck, document) for street, document in documents.items()}

@@ -40,7 +40,7 @@ class FileStateSaver(StateSaver):
         return str(checkpoint.state.get("phase")), {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs}
 
     def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return the arrays found in the directory at the start if they belong to `phase`, by name.
+        """Return {name: array} of the state that an interrupted build saved, if it was in `phase`.
 
         Else return None.  A phase is a part of the algorithm: "lloyd", or "groups", "buckets" and "flat" of a
         clustering in two levels.

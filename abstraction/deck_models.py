@@ -41,7 +41,7 @@ class StageInputs(NamedTuple):
     """Buckets of other streets, already built, from which a street's buckets are built.
 
     following  buckets of the next street, for features "potential"; else None
-    before     [boards, slots] bucket of each hand on the street before, for small decks with nested buckets; else None
+    before     [boards, hands] bucket of each hand on the street before, for small decks with nested buckets; else None
     earlier    one pair (table, history) for each earlier street, for perfect recall on the full deck; else empty.
                table: [boards, 1326] the street's buckets, or percentiles of E[HS] or E[HS²] if it has a history
                history: None, or the bucket for each bucket on the street before and each percentile,
@@ -69,7 +69,10 @@ class StandardDeck:
         return river_strengths(workers=self._workers)
 
     def hands(self, street: str) -> StreetHands:
-        """Return the size and weights of a street's tables, whose rows are its canonical boards."""
+        """Return a street's `StreetHands`: the numbers of canonical boards and of hands.
+
+        It also states how many dealt boards each canonical board represents.
+        """
         return standard_hands(STREET_CARDS[street])
 
     def sums(self, street: str) -> NDArray[Any]:
@@ -94,8 +97,8 @@ class StandardDeck:
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
         """Return the number of suit-isomorphism classes of a street, and the class of each hand.
 
-        Classes are [boards, 1326].  `share` is called with the completed share, 0 to 1, except preflop.  Hands that
-        share a card with the board have the largest value of the dtype.
+        Classes are [boards, 1326].  `share` is called with the completed share of the work, 0 to 1, except preflop.
+        Hands that share a card with the board have the largest value of the dtype.
         """
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
@@ -117,7 +120,9 @@ class StandardDeck:
         return Features(self.hands(street), rows, cdf, lambda centres: -total(centres))
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return OCHS features of the river: hands' equities against clusters of opponent hands.
+        """Return the river's features OCHS (opponent cluster hand strength).
+
+        They are each hand's equities against clusters of opponent hands.
 
         clusters  number of clusters into which the 169 preflop classes are divided
         seed      of the random draws of that clustering
@@ -130,18 +135,20 @@ class StandardDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return a function that gives the parents of a nested flop: the 169 preflop classes.
+        """Return a function that gives each hand's preflop class, 0 to 168, for a nested flop.
 
-        It returns [last − first, 1326] for boards [first, last): each slot's class, the same on every board.
+        It returns [last − first, 1326] for boards [first, last), the same classes on every board.
         """
         return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
 
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
-    """Return the suit-isomorphism class of each slot of the canonical boards, [boards, 1326] uint32.
+    """Return each hand's suit-isomorphism class on each canonical board, [boards, 1326] uint32.
 
-    `cards` is 3, 4 or 5; `share` is called with the completed share, 0 to 1.  Slots that share a card with the board
-    have the largest value of the dtype.
+    cards  number of cards on the board, 3, 4 or 5
+    share  called with the completed share of the work, 0 to 1
+
+    Hands that share a card with the board have the largest value of the dtype.
     """
     boards, hole = canonical_boards(cards), combo_table()
     bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)
@@ -170,7 +177,7 @@ class SmallDeck:
         return STREETS.index(street)
 
     def hands(self, street: str) -> StreetHands:
-        """Return the size and weights of a street's tables, whose rows are its listed boards."""
+        """Return a street's `StreetHands`: the numbers of listed boards and of hands."""
         return listed_hands(self.listing, self._street(street))
 
     # --- strengths ---
@@ -287,7 +294,9 @@ class SmallDeck:
         return np.array([numbers[kind] for kind in kinds])
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return OCHS features of the last street: equities against clusters of opponent hands.
+        """Return the last street's features OCHS (opponent cluster hand strength).
+
+        They are each hand's equities against clusters of opponent hands.
 
         clusters  number of clusters into which the classes of hole cards are divided
         seed      of the random draws of that clustering
@@ -346,9 +355,9 @@ def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Fe
 def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:
     """Return a function that gives the parent within which each hand's bucket must lie, or None.
 
-    With `nested` in the recipe's `document` a parent is a bucket of the street before.  With `public` it is one of so
-    many clusters of boards.  Without both the result is None.  The function returns [last − first, slots] for boards
-    [first, last).
+    With `nested` in the recipe's `document` a parent is a bucket of the street before.  With `public` = n it is one of
+    n clusters of boards.  Without both the result is None.  The function returns [last − first, hands], the parents'
+    numbers on boards [first, last).
     """
     street, hands = document["street"], deck.hands(document["street"])
     if document.get("nested"):

@@ -67,8 +67,8 @@ class Histories:
     def replace(self, bucket: NDArray[np.int32]) -> None:
         """Replace table entries of deals by buckets, in place.
 
-        `bucket` is [K, P·S] int32 for K deals and P players: the table entry, then the bucket, in column P·street +
-        player.
+        `bucket` is [K, P·S] int32 for K deals and P players, with column P·street + player.  On entry it holds each
+        hand's entry of the street's table, on return its bucket.
         """
         count, streets = len(bucket), len(self.in_tables)
         rows = list(bucket.reshape(count, streets, bucket.shape[1] // streets).swapaxes(0, 1))
@@ -79,14 +79,16 @@ class Histories:
 def history_of(
     earlier: Sequence[tuple[NDArray[Any], Table]], table: NDArray[Any], cards: Sequence[int], buckets: int, seed: int
 ) -> NDArray[np.int32]:
-    """Return a street's history: the bucket for each bucket of the street before and each percentile.
+    """Return a street's history: the bucket for [bucket before, percentile], int32.
+
+    Its row is a hand's bucket on the street before, its column the hand's percentile on this street.
 
     table    [boards, 1326] percentile of each hand on the street
     earlier  (table, history) of each earlier street, from the preflop on; history None: the table holds buckets
     cards    number of board cards on those streets and on this one
     buckets  number of buckets of this street
 
-    Raises `ValueError` if the hands of a bucket before have fewer percentiles than it gets buckets.
+    Raises `ValueError` if the hands in a bucket of the street before have fewer percentiles than it gets buckets.
     """
     tables = bucket_tables([*(above for above, _ in earlier), table], cards)
     histories, street = [history for _, history in earlier], len(earlier)
@@ -110,7 +112,9 @@ def _count(table: NDArray[Any], history: Table) -> int:
 
 
 def _equal_shares(hands: NDArray[np.float64], share: int) -> NDArray[np.int32]:
-    """Return the history that divides each bucket before into `share` buckets of about equal weight.
+    """Return the history, which divides each bucket of the street before into `share` buckets.
+
+    The history gives the bucket for [bucket before, percentile], int32.  A bucket's parts have about equal weight.
 
     hands  [buckets before, PERCENTILES] number of sampled hands
     share  number of buckets of this street within each bucket of the street before

@@ -102,7 +102,10 @@ class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole abstraction of hold'em, whose preflop is lossless by default, or of a small deck."""
+    """Settings by which an abstraction is built, for hold'em or a small deck: one table per street.
+
+    The preflop is lossless by default.
+    """
 
     seed: Annotated[int, Meta(ge=0, lt=2**32)] = 0
     deck: DeckRecipe | None = None

@@ -187,8 +187,9 @@ class DeckListing:
     def numbers(self, street: int, *, merge_suits: bool) -> npt.NDArray[np.int32]:
         """Return the infoset number of each hand on each board, [B, H] int32; `BLOCKED` for a shared card.
 
-        Pairs of hand and board that a suit permutation maps to each other, street by street, are one infoset.  Infosets
-        are numbered by first appearance.
+        With `merge_suits`, pairs of hand and board that a suit permutation maps to each other, street by street, are
+        one infoset.  Suits then do not count at all if no hand can have five cards.  Infosets are numbered by first
+        appearance.
         """
         codes = self._card_codes(merge_suits)
         hand, last = _groups(self.hands[:, : self.hole_cards], codes), 0
@@ -226,7 +227,7 @@ class DeckListing:
     def hand_names(self, letters: str | None = None) -> list[str]:
         """Return the [H] texts of all hands, highest card first.
 
-        `letters` are those of the ranks, lowest first; None takes the highest ranks.
+        `letters` are those of the ranks, lowest first.  None: those of the highest ranks, up to A.
         """
         names = [self.card_name(card, letters) for card in range(self.cards)]
         return ["".join(names[card] for card in hand[::-1] if card >= 0) for hand in self.hands.tolist()]

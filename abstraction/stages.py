@@ -67,12 +67,19 @@ class StageMaker:
         self._deck, self._workers = deck, workers
 
     def make(self, document: dict[str, Any], others: StageInputs, saver: StateSaver, phases: Phases) -> Stage:
-        """Build the buckets of one street.
+        """Build the buckets of one street; return them with statistics as a `Stage`.
 
-        document  the street's settings (`stage_document`)
-        others    results of other streets that the features or the nesting need
+        document  the street's settings by name (`stage_document` of `abstraction.recipe`), such as features and buckets
+        others    buckets of other streets, already built. Its field `following`, the next street's buckets, is read for
+                  the features "potential". `before` or `earlier`, of streets before, may be read for a nested street.
+                  A street is nested if each of its buckets lies inside one bucket of the street before
         saver     saves and restores the state of a long clustering
         phases    receives the progress
+
+        The result's `arrays` hold the bucket of each hand on each board, and the number of hands and mean equity of
+        each bucket, among others. Its `facts` are the statistics.
+
+        Raises `ValueError`, beginning with the street's name, for buckets that cannot be built.
         """
         street, features = document["street"], document["features"]
         try:
@@ -323,7 +330,7 @@ def _nested(
 
 
 def _table(hands: HandPoints, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return [boards, slots] the bucket of each hand, from the bucket of each point, `labels` [N].
+    """Return the bucket of each hand, [boards, hands], from the bucket of each point, `labels` [N].
 
     Hands that share a card with the board get the largest value of the dtype.
     """

@@ -31,7 +31,7 @@ Rows = Callable[[int, int], NDArray[Any]]
 
 @dataclass(frozen=True)
 class StreetHands:
-    """Size and weights of a street's tables: a row for each board, a slot for each hand in it."""
+    """Boards and hands of a street, the axes [boards, slots] of its tables; a slot is one hand."""
 
     boards: int
     """number of rows"""
@@ -54,7 +54,10 @@ def _one_each(first: int, last: int) -> NDArray[np.int64]:
 
 
 def standard_hands(cards: int) -> StreetHands:
-    """Return the `StreetHands` of the 52-card deck for canonical boards of 0, 3, 4 or 5 `cards`."""
+    """Return the `StreetHands` of hold'em: the numbers of canonical boards and of hands.
+
+    cards  number of cards on the board: 0, 3, 4 or 5
+    """
     numbers = COMBO_COUNT, BOARDS_AT_A_TIME[cards], HAND_CLASSES[cards], float(STRENGTH_LIMIT * RUNOUTS[cards])
     if not cards:
         return StreetHands(1, *numbers, lambda first, last: np.ones((last - first, COMBO_COUNT), np.bool_), _one_each)
@@ -68,7 +71,7 @@ def standard_hands(cards: int) -> StreetHands:
 
 
 def listed_hands(listing: DeckListing, street: int) -> StreetHands:
-    """Return the `StreetHands` of a small deck's street, with boards in order of dealing."""
+    """Return the `StreetHands` of a small deck's street: the numbers of listed boards and of hands."""
     free = listing.free(street)
     largest = float(listing.most_strength * listing.run_outs(street))
     boards, slots = free.shape
@@ -79,8 +82,8 @@ def listed_hands(listing: DeckListing, street: int) -> StreetHands:
 class Features:
     """Features by which a street's hands are clustered, computed for a range of boards at a time.
 
-    hands  size and weights of the street's tables
-    rows   returns the features [last − first, slots, D] of boards [first, last)
+    hands  numbers of the street's boards and hands, and how many dealt boards each board represents
+    rows   returns the D features of each hand, [last − first, hands, D], on boards [first, last)
     """
 
     hands: StreetHands
@@ -111,9 +114,10 @@ class HandPoints:
 
 
 def _with_parents(rows: Rows, parents: Rows) -> Rows:
-    """Append the parent's number to each feature row, so that only rows with one parent can be equal.
+    """Append its parent's number to each hand's features, to tell equal features of two parents apart.
 
-    Additional columns of the rows' dtype hold the bytes of the number.
+    A parent is a bucket of the street before or a cluster of boards.  Additional columns of the rows' dtype hold the
+    bytes of the number.
     """
 
     def joined(first: int, last: int) -> NDArray[Any]:
@@ -127,9 +131,9 @@ def _with_parents(rows: Rows, parents: Rows) -> Rows:
 def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
     """Compute the features of all hands of a street and merge equal feature rows into one point.
 
-    parents  gives the parent of each slot, a bucket of the street before or a cluster of boards; points of different
+    parents  gives the parent of each hand, a bucket of the street before or a cluster of boards; points of different
              parents are not merged
-    share    called with the completed share, 0 to 1
+    share    called with the completed share of the work, 0 to 1
 
     Points are numbered by first appearance.
     """

@@ -19,7 +19,7 @@ _Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
 
 
 class RankSets(NamedTuple):
-    """Size and index of every set of ranks that one suit may hold.  A set is a number of 13 bits."""
+    """Size and index of every set of ranks that one suit may hold; a set is a number of 13 bits."""
 
     set_size: NDArray[np.int64]
     """[8192] number of ranks in a rank set"""
@@ -28,7 +28,7 @@ class RankSets(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """Radices and offsets of the index for each of the C configurations.
+    """Factors and offsets for each of the C configurations, to number hands up to suit order.
 
     A configuration is a way to divide the cards of R rounds among the four suits, whichever suit is which.  It lists
     the suits' numbers of cards in each round, sorted in descending order.  A position 0..3 is an index into this list.
@@ -47,9 +47,9 @@ class Configurations(NamedTuple):
 
 
 class IsomorphismTables(NamedTuple):
-    """Read-only look-up tables of hands of N cards in R rounds, such as (2, 3): hole cards, flop.
+    """Read-only look-up tables to number hands up to suit order.
 
-    They take 0.2 to 0.9 MB.
+    Hands have N cards in R rounds, such as (2, 3): hole cards and flop.  The tables take 0.2 to 0.9 MB.
     """
 
     round_start: NDArray[np.int64]
@@ -93,6 +93,7 @@ def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64],
 def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], NDArray[np.int64], NDArray[np.int64]]:
     """Return all configurations, the cards' weights [R, 4], and the table `layout` of their sums.
 
+    A configuration is a way to divide the cards of each round among the suits, in any order of suits.
     `_count_weights` defines the weights.  `IsomorphismTables.layout` gives a sum's configuration and order of suits.
     """
     weights, sums = _count_weights(cards_per_round)
@@ -127,8 +128,8 @@ def _products(factors: Sequence[int]) -> list[int]:
 def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[int], int]:
     """Return one configuration's rows of `Configurations`, and its number of classes of hands.
 
-    The rows are those of `group` (not shifted here), `member` and `group_radix`, four numbers each.  Suits with equal
-    counts form a group.
+    The rows are those of `group` (not shifted here), `member` and `group_radix`, one number for each of the four suits.
+    Suits with equal numbers of cards in each round form a group; `member` counts the suits in a group from 0.
     """
     group, member = [0], [0]
     for before, counts in pairwise(configuration):
@@ -144,7 +145,7 @@ def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[i
 
 
 def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
-    """Build the look-up tables of the index for hands with so many cards in each round.
+    """Build the tables that number hands up to suit order, for given numbers of cards by round.
 
     It takes milliseconds for hold'em, and 0.3 s for seven rounds of one card.
     """

@@ -86,9 +86,9 @@ def partition_from_json(data: Any) -> Partition:
 
 
 def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON that block versions store to show their run: {"blocks_of": run identity}.
+    """Return {"blocks_of": ID}, which each block version stores to show to which run it belongs.
 
-    identity  identity of the checkpoints that name the versions
+    identity  identity of the run's checkpoints, whose `run_identity` is ID (None if absent)
     """
     return {"blocks_of": identity.get("run_identity")}
 
@@ -255,7 +255,9 @@ def sweep_blocks(root: Path) -> None:
 def drop_unnamed(root: Path) -> None:
     """Remove half-written versions, and all versions that no checkpoint of the run names.
 
-    If a note, or a checkpoint without a note, cannot be read, only half-written versions are removed.
+    A note is the file `NUMBER.note` of a damaged or rejected checkpoint; it lists the versions that the checkpoint
+    names, or all if these are unknown. If a note, or a checkpoint without a note, cannot be read, only half-written
+    versions are removed.
     """
     sweep_blocks(root)
     _keep_only(root, ())
@@ -264,7 +266,7 @@ def drop_unnamed(root: Path) -> None:
 def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) -> set[str] | None:
     """Return the names of the block versions that a run's checkpoints name, including those set aside.
 
-    among  numbers of the checkpoints to read; None: all. Those set aside are always read
+    among  numbers of the checkpoints to read; None: all. Those that the user set aside are always read
 
     The versions of a damaged or set-aside checkpoint are listed in its note, the file `NUMBER.note`. Returns None if a
     note, or a checkpoint without a note, is unreadable, damaged or of another format version. The caller must then
@@ -284,7 +286,10 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
 
 
 def _named_by_one(path: Path) -> Collection[str]:
-    """Return the version names listed in the note of the checkpoint at `path`, or in itself.
+    """Return the names of the block versions that the checkpoint at `path` names.
+
+    They are read from its note, the file `NUMBER.note` of a damaged checkpoint, or without a note from itself. The
+    note lists all versions if those of the checkpoint are unknown.
 
     Returns () if the checkpoint does not exist, for example because another process has removed it.
     """
@@ -302,7 +307,7 @@ def _named_by_one(path: Path) -> Collection[str]:
 def _keep_only(root: Path, versions: Collection[str]) -> None:
     """Remove all versions except `versions` and those that checkpoints name.
 
-    It removes nothing if a note, or a checkpoint without a note, cannot be read.
+    It removes nothing if a checkpoint's note (`NUMBER.note`), or a checkpoint without a note, cannot be read.
     """
     named = versions_of_checkpoints(root)
     if named is None:

@@ -93,7 +93,7 @@ class Checkpoint:
     Attributes:
         path, number: the directory, and its number
         identity:     JSON that identifies the run; a run resumes only from checkpoints with its own
-        parents:      {name: content hash} of artefacts on which it depends, such as block versions
+        parents:      {name: content hash} of stored results on which it depends, such as block versions
         specs:        schema of the arrays
         state:        JSON of the run's state, such as counters and random states
         format:       `zarr` or `hdf5`
@@ -379,7 +379,7 @@ def newest_valid(
     Raises:
         ValueError: the newest valid checkpoint has another identity, or a checkpoint has another format version. The
             message has both values. Falling back to an older checkpoint would silently lose work.
-        UnreadableError: the system cannot read a checkpoint, which may be valid; `number` is its number.
+        UnreadableError: the system cannot read a checkpoint, which may be valid; the error's `number` is its number.
     """
     problems: list[str] = []
     for number in reversed(list_checkpoints(root)):

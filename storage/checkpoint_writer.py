@@ -73,7 +73,7 @@ def commit(
         format:     `zarr` or `hdf5`
         keep:       number of checkpoints to keep, at least 1
         journal:    file that gets a JSON line with the number, the manifest's hash and the time; None: no file
-        parents:    {name: content hash} of artefacts on which the checkpoint depends, such as block versions
+        parents:    {name: content hash} of stored results on which it depends, such as block versions
         spared:     numbers of older checkpoints to keep in addition
         compressed, whole: compressed=False: chunks of raw cells. whole=True: contiguous raw cells without chunks
         background: compress and write at low priority
@@ -113,9 +113,12 @@ def _write_arrays(
     whole: bool,
     directory: Path,
 ) -> tuple[Files, dict[str, FileCells]]:
-    """Write the arrays to a directory in the format `layout`, in chunks or (`whole`) contiguously.
+    """Write the arrays to a directory, in chunks or (`whole`) contiguously.
 
-    Returns (its files, {name: position of the array's cells}); the latter is {} for chunks.
+    layout   module of the format, `storage.zarr_format` or `storage.hdf5_format`
+    options  further arguments of the function that writes, such as `background` and `notes`
+
+    Returns ({file name: (length in bytes, checksum)}, {array: position of its cells}); the second is {} for chunks.
     """
     if whole:
         return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)

@@ -1,8 +1,8 @@
-"""Checksums of files and arrays: XXH3-128, such as for checkpoints with chunks, and CRC-32C.
+"""Checksums of files and arrays, of two kinds: CRC-32C and XXH3-128.
 
-The two kinds are CRC-32C, an integer, and XXH3-128, 32 hexadecimal digits (Yann Collet, https://xxhash.com). A Zarr
-chunk ends with its own CRC-32C, and the CRC-32C of data followed by its CRC-32C is a constant. It would not detect
-exchanged chunks.
+A CRC-32C is an integer, an XXH3-128 (Yann Collet, https://xxhash.com) a text of 32 hexadecimal digits. Checkpoints with
+chunks use XXH3-128. The reason is that a Zarr chunk ends with its own CRC-32C, and the CRC-32C of data followed by its
+CRC-32C is a constant. All chunk files would have this checksum, so exchanged chunks would not be detected.
 
 `joined` combines the CRC-32C of two parts, so that threads can share the work. A CRC is a polynomial remainder over
 GF(2): the CRC of a concatenation is crc(first) * x^(bits of the second) + crc(second). Polynomials have their highest
@@ -76,7 +76,7 @@ def joined(first: int, second: int, second_bytes: int) -> int:
 
 
 def _product(first: int, second: int) -> int:
-    """Return the product of two polynomials over GF(2) modulo the polynomial of CRC-32C."""
+    """Return the product of two polynomials over GF(2), as integers, modulo that of CRC-32C."""
     product = 0
     while first:
         if first & _ONE:

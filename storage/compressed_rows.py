@@ -57,8 +57,8 @@ class PackedRows:
         file   name of the streams' file, for messages
         width  number C of cells in a row
         dtype  dtype to which the cells were cast for packing
-        check  called with the index of the first byte of each stream to be unpacked, then of the last. It should raise
-               an error if this part of the file is damaged
+        check  called before a row is unpacked, with the index in `streams` of its stream's first byte, then with that
+               of its last byte. It should raise an error if the file is damaged there
 
         Raises `ValueError` if `starts` does not ascend from 0 to the length of `streams`.
         """

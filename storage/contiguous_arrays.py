@@ -62,7 +62,9 @@ class Piece(NamedTuple):
 
 
 def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) cell indices of an array's pieces: those of whole pages, then the rest.
+    """Yield (first, end) cell indices of the pieces in which an array is read or written.
+
+    A piece has at most `PIECE_BYTES`. The cells after the last whole page of 4096 bytes are a piece of their own.
 
     cells, cell_bytes  number of the array's cells, and size of one in bytes
     """

@@ -24,7 +24,7 @@ class DamagedError(OSError):
 
 
 class UnreadableError(OSError):
-    """The operating system could not read a file of an artefact; nothing was changed.
+    """The system could not read a file, such as one of a checkpoint; nothing was changed.
 
     The text is one sentence: the file, the system's error and what to do. `errno` and `filename` are those of `cause`.
     `number` is the number of the file's checkpoint, if known.
@@ -36,9 +36,9 @@ class UnreadableError(OSError):
         self.number: int | None = None
 
     def advised(self, advice: str) -> "UnreadableError":
-        """Return a copy of this error whose message ends with advice; earlier advice is kept instead.
+        """Return a copy, without `number`, whose message ends with advice; earlier advice is kept instead.
 
-        advice  text to append to "run the command again", with its own punctuation
+        advice  text that the message has after "run the command again", such as ", or restore the file"
         """
         return UnreadableError(self.cause, self._advice or advice)
 

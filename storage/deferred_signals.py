@@ -21,7 +21,7 @@ def in_main_thread() -> bool:
 
 
 def exchange_handlers(handler: Handler) -> dict[int, Any]:
-    """Set the handler of all `SIGNALS`, except an ignored SIGHUP.
+    """Set the handler of SIGHUP, SIGINT, SIGTERM and SIGUSR1; an ignored SIGHUP stays ignored.
 
     Returns {signal number: previous handler} of those that were set.
     """
@@ -31,7 +31,7 @@ def exchange_handlers(handler: Handler) -> dict[int, Any]:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Delay the signals `SIGNALS` in a `with` block.
+    """Delay SIGHUP (unless ignored), SIGINT, SIGTERM and SIGUSR1 in a `with` block.
 
     At its end, the previous handler is called for the first signal that arrived, and further ones are dropped. If the
     block raises, all are dropped. It does nothing outside of the main thread.
@@ -53,7 +53,10 @@ def signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Block `SIGNALS` for this thread in a `with` block; processes started in it inherit that."""
+    """Block SIGHUP, SIGINT, SIGTERM and SIGUSR1 for this thread in a `with` block.
+
+    Processes that are started in the block begin with these signals blocked.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield

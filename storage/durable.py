@@ -79,7 +79,7 @@ def _record(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Set the file name of a system error in a `with` block to `path` if it names no file.
+    """Add the file name `path` to a system error of a `with` block that names no file.
 
     Names of temporary files, which users do not know, are replaced too. Errors of writing, truncating, allocating,
     locking and syncing name no file by themselves.

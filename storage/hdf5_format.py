@@ -37,7 +37,7 @@ _DEFLATE_RATIO = 1100  # deflate cannot compress by more than about 1032
 
 
 def _alignment(specs: Sequence[ArraySpec]) -> int:
-    """Return the alignment of arrays in a file of live tables, in bytes.
+    """Return the alignment, in bytes, of the arrays on which workers train, in their HDF5 file.
 
     It is 2 MiB (a huge page) if any array is at least as large, otherwise the page size.
     """
@@ -45,7 +45,10 @@ def _alignment(specs: Sequence[ArraySpec]) -> int:
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
-    """Return the bytes of memory that live tables take, to within a few pages per array."""
+    """Return the bytes of memory that live tables take, to within a few pages per array.
+
+    Live tables are the arrays on which a run trains.
+    """
     return sum(spec.nbytes for spec in specs) + _METADATA_BYTES
 
 
@@ -103,13 +106,13 @@ def create_live(
 
 
 def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[tuple[Region, ...], list[int]]:
-    """Create live tables whose cells are in anonymous shared memory.
+    """Create the arrays on which workers train (live tables) in anonymous shared memory.
 
     `directory` gets `tables.h5`, and a link to the memory of each array, which HDF5 reads as an external raw file.
 
     Returns:
-        (regions in the order of `specs`, descriptors that keep the memory). The links work while this process has the
-        descriptors open.
+        (place of each array's cells, in the order of `specs`; descriptors that keep the memory). The links work while
+        this process has the descriptors open.
     """
     regions, descriptors = [], []
     try:

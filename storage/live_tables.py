@@ -30,7 +30,7 @@ _LINKS_BYTES = 1 << 20  # for a directory that holds only links and metadata
 
 
 class LiveTables:
-    """Live tables of a run, removed by `close` or at the end of a `with` statement.
+    """The arrays on which a run trains; `close` or the end of a `with` block removes them.
 
     Attributes:
         directory: holds `tables.zarr` or `tables.h5`; users of the tables create further shared files in it
@@ -79,7 +79,7 @@ class LiveTables:
 
 
 def live_bytes(specs: Iterable[ArraySpec], *, format: str) -> int:  # noqa: A002 - the name of the config's key
-    """Return the bytes that live tables of a schema take; raises `ValueError` for an unknown format."""
+    """Return the bytes of the tables on which workers train; `ValueError` for an unknown format."""
     return table_format(format).live_bytes(validate_specs(specs))
 
 
@@ -91,10 +91,13 @@ def check_free_space(
     free_bytes_margin: int = FREE_BYTES_MARGIN,
     fixed_memory_bytes: int = 0,
 ) -> None:
-    """Raise the errors of `create_live` for too little memory or room, without creating anything.
+    """Raise an error if there is too little memory or room for live tables; nothing is created.
 
-    specs, format, live_dir, free_bytes_margin  the arguments for `create_live`
-    fixed_memory_bytes                          further memory that the run needs, in bytes
+    specs               schema of the tables
+    format              `zarr` or `hdf5`
+    live_dir            directory for the tables; "auto": `/dev/shm` if it has room, otherwise anonymous memory
+    free_bytes_margin   bytes that must stay free in the file system besides the tables
+    fixed_memory_bytes  further memory that the run needs, in bytes
 
     Raises `MemoryError`, `OSError`, and `ValueError` for an unknown format.
     """
@@ -110,7 +113,9 @@ def create_live(
     free_bytes_margin: int = FREE_BYTES_MARGIN,
     force: bool = False,
 ) -> LiveTables:
-    """Create live tables, with every cell at its fill value, or raise and change nothing.
+    """Create the arrays on which workers train (live tables), or raise and change nothing.
+
+    Every cell has its fill value.
 
     Args:
         specs:             the schema
@@ -167,6 +172,8 @@ def _choose_place(
     live_dir: str | Path, needed: int, margin: int, other_bytes: int = 0, *, force: bool = False
 ) -> tuple[Path, bool, str | None]:
     """Choose a place for live tables; return (parent directory, is memory anonymous, warning).
+
+    Live tables are the arrays on which a run trains. The warning is a sentence, or None.
 
     live_dir     a directory, or "auto"
     needed       bytes of the tables

@@ -1,8 +1,8 @@
-"""JSON manifests: format, version and content of an artefact, with a checksum of the manifest itself.
+"""JSON manifests: format, version and content of a checkpoint or other result, and a checksum.
 
 A manifest is a JSON object with `format`, `format_version`, the caller's fields, and `content_hash`, the SHA-256 of the
 others. A given manifest has exactly one text, and the reader compares bytes. Every flipped bit is therefore detected,
-also in white space.
+also in white space. The caller's fields describe a stored result, such as a list of its files.
 """
 
 import hashlib

@@ -26,7 +26,7 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
     blocks  numbers of the blocks to copy; other processes may copy the others
 
     Then removes from `mirror` the checkpoints that `root` lacks, and the versions that no checkpoint in either names.
-    Removes nothing if a checkpoint is damaged and has no note.
+    Removes nothing if a checkpoint is damaged and has no note (the file `NUMBER.note`, which lists its versions).
 
     Raises `DamagedError` for damaged files, `UnreadableError` if the system cannot read one, and `OSError` if the disk
     is full.
@@ -52,8 +52,8 @@ def restore(root: Path, mirror: Path) -> list[str]:
 
     Returns their names, relative to `root`. Copies that are damaged in `mirror` are left out.
 
-    Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
-    file is not replaced, because it may be valid.
+    Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read a file in `root` or
+    `mirror`. An unreadable file is not replaced, because it may be valid.
     """
     restored = []
     for name in (*list_versions(mirror), *_whole(mirror)):

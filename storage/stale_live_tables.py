@@ -32,12 +32,14 @@ _UNMARKED_SECONDS = 600.0  # an owner needs a millisecond between creating and m
 
 
 def new_directory(parent: Path) -> Path:
-    """Return a new unique path in `parent` for a directory of live tables, without creating it."""
+    """Return a new unique path in `parent` for the tables on which a run trains; create nothing."""
     return parent / f"mccfr-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def claim(directory: Path, link: Path) -> RunLock:
     """Create a directory for live tables of this process, lock it and mark it; return the lock.
+
+    Live tables are the arrays on which a run trains.
 
     The marker is a file with the process's id, its start time and `link`.
 
@@ -102,7 +104,7 @@ def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
     locked  True if this process holds its lock
 
     Without a valid marker it must have no other files than marker and lock. It must also be locked by this process or
-    older than `_UNMARKED_SECONDS`. Raises `FileNotFoundError` if the directory does not exist.
+    older than `_UNMARKED_SECONDS` (10 minutes). Raises `FileNotFoundError` if the directory does not exist.
     """
     facts = directory.lstat()
     if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):

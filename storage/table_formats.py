@@ -29,7 +29,7 @@ _CHUNKS_PER_BLOCK = 4
 
 
 def raw_bytes(spec: ArraySpec) -> int:
-    """Return the bytes of an uncompressed array in a checkpoint; chunks at its ends are padded."""
+    """Return the bytes of an uncompressed array in a checkpoint, with its last chunks padded."""
     chunk = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
     counts = [-(-length // width) for length, width in zip(spec.shape, chunk, strict=True)]
     return spec.numpy_dtype.itemsize * math.prod(chunk) * math.prod(counts)
@@ -44,12 +44,15 @@ class TableFormat(Protocol):
     TABLES: str  # name of the tables inside the directory: `tables.zarr` or `tables.h5`
 
     def live_bytes(self, specs: Sequence[ArraySpec]) -> int:
-        """Return the bytes of memory that live tables take, to within a few pages per array."""
+        """Return the bytes of memory that live tables take, to within a few pages per array.
+
+        Live tables are the arrays on which a run trains.
+        """
 
     def create_live(
         self, directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
     ) -> tuple[Region, ...]:
-        """Create live tables as files in `directory`, filled with zeros.
+        """Create the arrays on which workers train (live tables) in `directory`, with all cells zero.
 
         Returns the file and offset of each array's cells, in the order of `specs`.
 
@@ -59,7 +62,7 @@ class TableFormat(Protocol):
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
     ) -> tuple[tuple[Region, ...], list[int]]:
-        """Create live tables in anonymous shared memory, to which `directory` gets links.
+        """Create the arrays on which workers train in anonymous memory, linked from `directory`.
 
         Returns (link and offset of each array's cells, open descriptors that keep the memory).
         """

@@ -6,8 +6,8 @@ zarr would replace the file under its mappings, so zarr is only imported to read
 
 Checkpoints have chunks of about 4 MiB, each followed by a CRC-32C. They are raw, or compressed by Zstandard level 1
 without shuffling, the best that was measured on young tables. Several threads encode and write the chunks here, because
-writing through zarr takes several times the processor time. The manifest uses XXH3-128: the CRC-32C of data followed by
-its own CRC-32C is a constant.
+writing through zarr takes several times the processor time. The manifest has the XXH3-128 of each file. A CRC-32C
+of data followed by their own CRC-32C is a constant, which would be the same for all chunks.
 """
 
 import contextlib
@@ -71,7 +71,10 @@ def _index(spec: ArraySpec) -> bytes:
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
-    """Return the bytes of memory that live tables take, to within a few pages per array."""
+    """Return the bytes of memory that live tables take, to within a few pages per array.
+
+    Live tables are the arrays on which a run trains.
+    """
     return sum(padded + chunks * _INDEX_ENTRY_BYTES + 4 for padded, chunks in map(_shard_bytes, specs))
 
 
@@ -79,6 +82,8 @@ def _create_arrays(
     root: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[ArraySpec, Path]]:
     """Create the Zarr group `root` with the metadata of live arrays, without cells.
+
+    Workers train on live arrays; each is stored in one file, its shard.
 
     Yields for each array (schema, path of its shard). The shard's file is not created, but its directory is.
     """
@@ -122,11 +127,13 @@ def create_live(
 
 
 def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[tuple[Region, ...], list[int]]:
-    """Create live tables in anonymous shared memory, linked from `directory` as a Zarr group.
+    """Create the arrays on which workers train in anonymous memory, as a Zarr group in `directory`.
+
+    The arrays' files are links to the memory.
 
     Returns:
-        (regions in the order of `specs`, descriptors that keep the memory). The links work while this process has the
-        descriptors open.
+        (place of each array's cells, in the order of `specs`; descriptors that keep the memory). The links work while
+        this process has the descriptors open.
     """
     regions, descriptors = [], []
     try:

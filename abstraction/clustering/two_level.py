@@ -69,9 +69,11 @@ def share_buckets(need: NDArray[np.floating[Any]], distinct: NDArray[np.int64], 
 
 
 def group_needs(problem: Problem, members: Members) -> NDArray[np.float64]:
-    """Return [G] float64 in proportion to which buckets are best divided among G groups of points.
+    """Return [G] float64 weights in proportion to which G groups of points best share buckets.
 
-    It is each group's inertia, Σ weight · distance to its own centre, to the power 4/6 (L2) or 4/5 (EMD).
+    members  numbers of the points of each group
+
+    A weight is the group's inertia, Σ weight · distance to its own centre, to the power 4/6 (L2) or 4/5 (EMD).
     """
     empty = np.zeros((len(members.starts) - 1, problem.points.shape[1]), np.float32)
     centres = group_centres(problem.points, problem.weights, members, empty, problem.metric, problem.workers)
@@ -100,6 +102,7 @@ def cluster_within(
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
 
+    problem  the points, their weights and the metric
     members  numbers of the points of each group
     shares   [G] number of buckets of each group
     saver    saves the finished groups under the name "buckets", from which a later call resumes
@@ -179,10 +182,10 @@ def refine(
     progress: Progress = lambda _phase, _done, _of: None,
     saver: StateSaver = NOTHING,
 ) -> KMeansState:
-    """Cluster distinct points into k buckets in two levels: groups, then buckets within each group.
+    """Cluster distinct points of `problem` into k buckets: groups, then buckets within each.
 
-    Flat steps over all points and buckets follow, which `iteration` of the returned state counts.  A state that `saver`
-    saved in the phase "groups", "buckets" or "flat" (flat steps) is resumed and gives the same bits.
+    Flat steps, Lloyd's steps over all points and buckets, follow; `iteration` of the returned state counts them.  A
+    state that `saver` saved in the phase "groups", "buckets" or "flat" (flat steps) is resumed and gives the same bits.
 
     Raises `ValueError` for k larger than the number of points.
     """

@@ -204,14 +204,14 @@ def _processor_time(pid: str) -> str:
 class KernelFiles:
     """The cache of one kernel, with the methods that numba's dispatcher calls.
 
-    Functions are declared to numba only before compiling, because that takes longer than loading a run's kernels.
-    Processes that need the same kernel at the same time compile it once.  The others wait for its lock file while the
-    compiling process uses processor time.  There is no deadlock: a process that holds a kernel's lock waits only for
-    kernels that it calls.
+    The project's own instructions (intrinsics) are declared to numba only before compiling.  Declaring them takes
+    longer than loading a run's kernels.  Processes that need the same kernel at the same time compile it once.  The
+    others wait for its lock file while the compiling process uses processor time.  There is no deadlock: a process that
+    holds a kernel's lock waits only for kernels that it calls.
 
     kernel   the kernel, with `py_func` and `targetoptions`
     on_disk  False keeps nothing on disk
-    declare  called before numba compiles, but not before it loads
+    declare  declares the intrinsics; called before numba compiles, but not before it loads
     """
 
     def __init__(self, kernel: Any, on_disk: bool, declare: Callable[[], None]) -> None:

@@ -59,7 +59,8 @@ def stores_masked_vectors() -> bool:
 class Nowhere:
     """Takes the place of a part's code generator, and discards the part's numba environment.
 
-    The environment holds Python globals, which only a function that Python calls needs.
+    A part is a kernel that only other kernels call, compiled into them.  The environment holds Python globals, which
+    only a function that Python calls needs.
     """
 
     def set_env(self, name: str, environment: Any) -> None:
@@ -78,7 +79,7 @@ def part_compiler() -> Any:
     library = codegen._library_class = _part_library()
 
     class PartCompiler(compiler):
-        """Compiles a `Part` to bitcode without machine code."""
+        """Compiles a `Part`, which only kernels call, to LLVM bitcode without machine code."""
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)

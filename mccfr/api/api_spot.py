@@ -43,7 +43,8 @@ def spot(
     pot, stack    chips in the pot, and chips behind of each player
     policy, line  instead: a policy or run, and its line to the start of a street: "b300c/"
     bets, raises  bet sizes, streets separated by "/": "33%,75%/50%"; or "auto:2": the program chooses two for each
-                  decision; None: "50%", but raises are as bets with auto; both None: those of the policy, if given
+                  decision. Both None: those of the policy, if given, else "50%". One None: "50%"; raises None and
+                  bets "auto:N": the same as bets
     menu          further keys of the configuration table `[game.menu]`, such as "donk" or "allin_spr"
     rake          share taken of every pot, such as "5%", at most `rake_cap` chips; None: that of the policy
     locks         node locks: a fixed strategy for each line: {"cb94": "f 40%; c 60%"}

@@ -96,8 +96,8 @@ def match(
     """Play a match between A and B, each deal in all seats, as `mccfr match`.
 
     a, b                               a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a
-                                       program, or a class derived from `mccfr.play.Program`. With three and more
-                                       players b is the list of all others
+                                       program such as "always-call", or a class derived from `mccfr.play.Program`.
+                                       With three and more players b is the list of all others
     hands                              number of hands, rounded up to whole deals. A deal is played once for each
                                        rotation of the seats; at least 100 deals are needed
     seed                               seed of deals and sampled actions

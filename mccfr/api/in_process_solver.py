@@ -43,7 +43,7 @@ _MOST = 2**62
 
 @dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
-    """A game with the data that exports state about it; created by `mccfr.game`.
+    """A game with its settings, which a policy saved by its solver states; created by `mccfr.game`.
 
     table   `[game]` table from which it was compiled
     origin  description of its card abstraction's origin; None: no abstraction
@@ -142,7 +142,7 @@ def _as_variant(rule: Variant | RegretRule | Callable[..., Any]) -> Variant:
 class Solver:
     """A CFR algorithm that trains on a game in this process; `mccfr.solver` creates it.
 
-    game  the trained game; for algorithms over histories its tree contains the cards as chance nodes
+    game  the trained game; cards are chance nodes of its tree if the algorithm walks single histories
     """
 
     def __init__(self, game: Game, config: Config, threads: int = 1) -> None:

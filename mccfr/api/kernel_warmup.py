@@ -46,7 +46,7 @@ def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[st
 
     target  configuration or name of an example, for `solve`; board of three to five cards, for `spot`; policy or run,
             for `bot --resolve flop`; or "all" for the targets in `ALL`
-    say     receives a sentence on each target whose kernels cannot all be compiled yet
+    say     receives a sentence on each target whose card buckets are not built: only its training kernels are compiled
 
     Returns the numbers of newly compiled and of all cached kernels, their bytes, and the cache's directory. Raises
     `ValueError` for an unknown target, and the errors of solving or opening it.

@@ -35,13 +35,14 @@ _NO_CARDS = "the game has no cards: leave hand and board out, or take a game tha
 class Dealer(Protocol):
     """Draws training deals; the deal of an iteration depends on (seed, worker, iteration) alone.
 
-    In a stratum of boards (`mccfr.cards.board_strata`) the stratum takes the worker's place.
+    If boards are grouped into strata that are trained separately (`mccfr.cards.board_strata`), the stratum takes the
+    worker's place.
     """
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write the deals of iterations first..first+count-1 into entries 0..count-1 of `deals`.
 
-        Raises `ValueError` if no two disjoint hands of the ranges were found.
+        Raises `ValueError` if no two hands in the players' ranges were found that share no card.
         """
 
 
@@ -63,7 +64,7 @@ class BoardHands(NamedTuple):
 
 
 class Cards(ABC):
-    """Interface of the cards that are dealt beside a game's betting tree. S streets, P players.
+    """Interface of cards dealt outside of a game's tree (not as chance nodes). S streets, P players.
 
     A `Game` has one such object. Solvers take deals and buckets from it, policies and commands its texts and arrays.
     """
@@ -108,7 +109,7 @@ class Cards(ABC):
         """Return the object that draws one worker's training deals."""
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Return the hands of both ranges that fit a full board, with weights, buckets and strengths.
+        """Return both players' hands that fit a full board, with weights, buckets and showdown ranks.
 
         board  index of a listed board, or its cards in order of dealing
 
@@ -128,8 +129,8 @@ class Cards(ABC):
         """Yield (buckets, weights) of the hands in range, for each street and player.
 
         The order is street 0 with players 0 .. P-1, then street 1. Listed hands occur once for each board, with their
-        range weight. Other hands come from `HELD_DEALS` sampled deals, each with weight 1. Hands and their order do
-        not depend on the buckets, so that two abstractions of the same cards can be compared hand by hand.
+        range weight. Other hands come from 524,288 sampled deals (`HELD_DEALS`), each with weight 1. Hands and their
+        order do not depend on the buckets, so that two abstractions of the same cards can be compared hand by hand.
         """
         dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets, self.buckets.shape[1])
         dealer.draw(0, HELD_DEALS, deals)
@@ -173,13 +174,13 @@ class Cards(ABC):
         return self
 
     def at_table(self) -> "IndexedCards":
-        """Return the cards with numbered hands, for play; `ValueError` if no cards are dealt."""
+        """Return the cards as `IndexedCards`, for play; `ValueError` if no cards are dealt."""
         raise ValueError("the game has chance nodes in its tree: a table needs cards dealt outside of the tree")
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
-        """Return each street's buckets [canonical boards, 1326], one row for each class.
+        """Return for each street the buckets of all hands, [canonical boards, 1326].
 
-        `abstraction.boards` numbers the classes of boards that are equal up to a permutation of suits. Raises
+        A canonical board stands for all boards that are equal to it up to suits (`abstraction.boards`). Raises
         `ValueError` for cards that have no such tables.
         """
         raise ValueError(f"cards dealt from {self.source} have no tables of buckets by canonical board")
@@ -202,8 +203,8 @@ class Cards(ABC):
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
         """Return (bucket, hand text, board text) of one example hand for each bucket, ascending.
 
-        Listed hands: without buckets that no hand of the player's range has. Otherwise the hand text may be "bucket N",
-        and the board text is "".
+        If hands are listed, buckets that no hand of the player's range has are left out. With the full deck the hand
+        text may be "bucket N" and the board text is "". In games without cards both texts are "".
         """
 
     @property
@@ -219,13 +220,14 @@ class Cards(ABC):
         return None
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name of a street's bucket table in `arrays`, or None if there is none."""
+        """Return the name of a street's bucket table in the result of `arrays`; None without one."""
         return None
 
     def in_table(self, street: int) -> int:
         """Return the number of different entries of a street's bucket table.
 
-        It is the largest number of buckets over players, unless buckets remember earlier streets.
+        It is the largest number of buckets over players. Exception: if a bucket also depends on the bucket of the
+        street before, entries are percentiles (`abstraction.recall_buckets`).
         """
         return int(self.buckets[street].max())
 
@@ -250,6 +252,6 @@ class Cards(ABC):
     def deals_as(self, other: "Cards") -> bool:
         """Return True if both deal the same hands and boards; buckets may differ.
 
-        other  cards of the same `source`
+        other  cards dealt from the same `source`, such as "the whole deck"
         """
         return True

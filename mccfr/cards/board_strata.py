@@ -70,8 +70,9 @@ class Strata:
 
 @singledispatch
 def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
-    """Return the cards with buckets numbered by stratum from the second street on, and the strata.
+    """Group the boards of the second street into strata; return renumbered cards, and the strata.
 
+    From the second street on, the returned cards number buckets stratum by stratum. Each stratum is trained separately.
     Raises `ValueError` for cards that cannot be partitioned, or not into `count` strata.
     """
     del count
@@ -80,7 +81,9 @@ def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
 
 @singledispatch
 def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
-    """Return a dealer for each stratum; a deal depends on (seed, stratum, iteration) alone.
+    """Return a dealer of training deals for each stratum, a group of boards of the second street.
+
+    A deal depends on (seed, stratum, iteration) alone.
 
     cards   the first result of `in_strata`
     strata  its second result
@@ -93,7 +96,7 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 
 
 def _share_out(weights: Floats, count: int, noun: str) -> Ints:
-    """Divide F classes of isomorphic boards, in their order, among strata of about equal weight.
+    """Divide F classes of isomorphic boards, in order, among strata (groups) of about equal weight.
 
     weights  [F] probability of each class, up to a common factor
     count    number of strata
@@ -212,10 +215,12 @@ def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
 
 @dataclass(frozen=True)
 class StratifiedDeck(WholeDeck):
-    """A full deck in strata: buckets from the second street on depend on the stratum of the flop.
+    """A full deck whose flops are grouped into strata, which are trained separately.
+
+    From the second street on, a bucket is numbered by (stratum of the flop, bucket of the abstraction).
 
     stratum  [canonical boards of the second street] int64 stratum of each board
-    plain    [S] number of buckets of each street in the unstratified tables
+    plain    [S] number of buckets of each street in the abstraction, without strata
     """
 
     stratum: Ints | None = None
@@ -223,7 +228,7 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def layout(self) -> BucketLayout:
-        """Layout in memory of the bucket tables; only the second street's is stratified."""
+        """Layout of the bucket tables in memory; only the second street's depends on strata."""
         board_counts = tuple(self.cards_on(street) for street in range(self.streets))
         counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
         return BucketLayout(board_counts, tuple(bucket_dtype(int(count)).name for count in counts))
@@ -235,7 +240,10 @@ class StratifiedDeck(WholeDeck):
         return self.stratum[board_classes(boards.shape[1]).location[rank] >> _PERMUTATION_BITS]
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] the stratified buckets on a board, its cards in order of dealing."""
+        """Return [1326] int32 buckets on a board, numbered by stratum from the second street on.
+
+        board  card numbers in order of dealing; hands that share a card with it get `NO_BUCKET`
+        """
         row = super().board_row(street, board)
         if street < 2:
             return row
@@ -243,9 +251,10 @@ class StratifiedDeck(WholeDeck):
         return np.where(row == NO_BUCKET, row, row + stratum * self.plain[street]).astype(np.int32)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield hands' stratified buckets on `street` and on the street before, some boards at a time.
+        """Yield hands' buckets on `street` and on the street before, a few boards at a time.
 
-        All canonical boards of `street` occur, with each choice of the cards that were dealt earlier.
+        Buckets are numbered by stratum from the second street on. All canonical boards of `street` occur, with each
+        choice of the cards that were dealt earlier.
         """
         if street < 2:
             yield from super().bucket_pairs(street, player)

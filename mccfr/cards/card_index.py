@@ -68,13 +68,13 @@ class IndexedCards(Cards):
     def card_indices_of_hands(self) -> npt.NDArray[np.int64]:
         """[H, 2] the two cards of each hand; a missing card is `deck_size`, not -1.
 
-        They are indices into an array of `deck_size` + 1 sums, one for each card and one for "no card".
+        They are indices into sums of hands' weights by card: `deck_size` + 1 sums, the last for "no card".
         """
         return np.where(self.hand_cards < 0, self.deck_size, self.hand_cards).astype(np.int64)
 
     @cached_property
     def _whole(self) -> npt.NDArray[np.bool_]:
-        """[H] True for hands of two cards, whose weight sums by card count twice, once for each."""
+        """[H] True for hands of two cards: sums of weights by card count such a hand twice."""
         return np.all(self.hand_cards >= 0, axis=1)
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -119,9 +119,8 @@ class IndexedCards(Cards):
         excluded     card numbers, such as those of known hands
         sample_size  at most so many boards: all if there are no more, otherwise a random sample
 
-        The factor is the number of boards without `excluded`, before sampling, divided by a second number. This is how
-        many boards after `board` a pair of hands leaves possible. Means of values that are 0 for impossible pairs are
-        multiplied by the factor.
+        The factor is n/m: n boards after `board` lack the cards `excluded`, before sampling. After two hands are dealt,
+        m boards remain possible. Multiply by it a mean over boards in which impossible pairs of hands have value 0.
         """
 
     @abstractmethod
@@ -148,7 +147,13 @@ class IndexedCards(Cards):
         """
 
     def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:
-        """Return the result of two hands on each of K full boards: +1 first wins, -1 second, 0 tie."""
+        """Return the result of two hands on each of K full boards: +1 first wins, -1 second, 0 tie.
+
+        hands  the numbers of the two hands
+        full   the K boards
+
+        The result is [K] float64.
+        """
         strength_pairs = [self.strengths(board)[list(hands)] for board in full]
         return np.array([np.sign(float(one) - float(other)) for one, other in strength_pairs])
 
@@ -168,7 +173,10 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the first board of a street that matches a text; `ValueError` if there is none."""
+        """Return a street's first board that matches a text: its cards, or its index if listed.
+
+        Raises `ValueError` if there is none.
+        """
 
     @abstractmethod
     def board_deck(self) -> list[str]:

@@ -109,7 +109,10 @@ class ListedCards(NamedCards):
         return ListedDealer(deal_arrays(self), seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Return the hands on board index `board` of the last street."""
+        """Return both players' hands that fit board index `board` of the last street.
+
+        Raises `ValueError` if there is no such board, or a hand in range has no bucket on it.
+        """
         if not isinstance(board, int | np.integer):
             raise ValueError(f"board {board}: boards are listed, give the number of one")
         if not 0 <= board < len(self.board_cards[-1]):
@@ -128,7 +131,7 @@ class ListedCards(NamedCards):
         return BoardHands(live, weight, bucket, self.strength[board], self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield (buckets on `street`, buckets on the street before) of hands in range, by board."""
+        """Yield (buckets on `street`, on the street before) of hands in range, a pair for each board."""
         live = self.reach[player] > 0
         for board, parent_board in enumerate(self.board_parent[street].tolist()):
             bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, parent_board]
@@ -157,7 +160,7 @@ class ListedCards(NamedCards):
         return Deal((first, second), self.path(self.streets - 1, int(free[int(uniform(state) * len(free))])))
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """Return the board indices that lead to `board`, itself last."""
+        """Return the board indices of streets 0 to `street` that lead to `board`, itself last."""
         rows = [board]
         for parents in self.board_parent[street:0:-1]:
             rows.append(int(parents[rows[-1]]))
@@ -180,9 +183,10 @@ class ListedCards(NamedCards):
         return {}
 
     def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the last-street boards [n] after `board`, and how many a pair of hands leaves.
+        """Return the last-street boards [n] after `board`, and how many remain if two hands are dealt.
 
-        The pair is the first disjoint one of the ranges. Games are expected to have the same number for each pair.
+        The two hands are the first in the ranges that share no card with each other and with `board`. Games are
+        expected to have the same number for each pair of hands.
         Raises `ValueError` if no pair is possible.
         """
         boards = self._kept.get((street, board))
@@ -308,11 +312,11 @@ class ListedCards(NamedCards):
         return card_names(self)
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name of a street's bucket table in `arrays`."""
+        """Return the name under which `arrays` yields a street's bucket table."""
         return f"{self.stem}bucket_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield (name, array) of the cards' fields for a policy.
+        """Yield (name, array) of what a policy stores: hands, ranges, boards, strengths and buckets.
 
         narrow  function from a number of buckets to the dtype of a bucket table, whose maximum marks impossible hands
         """
@@ -427,7 +431,10 @@ def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
 
 
 def joint_weight(cards: ListedCards) -> float:
-    """Return the sum of reach[0, i]·reach[1, j] over disjoint pairs, which normalises expected values."""
+    """Return the sum of reach[0, i]·reach[1, j] over all pairs of hands (i, j) that share no card.
+
+    reach[p] are the range weights of player p. The sum normalises expected values.
+    """
     masks, live_0, live_1 = cards.hand_masks(), cards.reach[0] > 0, cards.reach[1] > 0
     disjoint = (masks[live_0][:, None] & masks[live_1][None, :]) == 0
     return float(cards.reach[0][live_0] @ disjoint @ cards.reach[1][live_1])

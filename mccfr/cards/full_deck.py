@@ -267,7 +267,10 @@ class WholeDeck(IndexedCards):
         return np.stack(self._path_rows(self.streets - 1, tuple(board)))
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
-        """Return the hands on a full board, each with weight 1."""
+        """Return the hands that share no card with a full board, with weight 1 for both players.
+
+        Raises `ValueError` for three and more players, and for cards that are not a full board.
+        """
         self._check_pairs()
         cards = [int(card) for card in board]
         shared = self.board_buckets(cards)
@@ -279,8 +282,8 @@ class WholeDeck(IndexedCards):
         """Yield hands' (buckets on `street`, buckets on the street before), a few boards at a time.
 
         All canonical boards of `street` occur, with each choice of the cards that were dealt earlier. Batches begin
-        small: if the buckets lack perfect recall, the first few boards show it. On a street with a history, one pair of
-        arrays states for each bucket the one before it.
+        small: if the buckets lack perfect recall, the first few boards show it. If `histories`
+        determine the street's buckets, the only pair of arrays has each bucket and its bucket on the street before.
         """
         history = None if self.histories is None else self.histories.tables[street]
         if history is not None:
@@ -329,7 +332,7 @@ class WholeDeck(IndexedCards):
         """Return full boards after `board` without the cards `excluded`, and a factor.
 
         All are returned if there are at most `sample_size`, otherwise so many random ones. The factor is the number of
-        such boards, before sampling, divided by the number that two hands of two cards leave possible.
+        such boards, before sampling, divided by the number that remains after two hands of two cards are dealt.
         """
         before = () if street < 0 else tuple(board)
         remaining = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
@@ -409,7 +412,7 @@ class WholeDeck(IndexedCards):
         return np.array([high * (high - 1) // 2 + low])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand: bucket} of all hands, or preflop of all classes (AA, AKs, 72o)."""
+        """Return {hand text: bucket} of hands that fit a board, or preflop of classes (AKs, 72o)."""
         row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
             return {name: int(row[hand]) for hand, name in reversed(list(enumerate(hand_class_names(self.hand_cards))))}
@@ -436,7 +439,7 @@ class WholeDeck(IndexedCards):
         return self.board_cards
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
-        """Return each street's bucket table [canonical boards, 1326]; `ValueError` for nested recipes."""
+        """Return each street's bucket table [canonical boards, 1326]; `ValueError` with `histories`."""
         if self.histories is not None:
             raise ValueError("buckets that depend on earlier streets have no tables by canonical board")
         return self.load()
@@ -449,7 +452,7 @@ class WholeDeck(IndexedCards):
         return super().in_table(street) if self.histories is None else self.histories.in_tables[street]
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name of a street's bucket table in `arrays`."""
+        """Return the name under which `arrays` yields a street's bucket table."""
         return f"{self.stem}buckets_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:

@@ -78,7 +78,7 @@ def _filled(
 
 
 def stored_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], npt.NDArray[Any]]:
-    """Return the hands [n] whose columns are stored, and these columns [.., n].
+    """Return the hands [n] whose columns a table [.., H] stores, and these columns [.., n].
 
     An ordinary array stores the columns of all hands.
     """
@@ -88,7 +88,7 @@ def stored_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], np
 
 
 def columns(table: npt.NDArray[Any], hands: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-    """Return the columns [.., n] of the hands [n], which are in ascending order."""
+    """Return the columns [.., n] of a table [.., H] for n of its hands, in ascending order."""
     if isinstance(table, RangeColumns):
         column = np.searchsorted(table.held, hands)
         if np.array_equal(table.held.take(column, mode="clip"), hands):

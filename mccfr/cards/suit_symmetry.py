@@ -39,8 +39,8 @@ class BoardCopies(NamedTuple):
     T boards of all S streets in one list, G symmetries, H hands.
 
     first     [S, T+1] int64  entries first[s, t] .. first[s, t+1]-1 of `renaming`: the boards that board t represents
-              when it is dealt after a board of street s-1 (s = 0: at the start). No entries: skip it. On streets after
-              s: all streets from s on are dealt at once, as in a run-out
+              when it is dealt after a board of street s-1 (s = 0: at the start). No entries: board t is skipped.
+              If t is of a street after s, the streets from s on are dealt at once, as in a run-out
     renaming  [.] int32       index of the permutation that maps the board to that board; 0, the identity, for itself
     hand      [G, H] int32    hand to which each permutation maps each hand
     times     [T] float64     number of boards that board t represents, times that of its predecessors; 0: skipped
@@ -60,7 +60,7 @@ class _Renaming(NamedTuple):
 
 
 def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> BoardCopies:
-    """Find the boards to walk: the first board of each isomorphism class.
+    """Find the boards that an evaluation must walk: the first of each class of isomorphic boards.
 
     strategies  if given, permutations must map hands to hands with equal action probabilities; otherwise, to hands
                 with equal buckets, which is valid for every strategy
@@ -90,8 +90,8 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
 def lossless(cards: ListedCards) -> ListedCards:
     """Return the cards with a bucket for each (board, hand) up to suit symmetry: perfect recall.
 
-    Symmetries must preserve the buckets of `cards` too. So hands in one new bucket have equal values against any
-    strategy on the old buckets.
+    A symmetry is a suit permutation that preserves ranges, boards, showdowns and the old buckets. So hands in one new
+    bucket have equal values against any strategy on the old buckets.
     """
     renamings, some = _renamings(cards, None), np.flatnonzero(_with_buckets(cards))
     buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
@@ -174,7 +174,7 @@ def alike_hands(
 
 
 def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> tuple[Ints, Ints]:
-    """Return [B] how many boards each board of a street represents, and which permutations.
+    """Return [B] how many boards each board of a street represents, and by which permutations.
 
     The permutations are indices into `renamings`, board after board: each maps the board to one that it represents.
     Boards represented by another board have none. Only permutations that leave the board's predecessor on street
@@ -207,7 +207,11 @@ def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: 
 
 
 def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
-    """Return all suit permutations that are symmetries, the identity first."""
+    """Return all suit permutations that are symmetries of the cards, the identity first.
+
+    A symmetry preserves range weights, boards, showdowns and buckets. With `strategies` it may exchange buckets with
+    equal action probabilities.
+    """
     hand_of, hands = _hand_of(cards), len(cards.hand_cards)
     some, deck = _with_buckets(cards), len(hand_of) - 1
     few = of_hands(cards, np.flatnonzero(some))
@@ -240,7 +244,10 @@ def _hand_of(cards: ListedCards) -> Ints:
 
 
 def _swaps(cards: ListedCards) -> list[_Renaming]:
-    """Return all exchanges of two cards that are symmetries, for card numbers less than four apart."""
+    """Return exchanges of two cards that preserve range weights, boards, showdowns and buckets.
+
+    The two cards' numbers are less than four apart.
+    """
     hand_of, some, swaps = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
     few = of_hands(cards, np.flatnonzero(some))
     for first in range(len(hand_of) - 1):
@@ -276,10 +283,13 @@ def _renaming(
     card: Ints,
     strategies: Strategies | None,
 ) -> _Renaming | None:
-    """Return the maps of hands and boards if card c becomes card[c]; None if no symmetry.
+    """Return to which hand and board each one is mapped if card c becomes card[c].
 
-    hand_of   [deck+1, deck+1] index of the hand that holds two cards
-    compared  ([H] bool hands that have buckets, the cards restricted to these hands)
+    Returns None unless that preserves ranges, boards, showdowns and buckets.
+
+    hand_of     [deck+1, deck+1] index of the hand that holds two cards
+    compared    ([H] bool hands that have buckets, the cards restricted to these hands)
+    strategies  if given, buckets with equal action probabilities count as equal
     """
     card = np.append(card, -1)  # -1 stays -1: the missing card of hands with fewer cards
     renamed = card[cards.hand_cards]

@@ -51,7 +51,10 @@ _REPORT_HANDS = 100
 
 
 def _manner(options: Mapping[str, Any]) -> "PlayManner":
-    """Convert --purify, --threshold and --resolve to a `PlayManner`: how a policy is played."""
+    """Convert --purify, --threshold and --resolve to a `PlayManner`: how to play a policy.
+
+    options  values of the command's options by name
+    """
     from mccfr.matches.players import PlayManner
     from mccfr.play.resolving.resolving_table import settings_of
 
@@ -153,8 +156,8 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
 def json_bot(policy: str, **options: Any) -> None:
     """Answer decisions on stdin, a JSON object a line, with a line on stdout.
 
-    A line has position (of two players 0 is the big blind), hand, line, board, stacks and number. docs/bots.md
-    describes them.
+    Keys of an object: position (of two players 0 is the big blind), hand (hole cards), line (the betting so far),
+    board, stacks, and number (of the hand). The answer has the key action or error. docs/bots.md describes all.
 
     Example: echo '{"position": 1, "hand": "AhKh"}' | mccfr bot json hunl-quick-policy
     """
@@ -165,7 +168,7 @@ def json_bot(policy: str, **options: Any) -> None:
 
 
 def _progress(hands: int) -> Callable[[int], None]:
-    """Return a function of the number of played hands that prints a line after each hundred.
+    """Return a function that receives the number of played hands and prints it at each hundred.
 
     hands  number of hands to play
     """

@@ -94,6 +94,8 @@ def local(config: Path, machines: int, **given: Any) -> None:
 def solve(config: Path, hosts: str | None, **given: Any) -> None:
     """Start or continue the run that CONFIG describes on the machines of this job or of --hosts.
 
+    This job is the one of srun or mpiexec in which the command was started.
+
     Example: srun mccfr cluster solve blueprint.toml
     """
     job = _solving(config, given, None if hosts is None else len(_named(hosts)))
@@ -112,7 +114,8 @@ def solve(config: Path, hosts: str | None, **given: Any) -> None:
 def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
     """Continue the run in DIR on the machines of this job or of --hosts.
 
-    The number of machines may change; the result does not depend on it.
+    This job is the one of srun or mpiexec in which the command was started. The number of machines may change; the
+    result does not depend on it.
 
     Example: srun mccfr cluster resume runs/blueprint
     """
@@ -125,7 +128,8 @@ def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given
 def status(directory: Path, as_json: bool) -> None:
     """Print strata, speed and time at barriers of each machine, up to the last pause of all machines.
 
-    At a barrier the machines wait for each other and combine the tables of the first street.
+    At a barrier the machines wait for each other and combine the tables of the first street. At a pause, such as for a
+    checkpoint, they stop training.
     """
     from mccfr.cluster.cluster_status import cluster_status
     from mccfr.runs.directory.run import open_run
@@ -153,8 +157,8 @@ def _status_text(status: Mapping[str, Any]) -> str:
 def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
     """Return a function that starts or opens a configuration's run, and each rank's arguments.
 
-    A rank is an MPI process, one for each machine; the arguments follow `mccfr cluster`. The function takes a reporter
-    and returns the run and its game.
+    Ranks are the MPI processes of the job; the arguments follow `mccfr cluster`. The function takes a `Reporter`, which
+    receives messages, and returns the run and its game.
 
     machines  number of machines; None: those of the job in which this process runs
     """
@@ -169,7 +173,8 @@ def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> 
 def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
     """Return a function that opens a run, and the arguments of each rank after `mccfr cluster`.
 
-    A rank is an MPI process, one for each machine. The function takes a reporter and returns the run and its game.
+    Ranks are the MPI processes of the job. The function takes a `Reporter`, which receives messages, and returns the
+    run and its game.
     """
     from mccfr.cluster.capacity import coordinator_problem
 
@@ -253,7 +258,7 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
-    """Check the run, start an MPI process (rank) on each machine, and wait for their end.
+    """Check the run, start the MPI processes (ranks) on all machines, and wait for their end.
 
     Exits with the status of the coordinator, the rank that leads the others, unless it is 0.
 

@@ -1,4 +1,4 @@
-"""Commands that compare runs, or write a line on all flops: compare, report."""
+"""Commands that compare runs, or report on a betting line over many flops: compare, report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 @force_option
 @resumable_command(lambda out, **_: out, "the same command")
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
-    """Run several variants and seeds of a configuration, and write one table and one plot.
+    """Run several variants and seeds of a configuration, and write three tables and a plot.
 
-    EXPERIMENT is a run's TOML file with an additional table [compare], or the name of an example, which is first
-    copied to runs/experiments. OUT contains the run directories runs/NAME-SEED, plot.png and three tables. table.csv
-    has a row for each variant, seed and point. summary.csv has means over seeds and their 95 % intervals, pairs.csv
-    ratios to the first variant, seed by seed. The means are geometric, except for winnings of lower-bound responses:
-    these have arithmetic means, and differences in place of ratios.
-    Each run is the one that `solve` starts: it builds abstractions from recipes and needs enough memory and disk.
-    Ctrl-C stops with a checkpoint (exit status 75). The same command then continues and keeps finished runs.
+    EXPERIMENT is a run's TOML file with an additional table [compare], or the name of an example, which is first copied
+    to runs/experiments. OUT contains the run directories runs/NAME-SEED, three tables and, with matplotlib, plot.png.
+    table.csv has a row for each variant, seed and point, a stage of training. summary.csv has means over seeds and
+    their 95 % intervals, pairs.csv ratios to the first variant, seed by seed. The means are geometric, except for
+    winnings of lower-bound responses: these have arithmetic means, and differences in place of ratios. Each run is the
+    one that `solve` starts: it builds abstractions from recipes and needs enough memory and disk. Ctrl-C stops with a
+    checkpoint (exit status 75). The same command then continues and keeps finished runs.
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
@@ -103,10 +103,10 @@ def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
 def report(directory: Path, out: Path, spots: str, flops: int, workers: int, keep: Path | None, **how: Any) -> None:
     """Write tables of a betting line on all flops: frequencies, equity, EV and EQR.
 
-    EQR is the EV as a share of the pot, divided by the equity. DIR-or-POLICY is of whole hold'em; nothing is
-    solved. It may also be a spot's run or configuration that begins on a flop, with the empty line: the command
-    solves the spot on each flop. OUT ends in .csv or .html. The tables are by flop, by texture and by class of
-    hands. A flop that leaves a player without hands is skipped.
+    EQR is the EV as a share of the pot, divided by the equity. DIR-or-POLICY is a run or policy of whole hold'em, whose
+    strategy is only evaluated. It may also be the run or configuration of a spot that begins on a flop: the command
+    then solves the spot on each flop, and --spots is "". OUT ends in .csv or .html. The tables are by flop, by texture
+    and by class of hands. A flop that leaves a player without hands is skipped.
 
     Example: mccfr report hunl-quick-policy flops.html --spots b300c/
     """

@@ -43,9 +43,9 @@ click.rich_click.COMMAND_GROUPS = {
 
 
 class _Commands(click.RichGroup):
-    """Group of all commands; prints progress while a game tree is built, and wanted tracebacks.
+    """Group of all commands; prints progress while a game tree is built, and tracebacks.
 
-    Progress is printed if building takes more than two seconds, tracebacks with --traceback.
+    Progress is printed if building takes more than two seconds; tracebacks of errors are printed with --traceback.
     """
 
     def invoke(self, ctx: click.Context) -> Any:

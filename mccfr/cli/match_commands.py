@@ -40,12 +40,13 @@ from mccfr.cli.shared_options import (
 def match(names: tuple[str, ...], hands: int, seed: int, log: Path | None, as_json: bool, **options: Any) -> None:
     """Play A against B and print A's winnings per hand, with a 95 % interval; or one player in each seat.
 
-    A, B ... are policies, runs or programs; at least one of them is a policy or a run. A game of more than two
-    players needs a name for each, which may occur again, and prints what each wins. Programs: always-call, always-fold,
-    always-all-in, random, min-raise, odd-size, or your own as module:Class. "POLICY --resolve river" re-solves its
-    hands during play. Each player translates the others' bets to its own tree. Every deal is played in all seats. Two
-    players have three figures: chips, chips with all-ins at their EV, and AIVAT, which has the same mean and less
-    variance. --purify and --threshold apply to A, --against-purify and --against-threshold to the others.
+    A, B ... are policies, runs or programs; at least one of them is a policy or a run. In a game of more than two
+    players give one for each seat; a name may occur several times. The command then prints the winnings of each.
+    Programs: always-call, always-fold, always-all-in, random, min-raise, odd-size, or your own as module:Class. "POLICY
+    --resolve river" re-solves its hands during play. Each player translates the others' bets to its own tree. Every
+    deal is played in every rotation of the seats. For two players three figures are printed: chips, chips with all-ins
+    at their EV, and AIVAT, which has the same mean and less variance. --purify and --threshold apply to A,
+    --against-purify and --against-threshold to the others.
 
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """

@@ -91,7 +91,7 @@ def plan(
     """Print whether the run of CONFIG can work, its size, memory, disk and time; create nothing.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...). The first line is "fits",
-    "fits, but ..." or "cannot work: ..."; the last has exit status 1. What solve refuses is refused. A second of
+    "fits, but ..." or "cannot work: ..."; the last has exit status 1. What solve refuses, plan refuses too. A second of
     training measures the speed; it is thrown away.
 
     Example: mccfr plan hunl-standard --set run.nodes=1e11 --budget 24h --workers 32
@@ -169,9 +169,10 @@ def _plan_text(plan: dict[str, Any]) -> str:
 
 
 def _similar_text(run: dict[str, Any]) -> str:
-    """Return a line on a measured run that resembles the planned one: its size, length and loss.
+    """Return a line on a measured run that resembles the planned one: buckets, length and loss.
 
-    The loss is to a best response, in mbb per game: exact, or a lower bound.
+    The length is in nodes touched, or in boards for CFR-BR. The loss is the winnings of a best response to the
+    run's strategy, in mbb per game: exact, or a lower bound.
 
     run  one of the plan's `similar_runs`
     """
@@ -198,7 +199,7 @@ def _players_lines(plan: dict[str, Any]) -> list[str]:
 def _left_text(plan: dict[str, Any]) -> str:
     """Return a text on the disk space of the checkpoints that stay at the end of the run.
 
-    It is "" if the plan has no training time to count them by, such as for a run without a limit.
+    It is "" if the training time is unknown, such as for a run without a limit of nodes, iterations or time.
     """
     return "" if plan["left_bytes"] is None else f"; its checkpoints keep about {bytes_text(plan['left_bytes'])}"
 
@@ -206,7 +207,7 @@ def _left_text(plan: dict[str, Any]) -> str:
 def _traffic_text(plan: dict[str, Any]) -> str:
     """Return a text on the number of checkpoints of the whole run and the bytes that they write.
 
-    It is "" if the plan has no training time to count them by, such as for a run without a limit.
+    It is "" if the training time is unknown, such as for a run without a limit of nodes, iterations or time.
     """
     if plan["checkpoints"] is None:
         return ""
@@ -216,7 +217,7 @@ def _traffic_text(plan: dict[str, Any]) -> str:
 def _time_lines(plan: dict[str, Any]) -> list[str]:
     """Return lines on the time that the run takes, and on the workers that --budget needs.
 
-    Returns [] if the plan has no training time, such as for a run without a limit.
+    Returns [] if the training time is unknown, such as for a run without a limit of nodes, iterations or time.
     """
     if plan["seconds"] is None:
         return []

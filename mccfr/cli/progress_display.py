@@ -16,7 +16,10 @@ _LATE_SECONDS = 2.0  # shorter phases are not printed
 
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
-    """Return an evaluation as one line of text."""
+    """Return an evaluation as one line of text, with the nodes touched if they are known.
+
+    record  fields of the evaluation, as in a line of evaluations.jsonl
+    """
     from mccfr.evaluation.methods.registry import record_text
 
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
@@ -88,7 +91,7 @@ class HistoryCounts:
         self._name, self._next = "", 0.0
 
     def __call__(self, name: str, histories: int, allowed: int) -> None:
-        """Print the count if two seconds have passed since the game's first call, or ten since a line.
+        """Print the count if it is due: two seconds after a game's first call, then every ten.
 
         name        name of the game
         histories   number of histories found so far
@@ -140,7 +143,7 @@ class PlainReporter:
         _print(f"mccfr: {text}")
 
     def progress(self, progress: SessionProgress) -> None:
-        """Print the counters if ten seconds have passed since a line, but not while compiling."""
+        """Print the counters, at most every ten seconds, and not while compiling."""
         if time.monotonic() - self._last >= _LINE_SECONDS and not self._phase.startswith(COMPILING):
             self._last = time.monotonic()
             _print(progress_text(progress, self._phase))

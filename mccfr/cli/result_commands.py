@@ -241,7 +241,7 @@ def export(
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
     """Raise `ValueError` if --values-boards is given and has no effect.
 
-    This is so without --values, and if the game's boards are listed and so all evaluated.
+    It has none without --values, and in a game that lists its boards, because they are all evaluated.
 
     values  True if --values is given
     """
@@ -300,9 +300,9 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
 
 
 def _export_vectors(directory: Path, out: Path, count: int) -> None:
-    """Write `count` random decisions of a policy with its probabilities, to test other readers.
+    """Write `count` random decisions of a policy, with its probabilities, as JSON lines to `out`.
 
-    Refuses options that --vectors does not use.
+    Other programs that read the policy can test themselves by them. Refuses options that --vectors does not use.
     """
     from mccfr.policy import Policy
     from mccfr.policy.export.vectors import write_vectors
@@ -389,9 +389,11 @@ def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str
 
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:
-    """Return {"ranges": both players' ranges after a betting line} as texts.
+    """Return {"ranges": [role, weighted number of combos and text of each player's range after a line]}.
 
-    notation  notation of the texts: a value of --range
+    Each item of the list is a dictionary with the keys `role`, `combos` and `text`.
+
+    notation  notation of the texts, such as "pio": a value of --range
     """
     from mccfr.runs.results.targets import open_source
     from mccfr.view.spot_view import Spots

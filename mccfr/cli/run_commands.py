@@ -175,7 +175,9 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: 
 def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     """Report the run's infosets, bytes of tables and workers before training.
 
-    A message before that tells if there is no limit, or if limits wait for the end of a cycle of blocks.
+    A message before that tells if there is no limit. With `tables.memory_budget` and limits of nodes or iterations
+    only, it tells that they take effect at the end of a cycle. A cycle trains all blocks of tables, one after the
+    other.
     """
     from mccfr.solvers.out_of_core import turns_of
 

@@ -248,7 +248,7 @@ def file_or_example(argument: Path, folder: str = "") -> Iterator[Path]:
 
 
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
-    """Print one JSON object on stdout."""
+    """Print a value, a mapping or a list, as one line of JSON on stdout."""
     click.echo(json.dumps(value, allow_nan=False))
 
 

@@ -53,9 +53,10 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em, and print both players' first actions and the EV of every hand.
 
     Training stops at the exploitability of --to. The same command continues the run; view, query, export and resume
-    open it. Bet sizes: 50% of the pot, 3x, 2.5bb, 300chips, e, 2e, allin. Write commas between sizes and "/"
-    between streets; later streets repeat the last list. EV counts chips expected from
-    the pot, less those still to be put in; folding has EV 0. Amounts are chips, or big blinds with --big-blind.
+    open it. Bet sizes: 50% of the pot, 3x the last bet, 2.5bb, 300chips, 2e (geometric: two such bets put in the
+    stack), e (one on each street left), allin. Write commas between sizes and "/" between streets; later streets repeat
+    the last list. EV counts chips expected from the pot, less those still to be put in; folding has EV 0. Amounts are
+    chips, or big blinds with --big-blind.
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 50%/70%
     """
@@ -91,7 +92,10 @@ def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str,
 
 
 def _beginning(started: Any) -> str:
-    """Return a message on the spot's infosets and memory, and the expected time of training."""
+    """Return a message on the spot's infosets and memory, and the expected time of training.
+
+    started  `SpotRun`, the run of the spot and its game
+    """
     game, each, to = started.game, started.seconds_an_iteration, started.run.config.run.goal
     size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
     if _AS_A_RULE * each < 1:
@@ -103,10 +107,11 @@ def _beginning(started: Any) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return a spot's solution as text, in chips, or in big blinds if they are not 1 chip.
+    """Return a spot's solution as text, with amounts in big blinds if known, else in chips.
 
-    It has both players' equity, EV and gain of a best response, and the frequencies of their first actions (the second
-    player's after a check). A table for each player shows equity, EV and frequencies of each class of hands (AKs).
+    Amounts are also called chips if a big blind is 1 chip. The text has both players' equity, EV and gain of a best
+    response. The frequencies of their first actions follow (the second player's after a check). A table for each player
+    shows equity, EV and frequencies of each class of hands (AKs).
     """
     unit = answer["big_blind_chips"] or 1.0
     pot, name = answer["pot_chips"], "chips" if unit == 1 else "big blinds"

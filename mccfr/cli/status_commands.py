@@ -97,8 +97,9 @@ def stop(directory: Path, after_checkpoint: bool, as_json: bool) -> None:
 def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
     """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
 
-    The curves are speeds, trends and evaluations over nodes touched. A repeated call adds only new points. The command
-    does not need TensorBoard; to see the curves, run: tensorboard --logdir OUT.
+    The curves show speed and counters of training, the state of the tables, such as shares of infosets never reached,
+    and evaluations, over nodes touched. A repeated call adds only new points. The command does not need TensorBoard; to
+    see the curves, run: tensorboard --logdir OUT.
 
     Example: mccfr tensorboard runs curves --watch
     """
@@ -128,7 +129,10 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
-    """Return the status of a run, or a list of the status of each run in a folder."""
+    """Return the fields of `mccfr status --json`: of a run, or a list of those of a folder's runs.
+
+    abstraction  folder of the run's card abstraction, if it was moved; None: it was not
+    """
     from mccfr.runs.directory.run import is_run, open_to_look
     from mccfr.runs.directory.run_status import run_list, run_status
 
@@ -189,7 +193,10 @@ def _list_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _run_text(status: dict[str, Any]) -> str:
-    """Return the status of one run as text."""
+    """Return the status of one run as lines of text: state, counts, speed, tables, evaluations.
+
+    status  fields of `mccfr status --json`
+    """
     from mccfr.cli.progress_display import evaluation_text
 
     lines = [
@@ -216,7 +223,7 @@ def _run_text(status: dict[str, Any]) -> str:
 
 
 def _speed_text(status: dict[str, Any]) -> str:
-    """Return a text on the speed of a run's newest session in nodes per second."""
+    """Return a text on a run's speed in nodes per second: of its newest session, and recently."""
     if status["nodes_per_second"] is None:
         return "not measured yet"
     recent = status["nodes_per_second_recent"]
@@ -260,8 +267,9 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 def _trend_lines(status: dict[str, Any]) -> list[str]:
     """Return lines on the tables at the newest checkpoint; those that do not apply are left out.
 
-    They show the share of infosets that no traversal has reached on each street, and the 16-bit rows at their largest
-    scale. For tables on disk they show the bytes moved between disk and memory, and the time of it.
+    They show the share of infosets that no traversal has reached on each street. For 16-bit tables they show the number
+    of rows at the largest scale, whose values are cut off or about to be. For tables on disk they show the bytes moved
+    between disk and memory, and the time of it.
     """
     lines, never = [], status["never_reached_per_street"]
     if never is not None:

@@ -16,7 +16,7 @@ RESUME = "mccfr resume {}"
 
 @reading()
 def holds_runs(directory: Path) -> bool:
-    """Return True if a directory is a run, or an experiment's, with runs in its folder runs/.
+    """Return True if a directory is a run, or an experiment that has runs in its folder runs/.
 
     It repeats `mccfr.runs.directory.run.is_run`, because a signal may have interrupted that module's import.
     Raises `UnreadableError` if the system cannot read the directory.
@@ -49,7 +49,7 @@ def resumable_command(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for commands that train: a signal ends them with status 75 if a run exists.
 
-    Without a run signal N gives status 128 + N.
+    If there is no run yet, signal N ends them with status 128 + N.
 
     directory_of  function that returns the run's directory from the command's parameters; None: not known yet
     by            command that continues the run, for the message; {} stands for the directory

@@ -145,9 +145,10 @@ def reassign(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineC
 
     A gain is small if the old time of an interval is less than `LEAST_GAIN` times the new one.
 
-    owner  [N] present rank of each stratum
-
-    The other arguments are those of `assign_strata`.
+    loads   [N] work of each stratum in an interval, in any unit
+    owner   [N] present rank of each stratum
+    speeds  [R] measured speed of each rank, in any unit
+    memory  memory that each machine has for strata; None: no limits
     """
     better = assign_strata(loads, speeds, memory)
     gains = interval_time(loads, owner, speeds) >= LEAST_GAIN * interval_time(loads, better, speeds)

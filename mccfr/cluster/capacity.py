@@ -25,7 +25,11 @@ _COPIES = 3  # of the first street's tables on each rank: the rank's own copy, t
 
 
 def check_cluster(config: Config, machines: int) -> None:
-    """Raise `ValueError` if a configuration cannot be trained on this number of machines."""
+    """Raise `ValueError` if a configuration cannot be trained on this number of machines.
+
+    It needs `run.strata`, no fewer strata than training processes on all machines, and no `tables.memory_budget`. The
+    number must be one that `cluster.machines` allows.
+    """
     least, most = config.cluster.machines
     strata, ranks = config.run.strata, machines * max(1, config.run.workers)
     if (problem := algorithm_of(config).problem()) is not None:
@@ -63,7 +67,7 @@ def first_street_bytes(layout: TableLayout) -> int:
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Return the bytes that a machine needs besides its strata's rows.
 
-    These are bucket tables, processes, and copies of the first street's tables on each rank.
+    These are the bytes of bucket tables, of processes, and of the copies of the first street's tables on each rank.
     """
     return fixed_memory_bytes(config, game, in_cluster=True) + max(
         1, config.run.workers
@@ -106,7 +110,7 @@ def coordinator_problem(
 ) -> str | None:
     """Return a sentence if memory or disk are too small for the coordinator of a run, else None.
 
-    The coordinator holds only the tables of the first street.
+    The coordinator, the process that gives orders to the training ranks, holds only the tables of the first street.
 
     machines  number of machines, or None if unknown. Raises `ValueError` if the configuration cannot be trained on them
     """

@@ -114,11 +114,15 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
 
 
 def _refuse(answers: Sequence[Mapping[str, Any]]) -> None:
-    """Raise an error for a rank that cannot take part, if any.
+    """Raise an error with the problem of one rank that cannot take part; do nothing without answers.
 
-    answers  results of `_problem` on ranks; the first with `system` goes before the others
+    answers  one message from each rank that cannot take part:
+             host     name of its machine
+             problem  sentence on the reason
+             system   True if the operating system could not read a file; False for all other reasons
 
-    Raises `RuntimeError` for a file that the system cannot read, else `ValueError`.
+    The error is about the first message whose `system` is True, or the first of all if there is none. It is a
+    `RuntimeError` if `system` is True, else a `ValueError`.
     """
     for answer in sorted(answers, key=lambda answer: not answer["system"]):
         kind = RuntimeError if answer["system"] else ValueError
@@ -180,7 +184,10 @@ def _startup_facts(run: Run) -> dict[str, Any]:
 
 
 def _train(world: World) -> None:
-    """Run a training rank: open the run, send its `facts_of`, then train until the coordinator ends it."""
+    """Run a training rank: open the run, then train until the coordinator ends it.
+
+    Before training it sends its versions and processor features (`facts_of`), which the coordinator compares.
+    """
     take(signal.SIG_IGN)
     invitation = world.receive_text(0)
     if not invitation["go"]:

@@ -49,7 +49,7 @@ def processor_features() -> str:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return this machine's versions and processor features, and the hashes of a run that it opened."""
+    """Return {name: value} of this machine's versions and processor, and of an opened run's hashes."""
     hashes = run.manifest["identity_document"].get("abstraction")
     return {
         "host": socket.gethostname(),

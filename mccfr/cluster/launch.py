@@ -85,9 +85,11 @@ def local_launch(machines: int, workers: int) -> Launch:
 def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) -> Launch:
     """Return the launch command for machines that are reached by ssh.
 
-    hosts  names of the machines; the first is this one, on which the coordinator runs
+    hosts     names of the machines; the first is this one, on which the coordinator runs
+    workers   number of training ranks of each machine; 0 counts as 1
+    settings  table `[cluster]`, which names the network interface
 
-    Raises `ValueError` for a network interface that is missing or `lo`, and for too few free ports.
+    Raises `ValueError` for a network interface that is missing or `lo`, and if MPI is not installed.
     """
     networks = sorted(path.name for path in _NETWORKS.iterdir() if path.name != "lo")
     if settings.network not in networks:

@@ -71,7 +71,7 @@ class World:
         self.mpi.Finalize()
 
     def wait(self, requests: Iterable[Any]) -> None:
-        """Wait until all requests are done, with short sleeps."""
+        """Wait until all MPI requests, such as sends and receives, are done, with short sleeps."""
         for request in requests:
             began = time.monotonic()
             while not request.Test():
@@ -183,6 +183,7 @@ class MpiEngine:
     def obey(self, order: Order) -> list[str]:
         """Make all ranks read, copy or restore files, as ordered; return the names of restored files.
 
+        A rank reports `_MOST_NAMES` names at most.
         Raises `OSError` if a file is damaged, missing or unreadable, or a disk is full.
         """
         answers = self._reports_on(order)
@@ -190,7 +191,10 @@ class MpiEngine:
         return [name for answer in answers for name in answer["restored"]]
 
     def _reports_on(self, order: Order) -> list[dict[str, Any]]:
-        """Send an order to write, read, copy or restore files; return the report of each rank."""
+        """Send an order to write, read, copy or restore files; return the report of each rank.
+
+        A report has `restored`, the names of restored files, or `problem`, the text of an error.
+        """
         self._tell(order)
         self._world.wait(self._sending)
         return [self._world.receive_text(1 + rank) for rank in range(len(self.locations))]
@@ -225,7 +229,10 @@ def serve(world: World, trainer: Trainer) -> None:
 
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
-    """Carry out an order to write, read, copy or restore files, and report to the coordinator."""
+    """Carry out an order to write, read, copy or restore files, and report to the coordinator.
+
+    command  WRITE, READ, COPY or RESTORE, as in `Order.head`
+    """
     versions, report = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
         if command == WRITE:

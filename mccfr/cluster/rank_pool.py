@@ -85,7 +85,7 @@ class ClusterPool(IntervalPool):
             self._order.versions[stratum] = version_cells(version)
 
     def extra_state(self) -> "ClusterPool":
-        """Return this pool, whose ranks write the part of a checkpoint besides the first street."""
+        """Return this pool, whose `write` saves the part of a checkpoint besides the first street."""
         return self
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -221,9 +221,10 @@ class ClusterPool(IntervalPool):
         self._engine.obey(self._order)
 
     def _append_record(self) -> None:
-        """Append a line on the ranks' work since their last pause, as for a checkpoint, to `cluster.jsonl`.
+        """Append a line on the ranks' work since the last pause of training to `cluster.jsonl`.
 
-        Nothing is appended if a rank has touched no nodes since then.
+        Training pauses for a checkpoint, for example; this is called when all ranks have stopped. Nothing is appended
+        if a rank has touched no nodes since then.
         """
         if not self._since_pause[2].all():
             return  # the speed of some ranks is unknown

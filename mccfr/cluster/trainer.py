@@ -66,6 +66,7 @@ class Trainer:
     def __init__(self, run: Run, game: Game, rank: int, keeps_for: int | None = None) -> None:
         """Create the rank's tables and compile its kernels.
 
+        rank       number of the training rank, from 0: the numbers in `Order.owner`
         keeps_for  number of the machine whose backup copies this rank keeps; None: it keeps none
         """
         algorithm = run.algorithm
@@ -161,6 +162,9 @@ class Trainer:
         return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _cells(self, parts: Partition, stratum: int) -> dict[str, npt.NDArray[Any]]:
-        """Return {table name: view of a stratum's rows} of each table after the first street that has any."""
+        """Return {table name: view of a stratum's rows} of each table after the first street that has any.
+
+        parts  partition of the tables' rows into strata
+        """
         ends = {spec.name: parts.first[spec.name][stratum : stratum + 2] for spec in parts.parts(stratum)}
         return {name: self.tables[name][begin:end] for name, (begin, end) in ends.items()}

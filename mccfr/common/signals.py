@@ -92,7 +92,8 @@ def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
 def take(handler: Handler) -> None:
     """Set a handler of all `SIGNALS`, except an ignored SIGHUP, until the process ends.
 
-    `command_line` then sets no handlers.  A session calls it with its handler for training.
+    `command_line` then sets no handlers.  The processes of a run on several machines call it: the coordinator to end,
+    training ranks to ignore signals.
     """
     global _taken  # noqa: PLW0603
     _taken = True

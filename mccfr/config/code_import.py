@@ -62,7 +62,10 @@ class Watched:
         return content
 
     def has(self, name: str) -> bool:
-        """Return True if `listed` has the file of a top-level module, so that no other one is imported."""
+        """Return True if `listed` has the file of the top-level module `name`.
+
+        The module is then searched below `root` first.
+        """
         return any(str(Path(self.root, file)) in self.listed for file in (f"{name}.py", f"{name}/__init__.py"))
 
     def with_imported(self) -> dict[str, str]:

@@ -205,7 +205,7 @@ class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
 
 
 class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):
-    """Heads-up limit hold'em: four bets a street, small ones preflop and on the flop; `[abstraction]`."""
+    """Heads-up limit hold'em: four bets a street, small before the turn; needs `[abstraction]`."""
 
     blinds: Sequence[float] = (5.0, 10.0)  # small blind (the button's) and big blind, which is the small bet
 

@@ -16,7 +16,7 @@ _MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
 
 
 def plugin_options(group: str, name: str) -> Any:
-    """Return the configuration struct of a loaded user's game or algorithm, or None if it is not loaded.
+    """Return the configuration struct of a user's game or algorithm, or None if that is not loaded.
 
     group  kind of object: `plugins.GAMES` or `plugins.ALGORITHMS`
     name   its name in the configuration, `module:object`
@@ -34,7 +34,7 @@ def plugin_options(group: str, name: str) -> Any:
 
 
 def loaded_options(group: str) -> list[Any]:
-    """Return the configuration structs of all loaded users' games or algorithms, without invalid ones.
+    """Return the configuration structs of all users' games or algorithms that are loaded and valid.
 
     group  kind of object: `plugins.GAMES` or `plugins.ALGORITHMS`
     """

@@ -1,7 +1,7 @@
 """Loads user-defined games, algorithms, variants and evaluation methods named in a configuration.
 
 A name `module:object` is imported when a configuration with it is read. Nothing else is imported by name, whether from
-a policy, a checkpoint or a journal.
+a policy, a checkpoint or a journal (a file of finished results).
 
 A module is searched beside the configuration first, then on `sys.path`. It is imported once a process, so a process
 cannot use two modules of one name.
@@ -123,7 +123,12 @@ def permissions() -> dict[str, Any]:
 
 
 def grant(permitted: Mapping[str, Any]) -> None:
-    """Permit a worker the imports of its coordinator (`permissions`); `ValueError` if a file has changed."""
+    """Permit this worker process the imports of user code that its coordinator has made.
+
+    permitted  the coordinator's `permissions`
+
+    Raises `ValueError` if a listed file is missing or has changed.
+    """
     for module, (folder, files) in permitted.items():
         listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
         _GRANTED[module] = Permitted(folder, listed)
@@ -268,6 +273,9 @@ def _remember(module: str, folder: str, watched: Watched) -> None:
 
 def _spec_beside(top: str, search_directories: Sequence[Path], where: str) -> ModuleSpec | None:
     """Return the spec of a top-level module in the first of the directories that has it, or None.
+
+    top    name of the module
+    where  key and name in the configuration, with which the error begins
 
     Raises `ValueError` if a different module of its name is already imported.
     """

@@ -26,7 +26,10 @@ class OpaqueSolver(SolverConfig, frozen=True, tag="opaque"):
 
 
 class InPeriodsConfig(SolverConfig, frozen=True):
-    """Keys of algorithms that weight or discount regrets and strategy sums by period of nodes touched."""
+    """Keys of algorithms that weight or discount regrets and strategy sums by period.
+
+    A period is a stretch of training of `period_nodes` nodes touched.
+    """
 
     period_nodes: Positive | None = None  # nodes of a period over all workers; None: the algorithm's default
 
@@ -74,12 +77,15 @@ class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling
     """
 
     def checks(self) -> list[Check]:
-        """Return no checks: under discount "none", too, `discount_until_nodes` limits the weights by period."""
+        """Return no checks: `discount_until_nodes` also limits the weights of discount "none"."""
         return []
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
-    """Full-width CFR: a preset `variant`, or its parts; parts given beside a variant override it."""
+    """Full-width CFR, in the form of a `variant`, a preset or a user's.
+
+    `alpha`, `beta` and `averaging_power`, if given, replace those of the variant.
+    """
 
     variant: str | None = None  # a preset, such as "dcfr", or a user's; None: cfr
     alpha: float | None = None

@@ -211,7 +211,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def to_document(config: Config) -> dict[str, Any]:
-    """Convert a config to a plain dictionary with all defaults, for run directories and identities."""
+    """Convert a config to a dictionary of plain values, with all defaults: {table: {key: value}}."""
     return msgspec.to_builtins(config)
 
 

@@ -31,7 +31,11 @@ _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 
 
 def limit_problems(value: Any, key: str = "") -> Iterator[str]:
-    """Yield one sentence for each number or text of a config that is out of range."""
+    """Yield one sentence for each number or text of a config that is out of range.
+
+    value  a config, or the value of one of its keys
+    key    dotted key of `value`, for the sentences; "" for the whole config
+    """
     if isinstance(value, msgspec.Struct):
         for name, encoded_name in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
             yield from limit_problems(getattr(value, name), f"{key}.{encoded_name}" if key else encoded_name)

@@ -1,8 +1,8 @@
 """Checks that two games differ only in card buckets and bet sizes, so that strategies can meet.
 
-Each game may have its own buckets. Bet sizes may differ if both games have full betting rules (`Game.real_rules`), of
-which their trees contain only some amounts. All else must be equal: stacks and blinds, or betting tree and payoffs,
-hands, ranges, boards and strengths.
+Each game may have its own buckets. Bet sizes may differ if both games have `Game.real_rules`: rules of all legal bets,
+of which the tree contains only some, as in no-limit hold'em with a menu. All else must be equal: stacks and blinds, or
+betting tree and payoffs, hands, ranges, boards and strengths.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,8 @@ from mccfr.trees.betting_lines import line_text
 def check_same_game(first: Game, second: Game) -> None:
     """Raise `ValueError` naming the first difference, unless only buckets and bet sizes differ.
 
-    Bet sizes in the trees may differ only if both games have full betting rules (`Game.real_rules`).
+    Bet sizes in the trees may differ only if both games have `Game.real_rules`: rules of all legal bets, of which the
+    tree contains only some.
     """
     if first is second:
         return

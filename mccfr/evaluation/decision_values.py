@@ -185,7 +185,12 @@ _Figures = tuple[Floats, Floats, Floats, Floats, int]
 
 
 def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
-    """Return EVs in chips of hands and of actions over all boards, empty errors, and the number of boards."""
+    """Return EVs in chips of hands and actions over all boards, no errors, the number of boards.
+
+    The arrays of errors have 0 samples.
+
+    put_in  chips of both players in the pot before the decision
+    """
     below, board, reach = place.below, place.board, place.reach
     every = isinstance(board, tuple) and not below.cards_to_come
     cards = below.on_board(board, reach) if every else below.listed(board, reach)
@@ -289,7 +294,9 @@ def _together(sums: Floats, alike: npt.NDArray[np.integer] | None) -> Floats:
 
 
 def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -> list[tuple[int, ...]]:
-    """Draw `count` full boards that begin with `board`; each has another next card, or another flop.
+    """Return `count` random full boards, as card numbers, that begin with `board`, a flop or ().
+
+    After a flop all turns differ, and all rivers. Before it, the flops come from `count` strata of equal size.
 
     last  number of cards of a full board
     seed  the evaluation's seed, and the number of the sample
@@ -307,7 +314,9 @@ def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -
 
 
 def _mean(values: Floats, errors: Floats, weight: Floats) -> Estimate | None:
-    """Return the weighted mean of the values [H] that are not NaN, with its interval; None if none is.
+    """Return the weighted mean of the values [H] that are not NaN, with its interval.
+
+    None if no hand of positive weight has such a value.
 
     errors  [R, H] deviations of the samples from `values`; R = 0: exact
     weight  [H] weights of the hands

@@ -25,8 +25,8 @@ class ExactEvaluation:
     gains_chips           with more than two players: each player's gain of a best response to all others. Their sum is
                           NashConv, and their mean the exploitability
 
-    With two players, player 0's chips include the game's `offset_chips`: money in the pot from neither player. It is
-    subtracted from player 1's.
+    With two players, player 0's chips include the game's `offset_chips`: half of a pot from neither player. It
+    is subtracted from player 1's.
     """
 
     value_chips: float

@@ -87,9 +87,10 @@ def class_sums(
     """Return [CLASSES, 2·4 + A] sums over the hands of each preflop class (such as AKs) at a node.
 
     The columns are weight, weight·equity, weight·value and weight of the value for each player; then weight·frequency
-    of each of the A actions. A hand's weight is that of `pair_weights`; the value has its own, which
-    `LineOnFlops` sums over the run-outs.
+    of each of the A actions. A hand's weight is that of `pair_weights`. Value and weight of the value
+    come from the same run-outs, so weight·value divided by this weight is the mean value.
 
+    source  the strategy of both players
     place   node of the decision, its street, the player to act, the board
     reach   [2, H] weights of both players' hands
     values  [2, 2, H] weight·value in chips of the whole hand [2, H], then weight of the value [2, H], by player
@@ -107,7 +108,7 @@ def class_sums(
 class LineOnFlops(SampledEvaluation):
     """Evaluation of a strategy after one betting line; each sample is one flop.
 
-    A actions at the line's decision, K drawn run-outs (turn and river) of each flop. A sample begins with
+    A actions at the line's decision, K drawn run-outs (turn and river) of each flop. A sample's array begins with
     CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes (`class_sums`). Then follow three sums for each
     run-out, over all pairs of hands: weight times player 0's chips, weight that player 0 wins minus loses at an
     immediate showdown, and weight.
@@ -153,7 +154,10 @@ class LineOnFlops(SampledEvaluation):
         return Below(self._source, self._ranges.dealing, self.node)
 
     def follow(self, sample: int) -> FollowedLine:
-        """Follow the line on a sample's flop; `ValueError` unless it ends on the flop."""
+        """Follow the line on a sample's flop; return its betting state, boards and nodes of the tree.
+
+        Raises `ValueError` unless the line ends on the flop.
+        """
         try:
             followed = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
         except ValueError as error:
@@ -222,7 +226,10 @@ class FlopReport:
 
     @cached_property
     def _factor(self) -> float:
-        """Control variate's factor: regression slope of a range's chips on its showdown result over run-outs."""
+        """Factor of the control variate: slope of a regression over the run-outs of all flops.
+
+        It regresses player 0's chips on the weight that player 0 wins minus loses at an immediate showdown.
+        """
         value, shown, weight = np.moveaxis(self.run_outs, 2, 0)
         rest = [column - weight * (column.sum(1) / weight.sum(1))[:, None] for column in (value, shown)]
         spread = float((rest[1] ** 2).sum())
@@ -293,7 +300,9 @@ def flop_report(
     """Return the report of a strategy after a line on some flops.
 
     line      betting line that ends at a flop decision, as typed, such as "b300c/"
-    run_outs  number of turns and rivers drawn for each flop
+    run_outs  number of pairs of turn and river drawn for each flop
+    seed      seed of the draws
+    effort    number of processes, and the file that keeps finished flops, if any
 
     Raises `ValueError` if the line ends at no flop decision of the tree, for fewer than 2 run-outs, and for three and
     more players. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.

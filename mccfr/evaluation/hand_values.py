@@ -37,7 +37,7 @@ _LEAST_REACH = 1e-12  # of the largest weight: smaller weights are rounding erro
 
 
 class Below:
-    """The subtree below a decision, to be evaluated for hands on boards. H hands, A actions.
+    """Computes EVs of hands at a decision by walks of the subtree below it. H hands, A actions.
 
     node           the decision, in the source's tree
     street         its street
@@ -115,9 +115,10 @@ class Below:
             yield from pool.map(sample, range(0, len(cards.strength), size))
 
     def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
-        """Return the part of the counterfactual values from hands that end on this street.
+        """Return the part of the counterfactual values from hands that end without later board cards.
 
-        It is [2, H] at the decision for both players, and [A, H] after each action of the player to act.
+        Lines and all-in showdowns with later board cards count as 0. Values are [2, H] at the decision for both
+        players, and [A, H] after each action of the player to act.
 
         cards  of `on_boards`; the result does not depend on the boards
         """
@@ -129,7 +130,11 @@ class Below:
         return value, action
 
     def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
-        """Return counterfactual values [2, H] at the decision and [A, H] after it, and `public`."""
+        """Return counterfactual values [2, H] at the decision, [A, H] after it, and `public`.
+
+        public   the public tree that `walk` walks, returned unchanged
+        players  players to compute values for; those of other players are 0
+        """
         hands = self._dealing.hand_count
         value, action = np.zeros((2, hands)), np.zeros((self._actions, hands))
         for player in players:
@@ -169,9 +174,10 @@ class Below:
         return Walk(public, tables, self._threads, follow=False), public
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
-        """Return [A, H] the walk's values at a decision's children.
+        """Return [A, H] counterfactual values in chips after each action of a decision.
 
-        child  the first of them, counted from the root of the subtree
+        walk    has computed the values of `player`, who acts at the decision
+        child   node after the first action, counted from the root of the subtree
         """
         action_values, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
@@ -179,7 +185,7 @@ class Below:
         return action_values
 
     def _public(self, cards: ListedCards) -> PublicTree:
-        """Return the public tree with these cards; with one board, all but ranges is reused."""
+        """Return the public tree with these cards; for one board, a cached one with new ranges."""
         if any(len(boards) > 1 for boards in cards.board_cards):
             return public_tree(replace(self._game, cards=cards))
         if self._alike is None:
@@ -269,7 +275,10 @@ class Below:
 
 
 def _parents(count: int, streets: int) -> list[npt.NDArray[np.int32]]:
-    """Return `ListedCards.board_parent` of `count` full boards that share the first street only."""
+    """Return for each board the index of its board on the street before, one array per street.
+
+    This is `ListedCards.board_parent` of `count` full boards that share the first street only.
+    """
     one, each = np.zeros(1, np.int32), np.arange(count, dtype=np.int32)
     return [one, np.zeros(count, np.int32), *[each] * (streets - 2)][:streets]
 

@@ -121,9 +121,11 @@ def check_strategy(side: Profile) -> None:
 def boards_in_both_seats(
     sources: Sequence[BoardSource], number: int, *, same: bool
 ) -> tuple[SampledBoard, SampledBoard]:
-    """Return a board with both players' buckets, with the first side in seat 0 and in seat 1.
+    """Return a board twice: with the first side in seat 0, then with the first side in seat 1.
 
-    sources  the boards with the first side's buckets, and the same boards with the second side's
+    Each has the buckets of both players' hands, by seat.
+
+    sources  two sources of the same boards: with the first side's buckets, and with the second side's
     number   which board is drawn
     same     True if both sides have the same buckets
     """
@@ -135,7 +137,10 @@ def boards_in_both_seats(
 
 
 def _expanded_rows(side: Profile) -> list[BlockRows]:
-    """Return a side's strategy by block (street and player); small ones as probabilities."""
+    """Return a side's strategy tables, one for each block (a street and player).
+
+    Small tables are converted to float64 probabilities; large ones are read in place.
+    """
     blocks = range(2 * side.game.tree.streets)
     return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block)) for block in blocks]
 
@@ -222,10 +227,11 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
 def _ways_in(
     meeting: JointTree, trees: StreetTrees, slots: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return for each node of all street trees the slot of the action into it, and a factor.
+    """Return for the M nodes of all street trees the slot of the action into each, and a factor.
 
-    A slot is an action of a decision, counted here from the player's first one in the street tree. The factor is the
-    probability that the other player translates the action into the one of its own tree that the node stands for.
+    Both are [M]; a street tree's root has slot 0 and factor 1. A slot is an action of a decision, counted here from the
+    player's first one in the street tree. The factor is the probability that the other player translates
+    the action into the one of its own tree that the node stands for.
 
     slots  [2, U] first slot of each player in each street tree
     """

@@ -3,8 +3,10 @@
 A node is a state of the real betting, with a reading for each player: the node of the player's own tree that stands for
 it (`mccfr.games.translation`). The player to act plays by a decision of its own tree; its actions become real amounts.
 The other player may translate a real action to several of its tree's. Each is a node of its own, with its probability;
-later nodes keep that translation. If the player to act has no decision in its tree, there is no node. It checks or
-calls, or folds to a bet if its tree's hand ended by a fold.
+later nodes keep that translation.
+
+A player may have to act in a state that is no decision in its own tree. It then has a single action, and the state gets
+no node. The action is a check or call, or a fold to a bet if the hand in its tree has ended by a fold.
 
 Payoffs are those of the real betting.
 
@@ -31,7 +33,8 @@ MAX_NODES = 3_000_000
 class JointTree(NamedTuple):
     """A betting tree of two players whose own trees may have different bets. N nodes.
 
-    tree    its decisions name block, row and first slot in the tables of the player to act
+    tree    nodes and real payoffs. A decision holds the place of its strategy in the tables of the player to act:
+            block (street and player), row (decision) and first slot (action)
     action  [N] int64    action that leads to a node, numbered as in the actor's own tree; 0 at the root
     factor  [N] float64  probability that the other player translates this action into the one of its own tree that the
                          node stands for
@@ -145,8 +148,10 @@ class _JointTreeBuilder:
     ) -> _JointDecision | tuple[float, float]:
         """Return the next decision that is in its player's tree, or the payoffs if the hand ends.
 
-        A player without a decision in its tree acts alone on the way: check or call, or a fold if its tree's hand
-        ended by a fold. Payoffs are player 0's chips by a fold, and the chips that the winner of a showdown gets.
+        A player without a decision in its tree has a single action: check or call, or a fold to a bet if the
+        hand in its tree has ended by a fold.
+
+        Payoffs are player 0's chips by a fold, and the chips that the winner of a showdown gets from the loser.
         """
         while not self.players[state.player].decides(readings[state.player]):
             action = self.players[state.player].real_actions(readings[state.player], state)[0]

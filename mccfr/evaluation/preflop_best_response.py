@@ -44,7 +44,9 @@ Interval = tuple[float, float]
 
 
 class OverAllFlops(NamedTuple):
-    """Result over all boards, chips per hand without the game's `offset_chips`.
+    """Result over all boards, in chips per hand.
+
+    Values leave out `Game.offset_chips`, half of a pot that comes from neither player.
 
     value  chips of player 0 when both follow the strategy
     best   [2] chips of each player's best response
@@ -55,7 +57,9 @@ class OverAllFlops(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Results from sampled boards, chips per hand without the game's `offset_chips`.
+    """Results from sampled boards, in chips per hand.
+
+    Values leave out `Game.offset_chips`, half of a pot that comes from neither player.
 
     lower     mean over both seats, and 95 % interval, of responses whose first-street choice for each board was made by
               the other boards; in expectation at most the best responses' value
@@ -142,9 +146,9 @@ class FirstStreet:
     def _walk(
         self, player: int, values: Floats, choice: dict[int, npt.NDArray[np.int64]] | None
     ) -> tuple[Floats, dict[int, npt.NDArray[np.int64]]]:
-        """Return the root's values [..., C] and {decision: the player's action [..., C] by hand class}.
+        """Return the root's values [..., C] and {decision: the player's action [..., C] by class}.
 
-        values  [..., E, C] values of the leaves
+        values  [..., E, C] values of the leaves; leading axes, such as that of the samples, are kept
         choice  the player's actions, as in the result; None: the best for each class
         """
         trees, chosen = self._trees, dict[int, npt.NDArray[np.int64]]()
@@ -164,13 +168,13 @@ class FirstStreet:
 
 
 def _share(strata: BoardStrata) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return (samples of each stratum, number of boards that one of its samples stands for)."""
+    """Return [L] samples of each of L strata, and [L] boards that one of its samples stands for."""
     units = np.bincount(strata.stratum, minlength=len(strata.size))
     return units, strata.size / units
 
 
 def _total(samples: Floats, strata: BoardStrata) -> Floats:
-    """Return [...] the estimated sum over all boards, from samples [n, ...]."""
+    """Return the estimated sum over all boards, in the shape of one of the samples [n, ...]."""
     total: Floats = np.tensordot(_share(strata)[1][strata.stratum], samples, 1)
     return total
 
@@ -226,7 +230,7 @@ class SecondStreetBoards(BoardSamples):
         self.times = np.ones(0, np.int64)
 
     def draw(self, count: int) -> int:
-        """Draw the boards of `count` samples, or take one flop of each class."""
+        """Draw the boards of `count` samples, or take a flop of each class; return the number."""
         self.identity_fields = {"method": "exact", "flops": None if self._every else count, "seed": self.seed}
         if not self._every:
             return super().draw(count)
@@ -243,6 +247,8 @@ class SecondStreetBoards(BoardSamples):
 @dataclass(frozen=True)
 class FlopsEvaluation:
     """Evaluation over all flops or a sample of them, in chips per hand.
+
+    The game's `offset_chips` are half of a pot that comes from neither player.
 
     value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
     best_response_chips   of each player's best response; on a sample, of the one behind `lower_chips`. Player 0's

@@ -54,7 +54,7 @@ class Root:
 class StreetExit:
     """An action that ends a turn's betting.
 
-    at      public state before the action
+    at      public state of the re-solved subgame before the action
     own     [H] weights of the responder's hands after it
     share   weight of pairs of hands times chips in the pot; the action is drawn in proportion to it
     """
@@ -91,9 +91,10 @@ class ResolvedBoards:
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
-        """Return [2] the reduction of the responder's chips by seat, summed over pairs of hands.
+        """Return [2] by seat how many chips fewer the responder wins because the policy re-solves.
 
-        The sum is weighted by both players' hands.
+        The comparison is with the policy without re-solving. Chips are summed over pairs of hands, weighted by both
+        players' reach, and estimated from drawn decisions.
 
         unit   number of the sample, which seeds the draws
         board  card numbers of the street's board
@@ -132,7 +133,13 @@ class ResolvedBoards:
         return reached
 
     def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
-        """Return the reduction below a decision that begins the street, weighted by both ranges."""
+        """Return how many chips fewer `player` wins below `root` because the policy re-solves.
+
+        Chips are summed over pairs of hands, weighted by both players' reach.
+
+        root    decision that begins the re-solved street
+        player  seat of the responder
+        """
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
         line, state = self._line(root.node, board)
@@ -143,7 +150,9 @@ class ResolvedBoards:
     def _less_later(
         self, solved: PublicState, responder_range: Floats, board: list[int], random: np.random.Generator
     ) -> float:
-        """Return the further reduction by re-solving the next street; 0 on the last street.
+        """Return how many chips fewer the responder wins because the policy re-solves again.
+
+        It does so on the next street, instead of playing on by this street's solution; 0 on the last street.
 
         solved           public state at the start of this street, with its solution
         responder_range  [H] weights of the responder's hands there

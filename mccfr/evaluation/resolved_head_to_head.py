@@ -39,9 +39,10 @@ class _PlayedRange(RangeResponder):
     boards: list[OpponentRanges]
 
     def _branches(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
-        """Return (action, own ranges after it, the other side's weights [H], function) for each action.
+        """Return (action, second side's ranges, first side's weights, function) for each action.
 
-        The function returns the other side's ranges after the action; it is called only if the hand goes on.
+        Ranges and weights [H] are those after the action. The function returns the first side's ranges after it; it is
+        called only if the hand goes on.
         """
         if state.player != self._seat:
             branches = super()._branches(state, ranges, own, hands)

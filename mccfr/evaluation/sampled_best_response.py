@@ -67,9 +67,9 @@ class BestResponseSamples(BoardSamples):
     """Evaluation of a sampled best response; each sample is one board.
 
     A sample is (chips as player 0, chips as player 1, the board's weight), summed over weighted pairs of hands. With
-    re-solving, the reduction of these chips follows for each seat; the first two numbers are the reduced ones. If the
-    responder decides before the board, a sample is that of `FirstStreet`. If all boards are requested, they are one
-    sample.
+    re-solving, these are the chips against the re-solving policy. Two numbers follow: by seat, how many more chips the
+    responder wins without re-solving. If the responder decides before the board, a sample is that of `FirstStreet`. If
+    all boards are requested, they are one sample.
 
     first  the responder's decisions before the board; None: it decides on the board
     """

@@ -31,7 +31,7 @@ def is_on_deals(*sides: Profile) -> bool:
 
 
 def deal_parts(game: Game, deals: int, seed: int) -> Iterator[SampledHands]:
-    """Yield the first `deals` deals that a seed gives in evaluations, in batches of at most 256."""
+    """Yield deals drawn by a seed for evaluations, `deals` in all, in batches of at most 256."""
     board = game.cards.cards_on(game.tree.streets - 1)
     for first in range(0, deals, _TOGETHER):
         yield draw_hands(seed, first, min(_TOGETHER, deals - first), board, EVALUATION)

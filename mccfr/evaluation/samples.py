@@ -126,7 +126,8 @@ class LowerBound:
 
     value_chips          chips per hand, the mean over both seats
     ci95_chips           95 % interval of it by Student's t; of zero width if `exact`
-    best_response_chips  the responder's chips as player 0, plus the game's `offset_chips`, and as player 1, minus it
+    best_response_chips  the responder's chips as player 0, plus the game's `offset_chips`, and as player 1, minus it.
+                         `offset_chips` is half of a pot that comes from neither player
     samples              number of boards or deals, each played from both seats
     exact                True if all boards or deals of the game were played
     gain_chips           reduction of the responder's chips by the policy's re-solving, on the same samples, and its
@@ -182,10 +183,17 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
 
 
 def samples_in(evaluation: SampledEvaluation, seconds: float, workers: int) -> int:
-    """Return the number of samples that `workers` processes play in the time, from timing a few.
+    """Estimate from a few timed samples how many samples `workers` processes play in `seconds`.
 
-    The first sample is not timed, because it compiles kernels. Timing goes on for a twentieth of the time, 3 seconds at
-    most, and for at least one sample. The result is even and within the evaluation's bounds; these may make it odd.
+    seconds  time budget for the samples of the result, in seconds; compiling kernels does not count
+    workers  number of processes; 0 counts as 1
+
+    The samples are timed in this process, one after another. The first is not timed, because it compiles kernels.
+    Timing ends after a twentieth of `seconds` or 3 seconds, whichever is shorter, but not before one sample. It ends
+    earlier if no further samples exist or are drawn.
+
+    The estimate is rounded down to an even number. Then it is raised to `evaluation.least` if smaller, and lowered to
+    `evaluation.most` if larger. So the result is odd only if it is one of these two limits.
     """
     least, most, ready = evaluation.least, evaluation.most, evaluation.ready
     last = min(limit for limit in (most, ready, sys.maxsize) if limit is not None) - 1

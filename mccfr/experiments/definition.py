@@ -83,7 +83,7 @@ class _VariantTable(Table, frozen=True):
 
     name     name of the curve
     set      changes of the configuration, as `table.key=value` texts
-    of       name of an earlier variant, whose runs are measured instead of own ones
+    of       name of an earlier variant, whose runs are measured; this variant then trains no runs
     average  name of the average strategy of these runs to measure, if the algorithm keeps several
     """
 
@@ -215,7 +215,9 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def _check_override(text: str, what: str) -> None:
-    """Raise `ValueError` for an override of a key that `Experiment.run_config` replaces.
+    """Raise `ValueError` for an override of a key that the experiment itself sets in its runs.
+
+    Such keys are, for example, limits of training, evaluation points and the seed.
 
     text  `table.key=value`
     what  word before the text in the message, such as "--set"

@@ -98,7 +98,7 @@ def check_out(out: Path) -> None:
 def _is_experiment(out: Path) -> bool:
     """Return whether a directory is an experiment's output.
 
-    It has only runs in runs/, and an experiment's table.csv, or none of the result files.
+    Its folder runs/ holds only runs and temporary files. Its table.csv is an experiment's, or it has no result files.
     """
     if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
         return False

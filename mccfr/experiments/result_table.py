@@ -61,7 +61,10 @@ class Curve:
 
 
 def read_rows(experiment: Experiment, out: Path) -> list[Row]:
-    """Return one row for each variant, seed and measured point, read from the runs below `out`."""
+    """Return a row for each variant, seed and measured point, read from the runs below `out`.
+
+    A row is {column of table.csv: value}.
+    """
     rows, points = list[Row](), measured_points(out)
     for variant in experiment.variants:
         for seed in experiment.seeds_of(variant):
@@ -196,9 +199,9 @@ def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
-    """Return the last four cells of a row of summary.csv or pairs.csv.
+    """Return the cells with a mean and its 95 % interval, for a row of summary.csv or pairs.csv.
 
-    Numbers that are nan become None, an empty cell.
+    They are the last four cells of the row. Numbers that are nan become None, an empty cell.
 
     linear  True: (None, low, high, arithmetic mean or difference). False: (geometric mean or ratio, low, high, None)
     """

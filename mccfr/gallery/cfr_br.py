@@ -31,10 +31,10 @@ class CfrBestResponse(Cfr):
                 update(I, step)
 
     def respond(self, reached: Iterable[tuple[History, float]], j: int) -> float:
-        """Set `sigma` of j's infosets below some histories to a best response; return its value.
+        """Set player j's strategy below some histories to a best response; return its value.
 
-        Each history comes with the probability that chance and the opponent reach it.  The value is in chips, summed
-        over the histories with these weights.
+        The strategy is `sigma` [A] of each infoset.  Each history comes with the probability that chance and the
+        opponent reach it.  The value is in chips, summed over the histories with these weights.
         """
         total, below, met = 0.0, list(reached), dict[Infoset, list[tuple[History, float]]]()
         for h, others in below:

@@ -26,10 +26,7 @@ class RegretBasedPruning(HistoryGame):
     keeps_by_history = ("before",)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Set root and infosets from game and tables, and compute `most`.
-
-        `most` is the largest payoff in chips, for each player, at or below each history.
-        """
+        """Set root, infosets and `most`: each player's largest payoff in chips at or below each history."""
         super().begin(game, tables)
         self.before, self.most = [tables[table_name("before", i)][0] for i in (0, 1)], dict[History, Row]()
         for h in reversed(below([self.root])):

@@ -1,8 +1,8 @@
 """Betting rules of poker games for two to six seats.
 
-One state machine serves Kuhn, Leduc, limit and no-limit poker, half-street games and hold'em. They differ in antes and
-blinds, in the player to act first, and in the legal raises. Amounts are chips put in over the whole hand, as in the
-ACPC protocol: `r300` raises *to* 300.
+One state machine serves Kuhn, Leduc, limit and no-limit poker, hold'em, and half-street games, where a check ends the
+street. They differ in antes and blinds, in the player to act first, and in the legal raises. Amounts are chips put in
+over the whole hand, as in the ACPC protocol: `r300` raises *to* 300.
 
 Rule books differ in some points. The rules here take these readings:
 
@@ -81,7 +81,7 @@ class BettingState(NamedTuple):
 
     @property
     def left(self) -> list[int]:
-        """Positions of the players who have not folded."""
+        """Numbers of the players who have not folded, ascending."""
         return [player for player in range(len(self.put_in)) if not self.seats.folded >> player & 1]
 
     def with_put_in(self, amount: float) -> tuple[float, ...]:
@@ -125,6 +125,8 @@ class BettingRules:
     @property
     def line_start(self) -> LineStart:
         """Chips put in at the beginning of a hand.
+
+        They are each player's ante, or half of an endgame's pot, and the largest total of a player.
 
         With them a line's amounts on the street are converted to amounts over the whole hand, and back.
         """

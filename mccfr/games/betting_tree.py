@@ -43,7 +43,7 @@ MAX_BLOCKS = 127
 
 
 class _Builder:
-    """Builds the arrays of a betting tree, a `CompiledTree`, by decision in depth-first order.
+    """Builds the arrays of a betting tree (`CompiledTree`), one decision at a time, depth-first.
 
     Siblings are numbered together, before their children.
     """
@@ -113,7 +113,9 @@ class _Builder:
         return raises
 
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """Return the raise amounts at a decision: `targets` and `rules.added`, without `rules.removed`.
+        """Return the raise amounts at a decision, after the edits of the rules for its line.
+
+        They are `targets` and `rules.added` without `rules.removed`, in chips over the whole hand.
 
         Raises `ValueError` if an added amount is illegal or in `targets`, or a removed one is not a raise there.
         """
@@ -142,7 +144,7 @@ class _Builder:
         return sorted(offered - removed)
 
     def check_edits(self) -> None:
-        """Raise `ValueError` if an amount of `rules.added` or `removed` was never applied."""
+        """Raise `ValueError` if an edit by `rules.added` or `removed` applied to no decision."""
         for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
             for line, listed in amounts.items():
                 for amount in listed:
@@ -265,7 +267,9 @@ class _Builder:
         )
 
     def pots(self, nodes: int) -> Pots:
-        """Return the main and side pots of all terminals, for three and more players.
+        """Return `Pots`: arrays of all terminals' main and side pots, for three and more players.
+
+        It has each pot's chips after rake and the players who can win it, and the first pot of each node.
 
         nodes  number of nodes of the tree
         """

@@ -1,4 +1,7 @@
-"""Applies a card abstraction to games with listed hands and boards: small decks and spots."""
+"""Applies a card abstraction to a game that lists its hands and boards.
+
+Such a game has a small deck, or is a postflop spot with given board and ranges.
+"""
 
 from dataclasses import replace
 
@@ -21,7 +24,7 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
     Cards, payoffs and best responses stay the same; only the players' information is coarser. Buckets without a
     possible hand are left out, so bucket numbers differ from the abstraction's. Raises `ValueError` if the abstraction
-    is for another deck, or if the game has no listed cards.
+    is for another deck, or if the game does not list its hands and boards, such as whole-deck hold'em.
     """
     cards = _matching(game, abstraction)
     bucket, counts = [], []
@@ -61,9 +64,9 @@ def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
 
 
 def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
-    """Return a game's cards as lists of hands and boards.
+    """Return a game's cards as `ListedCards`, with arrays of all hands and boards.
 
-    Raises `ValueError` if the abstraction is for another deck.
+    Raises `ValueError` if the abstraction is for another deck, or if the game does not list its cards.
     """
     if abstraction.listing is None:
         if game.cards.board_cards_by_street is not None or not game.is_holdem:

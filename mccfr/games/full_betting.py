@@ -64,8 +64,8 @@ def small_rules(config: PokerGame) -> BettingRules:
 def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
     """Return the rules of the full game of a `[game]` table, in which any legal amount may be bet.
 
-    The table's menu of bet sizes and its `flop_players` are left out. Limps are legal. `raise_targets` does not list
-    all legal raises; `raise_bounds` gives their limits.
+    The table's menu of bet sizes and its limit of players who see a flop (`flop_players`) are left out. Limps are
+    legal. `raise_targets` does not list all legal raises; `raise_bounds` gives their limits.
     """
     if isinstance(config, PokerGame):
         return small_rules(config)

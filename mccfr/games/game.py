@@ -1,4 +1,4 @@
-"""The common form of all games: a compiled tree and, in most poker games, cards outside of it."""
+"""The common form of all games: a compiled tree and, in most poker games, cards not in the tree."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -33,8 +33,9 @@ class Rake(NamedTuple):
 class Game:
     """A game as solvers and evaluations take it: a compiled tree, its cards, and amounts in chips.
 
-    `cards` is `NO_CARDS` if the tree itself contains chance and hidden moves. Reports add `offset_chips`, money in the
-    pot from neither player, to player 0's value. Kernels compute the zero-sum game without it.
+    `cards` is `NO_CARDS` if the tree itself contains chance and hidden moves. Reports add `offset_chips` to player
+    0's value: half the pot if its chips come from neither player, as in the clairvoyance game; by default 0. Kernels
+    compute the zero-sum game without it.
     """
 
     name: str
@@ -142,8 +143,8 @@ class Game:
     ) -> dict[str, list[list[int]]]:
         """Return the numbers of decisions by street and number of players left; {} for two players.
 
-        In each street's list, entry n counts the decisions with n + 2 players who have not folded. A tree without
-        `put_in` gives {} too.
+        The only key is `decision_nodes_by_players_left`, with a list for each street. Its entry n counts the decisions
+        with n + 2 players who have not folded. A tree that does not record the chips put in (`put_in`) gives {} too.
 
         street    [D] street of each decision
         decision  [N] True for nodes that are decisions

@@ -29,9 +29,9 @@ class _Round(NamedTuple):
 def goofspiel(config: GoofspielGame) -> Game:
     """Build Goofspiel with 2 to 6 cards; its value is 0.
 
-    The labels of actions are the bids. Infosets are named by the bids of earlier rounds, in the order of the line
-    ("3 1 2 2"). With `reveal = "result"` they are named by the player's own bids and their results ("3+ 2= 1-": won,
-    split, lost).
+    The labels of actions are the bids. Infosets are named by both players' bids of earlier rounds, player 0's
+    first ("3 1 2 2" after two rounds). With `reveal = "result"` they are named by the player's own bids and their
+    results ("3+ 2= 1-": won, split, lost).
 
     Raises `ValueError` for another number of cards; 7 cards have 48 million histories.
     """

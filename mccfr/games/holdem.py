@@ -90,7 +90,7 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
 
 
 def _raises(config: FlopHoldemGame) -> tuple[int, int]:
-    """Return the maximum of bets and raises on each of the two streets; `ValueError` if invalid."""
+    """Return the most bets and raises as (preflop, flop); `ValueError` if the table is invalid."""
     limits = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
     if len(limits) != 2 or min(limits) < 0 or max(limits) < 1:
         raise ValueError(
@@ -116,12 +116,13 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
 
 
 def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path, seats: int = 2) -> WholeDeck:
-    """Return the deck with an abstraction's buckets; before it is built, only with their counts.
+    """Return the deck with an abstraction's buckets, or with bucket counts if it is not built yet.
 
     board_cards  number of cards dealt on each street
     base         directory to which the abstraction's paths are relative
 
-    The counts then come from the abstraction's recipe, and loading the bucket tables raises `ValueError`.
+    Of an abstraction that is not built, the counts come from its recipe. Loading its bucket tables then raises
+    `ValueError`. So does this function for an abstraction that has neither tables nor a recipe.
     """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path

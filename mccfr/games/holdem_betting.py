@@ -121,8 +121,8 @@ def limit_holdem_rules(blinds: Sequence[float]) -> BettingRules:
     """Return the rules of heads-up limit hold'em with four bets a street.
 
     Bets are one big blind preflop and on the flop, two big blinds later. The big blind is the first of the four preflop
-    bets. Stacks are unlimited. These are the rules of the ACPC and, with blinds of 5 and 10, of Johanson et al. 2011,
-    "Accelerating best response calculation in large extensive games".
+    bets. Stacks are unlimited. These are the rules of the ACPC, the Annual Computer Poker Competition. With blinds of 5
+    and 10, they are those of Johanson et al. 2011, "Accelerating best response calculation in large extensive games".
     """
 
     def targets(state: BettingState) -> Sequence[float]:

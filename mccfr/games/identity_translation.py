@@ -62,11 +62,11 @@ class IdentityTranslation:
         return states
 
     def start(self) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state before the first action, and its one tree node: the root."""
+        """Return the state before the first action, and a list of one reading: the root node."""
         return self._states[0], [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state after a line, and its one tree node, as a reading with probability 1.
+        """Return the state after a line, and a list of its one tree node, as a `LineReading`.
 
         Raises `ValueError`, naming the first illegal character.
         """

@@ -44,7 +44,7 @@ class Endgame:
 
 
 def _values(text: str) -> dict[str, str]:
-    """Split a file into {key: text}; `ValueError` for unknown, repeated and missing keys."""
+    """Split a file's text into {key: value}; `ValueError` for unknown, repeated, missing keys."""
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

@@ -20,9 +20,9 @@ class LineReading(NamedTuple):
     node         decision of the player to act; a terminal if the tree's hand is over; NOWHERE if the tree has no
                  decision for the player
     probability  probability of this node among all readings of the line
-    closed       used only where `node` is NOWHERE, after a bet that the tree lacks was mapped to a check or call: the
-                 node to which a call of the bet leads. `SeatTranslation`: the node that the tree has reached, which is
-                 terminal or a decision of another player or street
+    closed       used only where `node` is NOWHERE. Two players: a bet that the tree lacks was mapped to a check or call
+                 that ends the street; this is the node after it, to which a call of the bet leads. Three and more
+                 players: the node at which the tree waits, a terminal or a decision of another player or street
     """
 
     node: int
@@ -31,10 +31,13 @@ class LineReading(NamedTuple):
 
 
 class Reader(Protocol):
-    """Maps a real action at one tree node (reading) to the tree nodes that follow."""
+    """Interface that maps an action at the table to the tree nodes that follow."""
 
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
-        """Return the readings after `action` at `reading`; their probabilities sum to 1."""
+        """Return the tree nodes (readings) after `action` at `reading`; probabilities sum to 1.
+
+        state  betting state at the table before the action
+        """
         ...
 
 
@@ -55,7 +58,7 @@ def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action
 def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int | None:
     """Return the index of the tree's action to which a real action was mapped at decision `node`.
 
-    outcome  reading after the action, one of those that `Reader.outcomes` returns
+    outcome  tree node (reading) after the action, one of those that `Reader.outcomes` returns
 
     Returns None if the tree has no such action, as for a fold to a bet that was mapped to a check.
     """

@@ -43,7 +43,8 @@ def _begins(line: str, label: str) -> bool:
 def line_tree(rules: BettingRules, sizes: Sizes) -> LineTree:
     """Build the tree of `rules` with the raises that the function `sizes` gives for each line.
 
-    The rules' own raises, `added` and `removed` are ignored.
+    `sizes` takes a line and its betting state, and returns amounts to raise to. The rules' own raises, `added` and
+    `removed` are ignored.
     """
     states, added, todo = dict[str, BettingState](), dict[str, Sequence[float]](), [("", rules.start())]
     while todo:

@@ -15,7 +15,10 @@ _TOKEN = re.compile(r"[rb][0-9.]+(?:e[+-]?[0-9]+)?|.")
 
 
 def line_start(game: Game) -> LineStart:
-    """Return the chips that the players have put in before the first action of a game's lines."""
+    """Return the chips put in where a game's lines begin: by each player, and the most of any player.
+
+    The first is an ante or half of a spot's pot; the second includes blinds. Dead antes are left out.
+    """
     rules = game.real_rules
     return tree_start(game.tree) if rules is None else rules.line_start
 

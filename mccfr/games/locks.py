@@ -103,7 +103,7 @@ class _Part(NamedTuple):
 
     named     indices of the actions; several only for "b", any bet
     shares    [K] probabilities by hand or bucket
-    is_range  True if hands of weight 0 stay free
+    is_range  True if the part is a range, which does not lock hands or buckets of weight 0
     """
 
     named: tuple[int, ...]
@@ -230,7 +230,7 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _
 
 
 def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
-    """Return [actions, K] the probabilities that a lock fixes at a decision, -1 where free.
+    """Return [actions, K] the probabilities that a lock fixes at a decision, -1 where not locked.
 
     labels  actions of the decision
     block   2·street + player of the decision
@@ -262,9 +262,9 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
 
 
 def _both(first: Floats | None, second: Floats) -> Floats:
-    """Combine two locks of a decision, [actions, K] probabilities, -1 where free.
+    """Combine two locks of a decision, [actions, K] probabilities, -1 where not locked.
 
-    Raises `ValueError` if both lock the same hand or bucket.
+    Raises `ValueError` if both fix the same action of a hand or bucket.
     """
     if first is None:
         return second

@@ -269,7 +269,7 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
 
 
 def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
-    """Return (key, bet sizes) for the first bet of a street, the first raise, and so on."""
+    """Return a list of (configuration key, bet sizes), by number of earlier bets on the street."""
     first: list[tuple[str, Sequence[str]]] = []
     later: list[tuple[str, Sequence[str]]] = []
     for key, table in _tables(menu, street, player):

@@ -12,7 +12,8 @@ def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
     block  2·street + player
 
     Returns None without perfect recall, which means that all hands of a bucket had the same bucket before. All boards
-    and the hands in the player's range are checked. Returns None also on the first street.
+    and the hands in the player's range are checked. Returns None also on the first street. Buckets
+    without hands get 0.
     """
     street, player = divmod(block, 2)
     if street == 0:

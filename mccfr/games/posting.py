@@ -46,7 +46,7 @@ def with_stacks(rules: BettingRules, stacks: Sequence[float]) -> BettingRules:
     rules   rules of the game, in which the players' stacks cover their antes and blinds
     stacks  chips of each position before posting; two players can bet only the smaller stack
 
-    Raises `ValueError` unless two players have more than is posted.
+    Raises `ValueError` unless each position has a stack and two stacks exceed the largest ante plus the largest blind.
     """
     seats = len(rules.put_in)
     antes = list(rules.dead) or [rules.put_in_before] * seats

@@ -160,7 +160,7 @@ def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_H
 
 
 class _Tiling:
-    """Repeats the T histories after one deal (a template) for each of D deals of P hands."""
+    """Repeats the T histories after one deal (a template) for each of D deals to P players."""
 
     def __init__(
         self, rules: BettingRules, deck: DeckListing, template: _Template, merge_suits: bool, letters: str | None
@@ -179,7 +179,7 @@ class _Tiling:
         self.boards = self._boards()
 
     def _dead(self, deals: Ints) -> npt.NDArray[np.uint64]:
-        """Return the bit mask of the hole cards of each deal; bit c stands for card c."""
+        """Return [D] bit masks of the hole cards of deals [D, hands]; bit c stands for card c."""
         return np.bitwise_or.reduce(self.hand_masks[deals], axis=1, initial=np.uint64(0))
 
     def _boards(self) -> list[Ints]:
@@ -259,8 +259,8 @@ class _Tiling:
     def _rows(self) -> tuple[Ints, Ints, list[tuple[int, list[str]]]]:
         """Return row [D, T] and slot [D, T] of each decision, and (number of slots, infoset names) by player.
 
-        A row is the index of an infoset of a player; a slot is the first of its cells in the tables. Rows are numbered
-        by line, and by bucket within a line.
+        A row is the index of an infoset of a player. A slot is the index of its first action's entry in the player's
+        table of (infoset, action) pairs. Rows are numbered by line, and by bucket within a line.
         """
         shape = (len(self.deals), len(self.template.kind))
         row, slot = np.full(shape, NO_SLOT, np.int64), np.full(shape, NO_SLOT, np.int64)

@@ -127,7 +127,7 @@ def _whole(rules: BettingRules) -> bool:
 
 
 def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[float], list[float]]:
-    """Return two lists by node [N], in chips: amount of a call (whole hand), and pot after it."""
+    """Return two lists [N] by node, after a call there: chips the caller has put in, and pot."""
     put_in, player = tree.put_in, np.maximum(tree.arrays.player, 0)
     assert put_in is not None
     level = np.maximum(put_in.max(axis=1), rules.least_call)
@@ -199,11 +199,11 @@ class Translation:
     # --- from the real game to the tree ---
 
     def start(self) -> tuple[BettingState, list[LineReading]]:
-        """Return the state before the first action, and its one tree node: the root."""
+        """Return the state before the first action, and a list of one reading: the root node."""
         return self.rules.start(), [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple[BettingState | int, list[LineReading]]:
-        """Return the state after a real line (or `OVER`), and its tree nodes, likeliest first.
+        """Return the state after a line (or `OVER`), and its tree nodes, the likeliest first.
 
         Raises `ValueError`, naming the character, for an action that is illegal in the full game.
         """
@@ -236,15 +236,15 @@ class Translation:
         return apply_action(self.rules, state, action, where)
 
     def settled(self, state: BettingState, action: str) -> tuple[float, float]:
-        """Return (player 0's net chips by a fold, net chips of a showdown's winner) at the end."""
+        """Return (player 0's net chips by a fold, net chips of a showdown's winner); one is 0."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
     def follow(self, readings: Sequence[LineReading], state: BettingState, action: str) -> list[LineReading]:
-        """Return the tree nodes, with probabilities, after a legal action; merge equal nodes."""
+        """Return the tree nodes with probabilities (readings) after an action; merge equal ones."""
         return followed(self, readings, state, action)
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the tree node where the player to act decides; with two players `reading`."""
+        """Return the tree node (reading) where the player to act decides: with two players `reading` itself."""
         del state
         return reading
 
@@ -264,7 +264,7 @@ class Translation:
         return self._bet(node, state, float(action[1:]))
 
     def _bet(self, node: int, state: BettingState, target: float) -> list[LineReading]:
-        """Return the tree nodes that a raise to `target` chips at the table leads to."""
+        """Return the tree nodes (readings) after a raise from `node` to `target` chips."""
         raises = self._raises(node)
         if not raises:
             return [self._without_raise(node)]
@@ -287,9 +287,10 @@ class Translation:
         return LineReading(NOWHERE, 1.0, call) if closes else LineReading(call, 1.0)
 
     def _is_as_deep(self, child: int, target: float) -> bool:
-        """Return True if the tree's raise to `child` is all-in and about as deep as `target`.
+        """Return True if the tree's raise to node `child` is all-in, of similar size to `target`.
 
-        The two amounts, in big blinds, differ at most by a factor of two.
+        The two amounts, in big blinds, differ at most by a factor of two. A raise that puts all other players all-in
+        counts too.
         """
         deep = target * self._big_blind, self._raised_to(child) * self.rules.minimum_bet
         return self._is_all_in(child) and max(deep) <= _AS_DEEP * min(deep)
@@ -303,7 +304,7 @@ class Translation:
         return 2 * self._amounts.half_pot(state)
 
     def _share(self, state: BettingState, target: float) -> float:
-        """Return the size of a raise at the table: chips above the call / pot after the call."""
+        """Return a raise's size: chips beyond the call, divided by the pot after the call."""
         return (target - state.to_call) / self.pot_after_call(state)
 
     def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
@@ -361,7 +362,7 @@ class Translation:
 
         The kind is that of the real action that plays the tree's (`real_actions`), such as a fold for a check.
 
-        reading  reading at the player's decision
+        reading  tree node of the player's decision, as a `LineReading`
         column   index of the tree's action, from `mapped_action`; None if the tree has no decision or no action
         """
         if reading.node == NOWHERE == reading.closed or (column is None and self.decides(reading)):
@@ -409,7 +410,7 @@ class SeatTranslation(Translation):
     """
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the tree's decision of the player to act, from `reading` on, or NOWHERE."""
+        """Return the tree node (reading) where the player to act decides, or node NOWHERE."""
         waiting = reading.closed if reading.node == NOWHERE else reading.node
         node, player = waiting, state.player
         while node != NOWHERE:
@@ -437,7 +438,7 @@ class SeatTranslation(Translation):
         return self._bet(node, state, float(action[1:]))
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the actions at the table for the tree actions; without a decision c or f."""
+        """Return the table's actions for those of the tree; without a tree decision, c or f."""
         if self.decides(reading):
             return super().real_actions(reading, state)
         waiting = reading.closed
@@ -446,7 +447,7 @@ class SeatTranslation(Translation):
         return ["c" if calls or not state.facing else "f"]
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """Return the action at the table for a tree action; checks fold to bets the tree lacks."""
+        """Return the table's action for a tree action; a check folds to a bet the tree lacks."""
         checks = self._label[self.child(node, number)] == "c"
         if checks and state.facing and not self._has_bet(node, state):
             return "f"
@@ -473,7 +474,7 @@ class SeatTranslation(Translation):
         return folded
 
     def _has_bet(self, node: int, state: BettingState) -> bool:
-        """Return True if an opponent who has not folded in the tree has put in the table's largest amount."""
+        """Return True if an opponent not folded in the tree has put in the most at the table."""
         folded, most = self._folded(node), max(state.put_in)
         return any(
             chips == most and player != state.player and not folded >> player & 1

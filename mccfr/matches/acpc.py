@@ -1,5 +1,7 @@
 """The ACPC dealer protocol 2.0.0 for no-limit hold'em of two to six players: reads and writes lines.
 
+ACPC is the Annual Computer Poker Competition.
+
 The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to
 act answers with the same line, a colon and the action.
 
@@ -64,9 +66,9 @@ class BettingResult(NamedTuple):
     """The betting of a hand, replayed from its actions by the rules.
 
     text     the line in the protocol's form, with `/` between streets
-    states   of the betting before each action
-    actions  of the line, in order
-    state    of the betting after the line; an `int` if the betting is over
+    states   betting state before each action
+    actions  actions of the line in order, such as "c" and "r300"
+    state    betting state after the line; an `int` if the betting is over
     left     positions of the players who have not folded
     """
 
@@ -105,7 +107,7 @@ def read_cards(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def read_state(line: str) -> MatchState:
-    """Parse a MATCHSTATE line; `TableError` if it is invalid."""
+    """Parse a MATCHSTATE line to a `MatchState`; `TableError` if it is invalid."""
     match = _STATE.fullmatch(line)
     if match is None:
         raise TableError(f"{quoted(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
@@ -113,7 +115,7 @@ def read_state(line: str) -> MatchState:
 
 
 def follow_line(rules: BettingRules, betting: str) -> BettingResult:
-    """Replay a betting line by the rules; `TableError` for an illegal action or a misplaced `/`."""
+    """Replay a line to a `BettingResult`; `TableError` for an illegal action or misplaced `/`."""
     result = follow_actions(rules, actions_of(betting))
     if result.text != betting:
         text = quoted(result.text)
@@ -122,7 +124,7 @@ def follow_line(rules: BettingRules, betting: str) -> BettingResult:
 
 
 def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
-    """Replay actions by the rules, from the start of a hand; `TableError` for an illegal one."""
+    """Replay a hand's actions to a `BettingResult`; `TableError` for an illegal action."""
     state: BettingState | int = rules.start()
     states, text, left = list[BettingState](), "", list(range(len(rules.put_in)))
     for action in actions:
@@ -145,7 +147,7 @@ def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult
 def won_chips(
     rules: BettingRules, game: BettingResult, holes: Sequence[str], board: Sequence[str]
 ) -> tuple[float, ...] | None:
-    """Return the chips won by each position; None if hole cards at the showdown are unknown.
+    """Return each position's net chips (loss below 0); None if a hand shown down is unknown.
 
     game   the finished hand's betting
     holes  each position's hole cards, "" if unknown

@@ -1,4 +1,4 @@
-"""Client that plays matches at a server with the ACPC protocol."""
+"""Client that plays matches at a server with the protocol of the ACPC, a poker competition."""
 
 import socket
 import time
@@ -89,7 +89,9 @@ def _silent(address: str, cause: str | None) -> str:
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
-    """Connect to a server; on failure try again for `patience` seconds, and call `say` once.
+    """Connect to a server and return the connection; on failure try again for `patience` seconds.
+
+    say  called with one message after the first failure
 
     Raises `TableError` after that time, and at once for an unknown host.
     """

@@ -62,7 +62,7 @@ class LoggedHand(NamedTuple):
 
 
 def read_hand(line: str) -> LoggedHand:
-    """Parse a hand's line; `TableError` if it is invalid."""
+    """Parse a line of a match log to a `LoggedHand`; `TableError` if it is invalid."""
     match = _LINE.fullmatch(line)
     if match is None or len({each.count("|") for each in match.group(3, 4, 5)}) > 1:
         raise TableError(f"{quoted(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
@@ -80,7 +80,9 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 
     names  of the players, in any order
 
-    It checks that hand numbers ascend, that betting is legal and finished, and that chips match the shown cards.
+    It checks that hand numbers ascend, that betting is legal and finished, and that chips match the shown cards. Its
+    arguments are the hands before a line, which it ignores, and the line. It returns the line's hand, or None for
+    `# another match`, and raises `TableError` for an invalid line.
     """
     least = 0
 
@@ -152,7 +154,10 @@ class MatchLog:
             raise
 
     def _begin(self, head: str, description: Mapping[str, Any]) -> None:
-        """Read and validate the file, or write the first line, `head`, if it is new."""
+        """Read and validate the file, or write the first line, `head`, if it is new.
+
+        Raises `ValueError` if the file is of another match, and `TableError` with the line number if it is damaged.
+        """
         with reading(self.path):
             *lines, torn = self.path.read_bytes().split(b"\n")
         if not lines and head.encode().startswith(torn):

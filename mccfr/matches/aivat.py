@@ -72,7 +72,8 @@ class Heuristic(ABC):
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
         """Return [H]: for each hand of player `hero`, the mean of `values` over the next street's boards.
 
-        For each pair of hands the mean is over the boards that share no card with either hand.
+        For each pair of hands the mean is over the boards that share no card with either hand. `dealing` is the game's
+        hands and boards.
         """
         boards = dealing.boards_after(spot.street, spot.board)
         total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
@@ -163,7 +164,7 @@ class _Hand:
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
-        """Return the player for whose hands values are computed: 0 if it has a range, else 1."""
+        """Return the player for whose hands to compute values: 1 if `ranges[0]` is None, else 0."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
@@ -172,7 +173,11 @@ class _Hand:
         return weights
 
     def _deal_hands(self, spot: HandState) -> HandState:
-        """Deal the hole cards: set both weights; correct for players whose strategy is unknown."""
+        """Deal the hole cards: set both players' weights of hands, add the correction.
+
+        A player whose entry of `ranges` is None has only its real hand, other players have all hands. The correction
+        is for such real hands; without one there is none.
+        """
         prior = list(self.dealing.reach)
         self.weights = [
             weights if known is not None else self._one_hand(hand)
@@ -191,7 +196,7 @@ class _Hand:
         return spot
 
     def _deal_board(self, spot: HandState) -> HandState:
-        """Deal the next street's board; add its correction, unless it is the only first board."""
+        """Deal the next street's board; add its correction, if several boards are possible."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
         live = self.dealing.live(street, board)

@@ -200,15 +200,15 @@ class _HandRecorder:
             write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
-        """Return the bot's chips so far and their mean, as the record that `--json` prints."""
+        """Return the bot's total chips and mean per hand, as the record that `--json` prints."""
         return _record(self._names, [score_of(self.won)], self._game)
 
 
 def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> dict[str, Any]:
-    """Return the first player's chips and mean in a match, as the record that `--json` prints.
+    """Return the first player's total chips and mean per hand, as the record that `--json` prints.
 
     names   of all players
-    scores  of the first player, or of all. With three and more players the field `players` has all of them
+    scores  of the first player, or of all. With three and more players the field `players` has an entry for each
     """
     first, more = scores[0], len(names) > 2
     fields = {"a": names[0], "b": ", ".join(names[1:]), "hands": first.hands, "pairs": first.pairs}
@@ -285,7 +285,7 @@ def run_slumbot(
     progress  called after each hand with the number of hands so far
 
     Raises `TableError` if the server fails, and `ConnectionError` if it is lost within a hand. Raises `ValueError` for
-    a policy of other stacks or blinds or a bad address, and `StoppedError` at a signal.
+    other stacks or blinds than the server's or a bad address, and `StoppedError` at a signal.
     """
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
@@ -320,7 +320,7 @@ def run_gtowizard(
     progress  called after each hand with the number of hands so far
 
     Raises `TableError` if the server fails, and `ConnectionError` if it is lost within a hand. Raises `ValueError` for
-    a policy of other stacks or blinds, a bad address or a missing key, and `StoppedError` at a signal.
+    other stacks or blinds than the server's, a bad address or a missing key, and `StoppedError` at a signal.
     """
     check_game(player.game, player.name)
     post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
@@ -370,7 +370,8 @@ def run_person(
     ask   function that shows a prompt and returns the person's answer
     tell  function that prints a line
 
-    Raises `ValueError` for fewer than one hand, a program (which has no game), and games that cannot be dealt.
+    Raises `ValueError` for fewer than one hand, a program (which has no game), and a game without cards outside of its
+    tree.
     """
     if hands < 1:
         raise ValueError(f"hands = {hands}: at least 1 is needed")
@@ -411,7 +412,10 @@ def run_person(
 def _seats(
     plan: MatchPlan, local_players: Sequence[ServerPlayer], host: str, ports: Sequence[int], wait: float, say: Say
 ) -> Iterator[list[DealerSeat]]:
-    """Yield the seats of a match: first the local players, then those that connect to the ports."""
+    """Yield the list of a match's seats: local players first, then those that connect to the ports.
+
+    Waits up to `wait` seconds for them. Their connections and the ports are closed when the `with` block ends.
+    """
     local: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in local_players]
     names = plan.names[len(local_players) :]
     ports_used, remote = list[DealerPort](), list[RemoteSeat]()

@@ -109,7 +109,7 @@ class DealerPort:
         return list(self._visitors)
 
     def hang_up(self, visitor: PendingClient, reason: str) -> None:
-        """Close the connection of a client without a seat and report `reason`; else do nothing."""
+        """Close a client's connection and report `reason`, if the client still waits for a seat."""
         if visitor in self._visitors:
             self._remove(visitor)
             visitor.lines.close()

@@ -3,7 +3,7 @@
 A heuristic estimates player 0's chips at any history; AIVAT (`mccfr.matches.aivat`) uses it to subtract luck.
 
 One pass over the policy's tree gives two numbers for each decision. All hands are assumed to play the same: the mean
-over buckets of the policy's action probabilities, weighted by the stored weight of each infoset.
+over buckets of the policy's action probabilities, weighted by each infoset's accumulated weight.
 
 * F: player 0's mean chips from the folds that follow, each times its probability.
 * S: the mean chips that a showdown wins or loses, each times its probability.
@@ -48,6 +48,7 @@ class EquityHeuristic(Heuristic):
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
         """Take a policy of two players, and compute the values of its tree's nodes.
 
+        side      game and strategy of the policy
         dealing   the game's hands and boards
         run_outs  largest number of full boards over which a showdown result is averaged. If more are possible, as
                   many are drawn
@@ -143,7 +144,8 @@ def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
 
     These are F and S of the module's text, in chips of the tree.
 
-    Each player plays the mean of its action probabilities over buckets, weighted by each infoset's stored weight.
+    Each player plays the mean of its action probabilities over buckets, weighted by each infoset's accumulated
+    weight.
     """
     arrays, shares = game.tree.arrays, mean_play(game, strategy)
     node_values = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
@@ -154,10 +156,10 @@ def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
 
 
 def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
-    """Return for each block [slots] action probabilities: means over buckets by infosets' stored weights.
+    """Return for each block [slots] action probabilities: weighted means over the block's buckets.
 
-    A block has the decisions of one street and player; a slot is one action of one of them. Decisions without any
-    weight are uniform.
+    A block has the decisions of one street and player; a slot is one action of one of them. Each infoset
+    counts with the weight that its strategy sum has accumulated. Decisions without any weight are uniform.
     """
     blocks = []
     for block, rows in enumerate(strategy.blocks):

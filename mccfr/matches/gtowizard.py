@@ -240,7 +240,7 @@ def play_wizard_hands(
 
 
 def read_wizard_hand(answer: Any) -> WizardHand:
-    """Parse a hand from a response; `TableError` if it is invalid."""
+    """Parse the JSON content of a response to a `WizardHand`; `TableError` if it is invalid."""
     try:
         game, state, number = answer["game"], answer["game_state"], _number(answer)
         blinds = sorted(float(each) for each in game["blinds"])

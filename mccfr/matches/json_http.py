@@ -38,6 +38,9 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
     seconds  time limit of a response
     secret   HTTP headers that need TLS unless the server is local, such as a key
 
+    The function takes a path below `url`, and a mapping to send as JSON; with None it sends a GET request. It returns
+    None for a body that is not JSON.
+
     Raises `ValueError` for an invalid URL, and for one without TLS together with a secret, unless it is local.
     Requests raise `DisconnectedError`, `StatusError`, and `NoAnswerError` on timeout.
     """

@@ -152,7 +152,10 @@ def _server_action(state: BettingState, action: str) -> str:
 
 
 def check_game(game: HoldemGame, player_name: str) -> None:
-    """Raise `ValueError` if a policy's players, stacks, blinds or antes differ from `GAME`."""
+    """Raise `ValueError` unless a policy's game has the servers' stakes.
+
+    They are those of `GAME`: two players, stacks of 20,000, blinds of 50 and 100, and no antes.
+    """
     stakes, own = ((each.seats, each.stack, tuple(each.blinds), each.ante) for each in (GAME, game))
     if own != stakes:
         raise ValueError(f"the server plays with {game_text(GAME)}, and {player_name} is for {game_text(game)}")

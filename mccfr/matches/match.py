@@ -227,7 +227,7 @@ def match(
     hands   number of hands, rounded up to whole pairs
     effort  workers, time limit and file for finished pairs
 
-    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, rake, illegal actions of programs, or a
+    Raises `ValueError` for fewer than LEAST_PAIRS (100) pairs, different games, rake, illegal actions of programs, or a
     file of another match. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and
     `RuntimeError` if a worker dies.
     """

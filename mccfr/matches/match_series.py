@@ -33,11 +33,12 @@ def play_match(
 ) -> dict[str, Any]:
     """Play a match and return the record that `mccfr match --json` prints.
 
-    names    policies, runs or programs, one for each player. With two, the record has the first one's results
-    hands    number of hands, rounded up to whole deals, each of which is played once for each player
-    manners  how each policy or run plays, such as purified; None: all play as they are stored
-    effort   workers, time limit and file for finished samples
-    log      file for the hands, no-limit hold'em only
+    names     policies, runs or programs, one for each player. With two, the record has the first one's results
+    hands     number of hands, rounded up to whole deals, each of which is played once for each player
+    manners   how each policy or run plays, such as purified; None: all play as they are stored
+    effort    workers, time limit and file for finished samples (deals)
+    log       file for the hands, no-limit hold'em only
+    reporter  shows the phase and progress; None: nothing is shown
 
     Raises `ValueError` for an unknown name, programs only, different games, rake, or too few hands.
     """
@@ -60,10 +61,11 @@ def play_opened(
 ) -> dict[str, Any]:
     """Play a match of players that are already open; return the record that `mccfr match --json` prints.
 
-    players  one for each seat of the game; at least one is a policy or run
-    hands    number of hands, rounded up to whole deals, each of which is played once for each player
-    effort   workers, time limit and file for finished samples
-    log      file for the hands, no-limit hold'em only
+    players   one for each seat of the game; at least one is a policy or run
+    hands     number of hands, rounded up to whole deals, each of which is played once for each player
+    effort    workers, time limit and file for finished samples (deals)
+    log       file for the hands, no-limit hold'em only
+    reporter  shows the phase and progress; None: nothing is shown
 
     Raises `ValueError` for programs only, different games, rake, or too few hands.
     """

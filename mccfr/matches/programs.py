@@ -65,16 +65,17 @@ class Uniform(Program):
 
 
 class MinimumRaise(Program):
-    """Makes the smallest bet or raise; calls after twenty of all players on a street."""
+    """Makes the smallest bet or raise; calls once the players have made twenty on a street."""
 
     blind = True
 
     most, share = _MOST_RAISES, 0.0
 
     def act(self, random: Random) -> str:
-        """Return a bet or raise of size `share`; a call after `most` of all players on the street.
+        """Return a bet or raise of size `share`; a call after `most` bets and raises on the street.
 
-        The sizes of `share` run from 0, the smallest legal raise, to 1, the largest.
+        Those of all players count. `share` runs from 0, the smallest legal raise, to 1, the largest. Without a legal
+        raise it calls; without a legal call it raises.
         """
         last = self.line.removesuffix("/").rpartition("/")[2] if not self.line.endswith("/") else ""
         raised = last.count("r") + last.count("b")
@@ -83,9 +84,9 @@ class MinimumRaise(Program):
 
 
 class OddSize(MinimumRaise):
-    """Bets and raises a size that usual trees lack; calls after four bets and raises on a street.
+    """Bets and raises a size that usual trees lack; calls after four on a street.
 
-    Those of all players count. The size is 1.37 % of the way from the smallest to the largest legal raise.
+    Bets and raises of all players count. The size is 1.37 % of the way from the smallest to the largest legal raise.
     """
 
     most, share = _ODD_RAISES, _ODD
@@ -113,7 +114,11 @@ class ProgramSpec(PlayerSpec):
         """None, because a program plays any game."""
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new player; `UserCodeError` if a user's class fails."""
+        """Return a new player; `UserCodeError` if a user's class fails.
+
+        betting  action translation of the game that the player follows, such as a `Translation`
+        seed     of the player's random choices
+        """
         with calling(self.program):
             return self.program(betting, seed=seed)
 

@@ -39,9 +39,9 @@ def play_round_robin(
     names    policies, runs, and at most one program
     hands    number of hands of each match, rounded up to an even number
     seed     of the deals and the players
-    manner   how the policies and runs play, such as purified
+    manner   how the policies and runs play, such as always the likeliest action
     workers  number of processes
-    keep     folder for finished pairs of hands of each match; the same call resumes from it
+    keep     folder where each match saves its finished deals; the same call resumes from it
 
     All matches use the same deals, each in both seats. A player's mean winnings from all others on a deal are one
     sample, and its interval is over these samples.
@@ -85,9 +85,10 @@ def play_round_robin(
 
 
 def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: float | None) -> dict[str, Any]:
-    """Return a player's mean winnings per hand and their 95 % interval, as fields of the record.
+    """Return a player's name, mean winnings per hand and their 95 % interval, as fields of the record.
 
-    won  for each opponent [n]: chips per hand on each of the n deals, corrected by AIVAT
+    won        for each opponent [n]: the player's chips per hand on each of the n deals, corrected by AIVAT
+    big_blind  in chips, for the winnings in mbb; None: the game has none
     """
     units = np.mean(won, axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))
@@ -95,7 +96,7 @@ def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: floa
 
 
 def round_robin_text(record: Mapping[str, Any]) -> str:
-    """Return a table, best player first: winnings per hand from all opponents and from each.
+    """Return a table as text, best player first: mean winnings from all opponents, and from each one.
 
     Winnings are in mbb per hand, or in chips if the game has no big blind, and corrected by AIVAT.
     """

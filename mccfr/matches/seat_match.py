@@ -1,8 +1,8 @@
 """Matches of three and more players: each deal is played in every rotation of the seats.
 
 A sample is one deal. With P players it is played P times. Each time all players change positions, as when the button
-moves by one. So each player holds every hand in every position. A player's result is the mean over these hands, after
-rake, and its interval is over deals. There is no AIVAT, which is for two players.
+moves by one. So each player holds every hand in every position. A player's result is the mean over these hands, and
+its interval is over deals. Games with rake are refused. There is no AIVAT, which is for two players.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class SeatMatch(SampledEvaluation):
     least, option, step = LEAST_PAIRS, "deals", "deal"
 
     def __init__(self, contenders: Sequence[Contender], seed: int = 0) -> None:
-        """Take one contender for each seat of the game; at least one is a policy, whose game is played.
+        """Take a contender (policy or program) for each seat; the game is that of the policies among them.
 
         Raises `ValueError` for another number of players, programs only, games that differ, and rake.
         """
@@ -60,11 +60,11 @@ class SeatMatch(SampledEvaluation):
         self._players = [contender.spec.player(self.betting) for contender in contenders]
 
     def identity(self) -> dict[str, Any]:
-        """Return the fields that determine the hands: names and fingerprints of the contenders, and the seed."""
+        """Return the fields that determine all hands: the contenders' names and fingerprints, and the seed."""
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Play a deal in every rotation and return [P] each contender's mean chips won per hand."""
+        """Play deal number `sample` in every rotation; return [P] each contender's mean chips won per hand."""
         chips = np.zeros(self.fields)
         for rotation in range(self.fields):
             deal, played = self.hand(sample, rotation)
@@ -72,9 +72,9 @@ class SeatMatch(SampledEvaluation):
         return chips / self.fields
 
     def hand(self, sample: int, rotation: int) -> tuple[Deal, PlayedHand]:
-        """Play a hand of deal number `sample` and return (cards, played hand).
+        """Play one hand of deal number `sample` and return (cards of the deal, played hand).
 
-        Contender i has position (i - rotation) modulo P.
+        rotation  0 to P - 1, by which the players' positions are moved: contender i has (i - rotation) modulo P
         """
         deal, number = self.dealing.deal(self._seed, sample), self.fields * sample + rotation
         for which, player in enumerate(self._players):
@@ -85,12 +85,14 @@ class SeatMatch(SampledEvaluation):
 
 
 def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effort: Effort) -> SeatFigures:
-    """Return the figures of a match of three and more players.
+    """Play a match of three or more players, and return their mean winnings.
 
-    hands   number of hands, rounded up to whole deals
-    effort  workers, time limit and file for finished deals
+    contenders  a policy or program for each seat
+    hands       number of hands, rounded up to whole deals; each deal is played once per seat
+    seed        of the deals and the players
+    effort      workers, time limit and file for finished deals
 
-    Raises `ValueError` for fewer than LEAST_PAIRS deals, another number of contenders than the game's players,
+    Raises `ValueError` for fewer than LEAST_PAIRS (100) deals, another number of contenders than the game's players,
     different games, rake, or a file of another match. Raises `OSError` if that file cannot be read or written,
     `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """

@@ -31,7 +31,7 @@ class SlumbotSession:
             raise TableError("the server has taken the name and given no token")
 
     def play_hand(self, number: int) -> FinishedHand:
-        """Ask the server for a hand and play it to its end.
+        """Ask the server for a hand, play it to its end and return its result.
 
         number  of the hand; with the player's seed it determines the player's random numbers
 
@@ -59,7 +59,11 @@ class SlumbotSession:
                 raise ConnectionError(f"{error}; {where} was not finished") from None
 
     def _request(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Send `body` to the path `where` of the server; return its response, and keep its newest token."""
+        """Send `body` as JSON to the server's path `where`, such as "act"; return the response.
+
+        The request has the server's latest token, if there is one. Raises `TableError` if the server reports an error
+        or sends an invalid response.
+        """
         answer = self._post(where, body if self._token is None else {**body, "token": self._token})
         if not isinstance(answer, dict):
             raise TableError(f"the server's answer to /{where} is no JSON object")

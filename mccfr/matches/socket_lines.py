@@ -24,7 +24,9 @@ class Lines:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def read(self, seconds: float) -> bytes | None:
-        """Return the next line with its end; None if the stream has ended, even within a line.
+        """Return the next line with its newline; None if the stream has ended, even within a line.
+
+        seconds  time limit
 
         Raises `TimeoutError` if no line is returned in time, `TableError` for an overlong line, and `OSError` if the
         connection fails.
@@ -70,16 +72,16 @@ class Lines:
 
 
 class FirstMessages:
-    """Calls a function with the first `most` messages, then with one notice, and ignores all later ones.
+    """Passes the first `most` messages and then one notice to a function, and ignores all later messages.
 
-    So clients cannot flood the output.
+    So the clients of a server cannot flood its output.
     """
 
     def __init__(self, say: Callable[[str], None], most: int = 100) -> None:
         self._say, self._left = say, most
 
     def __call__(self, text: str) -> None:
-        """Call the function with a message, unless the limit is reached."""
+        """Pass a message to the function, unless `most` messages have been passed."""
         if self._left > 0:
             self._say(text)
             self._left -= 1

@@ -48,12 +48,12 @@ def role(game: Game, position: int) -> str:
 
 
 def opponent(game: Game, position: int) -> str:
-    """Return an opponent as subject of a sentence: "The policy", of more players a position."""
+    """Return how sentences name an opponent: "The policy" if there are two players, else its position."""
     return "The policy" if game.tree.players == 2 else position_names(game.tree.players)[position]
 
 
 class Person(Program):
-    """A player whose actions a human types; events of the hand are printed."""
+    """A player whose actions a human types at the terminal, which shows board and opponents' actions."""
 
     def __init__(self, betting: Betting, game: Game, ask: Ask, tell: Tell) -> None:
         """Take the betting rules, the game and the terminal's functions.
@@ -106,7 +106,7 @@ class Person(Program):
             self._tell(f"  {problem}")
 
     def _choices(self) -> str:
-        """Return the legal choices for the prompt."""
+        """Return the legal actions as text for the prompt, such as "[f]old, [c]all 3 BB, ? helps"."""
         state = self.state
         assert not isinstance(state, int)
         choices = ["[f]old"] * self.may_fold
@@ -187,7 +187,7 @@ class Person(Program):
 
 
 class PersonHand(NamedTuple):
-    """A hand against a human: the human's position, the human's chips won, and all dealt cards.
+    """A finished hand of a human against policies: the human's position and winnings, and all cards.
 
     position  of the human
     won       chips that the human won, after rake; below 0 for a loss
@@ -247,7 +247,7 @@ def _result_of(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand
 
 
 def _result_text(game: Game, hand: PersonHand) -> str:
-    """Return the result of a hand in words, to print to the human after the hand."""
+    """Return the result of a hand in words: the opponents' shown cards and the human's winnings."""
     money, board = money_of(game), f" on {spaced(hand.board)}" if hand.board else ""
     others = [position for position in hand.shown if position != hand.position]
     shown = "".join(f"  {opponent(game, each)} shows {spaced(hand.hands[each])}{board}.\n" for each in others)
@@ -260,7 +260,10 @@ def _result_text(game: Game, hand: PersonHand) -> str:
 
 
 def history(game: Game, number: int, hand: PersonHand) -> str:
-    """Return one line about a hand: position, all cards, betting, and the human's winnings."""
+    """Return a finished hand as one line of text: position, all cards, betting, and the human's winnings.
+
+    number  of the hand in the session
+    """
     own = spaced(hand.hands[hand.position])
     others = ", ".join(
         f"{opponent(game, position)} {spaced(cards)}" if len(hand.hands) > 2 else spaced(cards)

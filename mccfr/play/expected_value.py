@@ -44,9 +44,9 @@ def range_mean(values: Floats, weight: Floats) -> float | None:
 
 
 def action_means(ev: Floats, played: Floats, weight: Floats) -> list[tuple[float | None, float | None]]:
-    """Return (frequency, EV of the hands that take it) of each action of a range; None if unknown.
+    """Return for each action (how often the range takes it, mean EV of the hands that take it).
 
-    The frequency is 0 to 1, the EV in chips.
+    The frequency is 0 to 1, the EV in chips; each is None if unknown.
 
     ev, played  [A, H] EV in chips, and probability, of each action with each hand
     weight      [H] each hand's reach times the total weight of the opposing hands that share no card with it

@@ -20,7 +20,7 @@ _Translation = tuple[int, int]
 
 
 class AnyHand:
-    """The range of a player whose actions do not depend on its hand: all hands, at any time."""
+    """Stands in for `ObservedRange` if a player ignores its cards: its actions then exclude no hand."""
 
     def see(self, state: Any, action: str) -> None:
         """Ignore the opponent's action."""
@@ -29,8 +29,9 @@ class AnyHand:
 class ObservedRange:
     """The range of a seat that follows from its actions, as an opponent who knows its policy computes it.
 
-    reach  {translation of the actions so far: [H]}. A translation is (node, closed) of a `LineReading`, a node of the
-           policy's tree. The array has, for each hand, the probability of the translation and of the seat's actions
+    reach  {translation: [H]}. A translation is the place in the policy's tree to which the actions so far are mapped:
+           (node, closed) of a `LineReading`, where `closed` matters only if the tree has no decision here. The array
+           has, for each hand, the probability of the translation and of the seat's actions
     """
 
     def __init__(self, seat: Seat, position: int) -> None:
@@ -47,6 +48,8 @@ class ObservedRange:
 
     def choices(self, state: Any, board: Board | list[Board]) -> Mapping[str, npt.NDArray[np.float64]]:
         """Return {action: [H]}: the probability, by hand, of all actions so far and then this action.
+
+        Actions that no hand takes are left out.
 
         state  real betting state with the seat to act
         board  of `state.street`; or a list of n boards: `reach` and the result then have n · H entries, board by board

@@ -22,10 +22,10 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedReading:
-    """One translation of a line into the tree; its node is the key in `FollowedLine.places`.
+    """One place in the tree to which a betting line is mapped, a value of `FollowedLine.places`.
 
-    probability  of this translation
-    weight       [P, H] probability of the translation times the reach of each of the P players, by hand
+    probability  that the line is mapped to this place
+    weight       [P, H] this probability times the reach of each of the P players, by hand
     """
 
     probability: float
@@ -39,8 +39,9 @@ class FollowedLine:
     line    the line with `/` between streets and amounts in chips
     state   of the real betting, with a player to act
     boards  of every street up to the state's; None if cards are missing
-    places  all translations of the line: {(node, closed) of a `LineReading`: probability and weights}. Without boards
-            the weights ignore the players' actions
+    places  all places in the tree to which the line is mapped: {(node, closed) of a `LineReading`: probability and
+            weights}. `closed` matters only if the tree has no decision there. Without `boards` the weights ignore the
+            players' actions
     acted   (line before the action, state before it, action) of each action
     """
 
@@ -64,8 +65,9 @@ class RangesOfLine:
         self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
 
     def follow(self, line: str, board: str) -> FollowedLine:
-        """Follow a line on a board and return the players' ranges.
+        """Follow a line on a board; return the places in the tree that it is mapped to, with the ranges.
 
+        line   betting line that ends at a decision
         board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
 
         Raises `ValueError` for an invalid line or board; the message says which are allowed. Also, with three and more
@@ -94,10 +96,11 @@ class RangesOfLine:
         return FollowedLine(done, state_here, boards, translations, acted)
 
     def reach(self, followed: FollowedLine) -> Weights:
-        """Return [P, H] each player's reach by hand, divided by the player's largest weight in the deal.
+        """Return [P, H] each player's reach by hand after the line; before it, the likeliest hand has 1.
 
-        Reach is the hand's weight in the deal times the probability of the player's actions. It is 0 for hands that
-        share a card with the board. Cards of folded players are ignored.
+        Reach is the hand's weight in the deal times the probability of the player's actions. It is divided by the
+        largest weight that the deal gives to a hand of the player. It is 0 for hands that share a card with the board.
+        Cards of folded players are ignored.
         """
         assert followed.boards is not None
         total: Weights = np.sum([translation.weight for translation in followed.places.values()], axis=0)
@@ -105,9 +108,9 @@ class RangesOfLine:
         return np.asarray(total / largest * self.dealing.live(followed.state.street, followed.boards[-1]))
 
     def lacking(self, street: int, text: str) -> int:
-        """Return how many cards `text`, a board of an earlier street, lacks on `street`.
+        """Return how many cards have to be added to `text` for a whole board of `street`.
 
-        0 if `text` is neither the board of an earlier street nor empty.
+        text  board of an earlier street, or ""; for any other text the result is 0
         """
         cards = self._game.cards
         for earlier in range(street - 1, -1, -1):
@@ -121,7 +124,9 @@ class RangesOfLine:
     def _after_action(
         self, translations: Mapping[tuple[int, int], WeightedReading], state: Any, action: str, board: Board | None
     ) -> dict[tuple[int, int], WeightedReading]:
-        """Apply an action to all translations, and update the acting player's range by the strategy.
+        """Apply an action to all places in the tree that a line is mapped to, and update the player's range.
+
+        Returns these places after the action. The range is that of the acting player, by the strategy.
 
         board  of the state's street; None: ranges stay unchanged
         """
@@ -144,13 +149,20 @@ class RangesOfLine:
         return moved
 
     def _check_call(self, reading: LineReading, state: Any, action: str, column: int | None) -> None:
-        """Raise `ValueError` if the tree has no call where a player at a table of three or more calls."""
+        """Raise `ValueError` if `action` is a call that the tree lacks; only with three and more players.
+
+        reading  place in the tree before the action
+        column   index of the action there; None: none
+        """
         betting = self.betting
         if action == "c" and isinstance(betting, SeatTranslation) and betting.lacks(reading, state, action, column):
             raise ValueError("the line has a call that the tree lacks, so the player has no range: choose another line")
 
     def _boards(self, street: int, text: str) -> list[Board] | None:
-        """Return the board of each street up to `street`; None if cards are missing in `text`."""
+        """Return the board of each street up to `street`; None if cards are missing in `text`.
+
+        text  board cards, such as "Qs7h2d"
+        """
         try:
             last = self.dealing.read_board(street, text)
         except ValueError:

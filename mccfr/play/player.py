@@ -57,7 +57,7 @@ class Player(ABC):
 
     @checked
     def reseed(self, seed: int) -> None:
-        """Set another seed, effective from the next hand."""
+        """Set another seed of the player's random numbers, effective from the next hand."""
         self.seed = seed
 
     @checked
@@ -141,7 +141,10 @@ class Player(ABC):
         self.state = after
 
     def _seen(self, state: State, action: str) -> None:
-        """Receive an action that `choose` did not return, before it is recorded; for subclasses."""
+        """Receive an action that `choose` did not return, before it is recorded; subclasses override this.
+
+        state  of the real betting before the action
+        """
         del state, action
 
     @abstractmethod
@@ -158,7 +161,7 @@ class PlayerSpec(ABC):
     @property
     @abstractmethod
     def game(self) -> Game | None:
-        """The game that its players play; None if they play any game."""
+        """The game that the created players play; None if they play any game."""
 
     @abstractmethod
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
@@ -215,9 +218,11 @@ class Program(Player):
 
     @checked
     def raises(self, shares: tuple[float, ...] = (0.0, 1.0)) -> list[str]:
-        """Return legal bets or raises, by default the smallest and the largest; empty if none is legal.
+        """Return legal bets or raises as actions, such as "r600"; by default the smallest and the largest.
 
         shares  size of each one to return, from 0 for the smallest to 1 for the largest legal amount
+
+        Returns [] if no bet or raise is legal.
         """
         state, rules = self.state, self._rules
         if isinstance(state, int):

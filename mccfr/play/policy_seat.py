@@ -28,7 +28,7 @@ from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    """Creates seats that play a policy, for matches, bots and tables.
+    """Creates players that play a policy (`Seat`), for matches, bots and tables.
 
     purify     always play the likeliest action
     threshold  actions with a lower probability are not played, unless all are less likely
@@ -53,7 +53,7 @@ class PolicySpec(PlayerSpec):
         return Seat(self.policy, seed=seed, purify=self.purify, threshold=self.threshold)
 
     def fingerprint(self) -> str:
-        """Return the play options as text."""
+        """Return purification and threshold as text; "" if neither is used."""
         return "purified" * self.purify + f" above {self.threshold!r}" * (self.threshold > 0)
 
 
@@ -115,8 +115,11 @@ class Seat(Player):
     def deal(self, position: int, hand: str, number: int | None = None, stacks: Sequence[float] | None = None) -> None:
         """Begin a hand.
 
-        stacks  chips of each player before antes and blinds, by position, in the policy's chips; None: those of its
-                game.  Of two players only the smaller one can be bet
+        position  of the seat
+        hand      hole cards, such as "AsKd"
+        number    of the hand, which with the seed determines the random numbers; None: one more than the last
+        stacks    chips of each player before antes and blinds, by position, in the unit of the policy's game; None:
+                  those of that game.  With two players only the smaller stack can be bet
 
         Raises `ValueError` for an invalid position, cards or stacks, and for stacks in a game whose tree has every
         legal bet.
@@ -166,9 +169,10 @@ class Seat(Player):
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
-        """Return [A] the action probabilities of the seat's hand, after purification and threshold.
+        """Return [A] the probabilities with which the seat's hand takes each action here.
 
-        They are in the order of the tree node's children. Raises `ValueError` if the tree has no decision here.
+        Probabilities are in the order of the tree node's children, after purification and threshold. Raises
+        `ValueError` if the tree has no decision here.
         """
         node = self._decision()
         if self._bucket is None:
@@ -178,9 +182,10 @@ class Seat(Player):
         return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
 
     def range_strategy(self) -> npt.NDArray[np.float64]:
-        """Return [H, A] every hand's probabilities at the seat's decision, without purification or threshold.
+        """Return [H, A] the policy's action probabilities for every hand of the player to act.
 
-        They are 0 for hands that share a card with the board. Raises `ValueError` if the street's board is missing.
+        Purification and threshold are not applied. Probabilities are 0 for hands that share a card with the board.
+        Raises `ValueError` if the street's board is missing.
         """
         node = self._decision()
         if self._range is None:
@@ -189,7 +194,7 @@ class Seat(Player):
         return self.policy.rows(node, self._range)[0]
 
     def _decision(self) -> int:
-        """Return the tree node at which the player to act decides; `ValueError` without one."""
+        """Return the node of the policy's tree for the decision to be taken now; `ValueError` without one."""
         here = self.betting.at(self.reading, self.state)  # type: ignore[arg-type]
         if not self.betting.decides(here):
             raise ValueError(f"after {self.line!r} the policy's tree has no decision: the seat checks, calls or folds")

@@ -17,7 +17,7 @@ from abstraction.cards import CARD_COUNT, combo_table
 
 @cache
 def preflop_equities() -> npt.NDArray[np.float32]:
-    """Return [169, 169] float32: the share of the pot that a preflop class wins against another.
+    """Return [169, 169] float32: the share of the pot (0 to 1) that a preflop class wins against another.
 
     Entry [i, j] is that of class i against class j, numbered as in `preflop_classes`. Ties count half. All callers get
     the same array, so do not change it.
@@ -28,7 +28,7 @@ def preflop_equities() -> npt.NDArray[np.float32]:
 
 
 def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the weighted share of the pot that each hand wins preflop, [1326].
+    """Return [1326] the share of the pot that each hand wins all-in preflop, times the opposing weight.
 
     For each hand it is the sum, over opposing hands that share no card with it, of weight times share of the pot.
 

@@ -15,12 +15,12 @@ _LEAST_MET = 1e-9  # of the other's range: smaller weights are rounding errors o
 
 
 class RunOuts(NamedTuple):
-    """Hand strengths on K full boards that continue a board.
+    """Showdown ranks of all H hands on K full boards (run-outs) that continue a board.
 
     strength  [K, H] int32   showdown rank of every hand, -1 if it shares a card with the board
     order     [K, H] uint16  hands by strength, ascending
-    factor    by which means over the boards are multiplied, because a board that shares a card with a pair of hands
-              counts as 0. A pair is possible on 1 in `factor` boards
+    factor    number by which means over the boards are multiplied. A board that shares a card with one of two hands
+              counts as 0 in such a mean; two given hands are possible on 1 in `factor` boards
     """
 
     strength: npt.NDArray[np.int32]
@@ -40,18 +40,18 @@ class RunOuts(NamedTuple):
 def run_outs(
     cards: IndexedCards, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
 ) -> RunOuts:
-    """Return hand strengths on all full boards that continue `board`, or on a random sample of them.
+    """Return the showdown ranks of all hands on the full boards that continue `board`, or on a sample.
 
     street       street of `board`
     excluded     cards that no full board may contain
-    sample_size  number of boards to draw if there are more
+    sample_size  number of boards to draw with `rng` if there are more
     """
     full, factor = cards.full_boards(street, board, excluded, sample_size, rng)
     return RunOuts.of(np.stack([cards.strengths(each) for each in full]), factor)
 
 
 def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
-    """Return hand strengths on all full boards that continue a flop, turn or river."""
+    """Return the showdown ranks of all hands on all full boards that continue a flop, turn or river."""
     return run_outs(cards, street, board, (), _ALL, np.random.default_rng(0))
 
 

@@ -34,7 +34,7 @@ def play_hand(
     number: int,
     names: Sequence[str] = (),
 ) -> PlayedHand:
-    """Play a hand between players, listed in the order of positions.
+    """Play one hand between players, listed in the order of positions, and return what happened.
 
     betting, dealing  betting rules and cards of the game that all players play
     deal              all hole cards and boards of the hand

@@ -24,8 +24,8 @@ class TwoLeft(NamedTuple):
     dead     half of the pot beyond both players' bets: chips of the others, and antes that are no bets. It is added to
              every amount at the table
     stack    the smaller stack of the two at the table
-    acted    (state before, action) of each later action, in chips of the hand of two players
-    state    of its betting after these actions; an `int` if the betting is over
+    acted    (state before, action) of each action given to `two_left`, in chips of the hand of two players
+    state    of the betting of this hand after these actions; an `int` if the betting is over
     """
 
     players: tuple[int, int]
@@ -46,8 +46,8 @@ class TwoLeft(NamedTuple):
         """Return an action at the table as an action of the hand of two players.
 
         state  before the action, in the hand of two players
-        known  actions of a solution's tree there. A raise among them is returned instead of the converted one if their
-               amounts differ by a rounded half chip only
+        known  actions of a solution's tree in this state. A raise among them is returned instead of the converted one
+               if the amounts differ by at most the fractional part of `dead`, which the table has rounded
 
         A raise becomes a call if no raise is allowed in the hand of two players, or if its amount is at most a call.
         """
@@ -80,7 +80,7 @@ def two_left(rules: BettingRules, state: BettingState, actions: Iterable[str] = 
 
     rules    betting rules of the whole table
     state    at the table, at a decision after the flop
-    actions  of the two players from `state` on
+    actions  of the two players from `state` on, at the table: `f`, `c`, or `rN` with N chips over the whole hand
     """
     first, second = state.left
     stack = min(rules.stack_of(first), rules.stack_of(second))

@@ -51,14 +51,20 @@ class BlockFields(msgspec.Struct, frozen=True):
 
 
 class Quantisation(msgspec.Struct, frozen=True):
-    """`quantisation` in meta.json: dtype of the stored probabilities, and their sum in an infoset."""
+    """`quantisation` in meta.json: dtype of the stored probabilities, and their integer sum in an infoset.
+
+    A probability is the stored integer divided by `total`.
+    """
 
     dtype: Literal["uint8", "uint16"]
     total: int
 
 
 class BucketTable(msgspec.Struct, frozen=True):
-    """An entry of `bucket_tables` in meta.json: a street's file, dtype and mark of impossible hands."""
+    """An entry of `bucket_tables` in meta.json: file and dtype of a street's table of buckets by hand.
+
+    impossible  number that marks impossible hands in the table, such as those that share a card with the board
+    """
 
     file: str
     dtype: Literal["uint8", "uint16", "uint32"]
@@ -66,7 +72,12 @@ class BucketTable(msgspec.Struct, frozen=True):
 
 
 class StreetOrigin(msgspec.Struct, frozen=True):
-    """An entry of `Origin.streets`: a street's content hash, bucket count and build settings."""
+    """An entry of `Origin.streets`: the card abstraction of one street.
+
+    content_hash  SHA-256 (hexadecimal) of shape, dtype and cells of the street's bucket arrays
+    buckets       number of buckets
+    recipe        settings with which the buckets were built
+    """
 
     content_hash: str
     buckets: _Count
@@ -130,7 +141,7 @@ class MetaFields(msgspec.Struct, frozen=True):
 
 
 def check_meta(meta: Mapping[str, Any]) -> MetaFields:
-    """Return the typed fields of a meta.json.
+    """Validate the document of a meta.json and return its fields.
 
     Raises `ValueError` if a field is missing, of another type or out of range.
     """
@@ -236,7 +247,7 @@ def check_tree(tree: CompiledTree) -> None:
 
 
 def _check_pots(tree: CompiledTree, pots: Pots) -> None:
-    """Check that exactly the terminals have pots, and that only players of the game contend for them."""
+    """Raise `ValueError` unless exactly the terminals have pots, with players of the game as contenders."""
     first, count = pots.first, np.diff(pots.first)
     _require(first[0] == 0 and first[-1] == len(pots.chips), "tree_pots_first.npy", "does not begin or end the pots")
     _require_all((count > 0) == (tree.arrays.kind == TERMINAL), "tree_pots_first.npy", "has pots beside the terminals'")
@@ -250,7 +261,9 @@ def _check_pots(tree: CompiledTree, pots: Pots) -> None:
 
 
 def _check_children(tree: CompiledTree, inner: npt.NDArray[np.int64]) -> None:
-    """Check that children are contiguous, come after their parents and cover all nodes but the root.
+    """Check that children are contiguous, follow their parents, and are all nodes but the root.
+
+    Raises `ValueError` otherwise.
 
     inner  nodes that have children
     """

@@ -39,7 +39,7 @@ _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "
 
 @dataclass(frozen=True)
 class Guards:
-    """Tells how a policy's mapped tables are checked: whole on opening, or in pieces on access.
+    """Holds how the tables that a policy maps from disk are checked: whole on opening, or piece by piece.
 
     path       directory of the policy
     fields     its meta.json
@@ -132,7 +132,14 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
 
 
 def _pots(arrays: Arrays, nodes: int, players: int) -> Pots:
-    """Return the main and side pots at terminals; only shapes and dtypes are checked here."""
+    """Return main and side pots at the terminals, as `Pots`: arrays of chips and contenders by pot.
+
+    arrays   {file name without ending: array} of the policy
+    nodes    number of nodes of the tree
+    players  number of players
+
+    Raises `ValueError` for a missing array, or a wrong shape or dtype; the contents are not checked here.
+    """
     count = len(_present(arrays, "tree_pots_chips"))
     return Pots(
         _array(arrays, "tree_pots_first", (nodes + 1,), np.dtype(np.int32)),
@@ -163,7 +170,7 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable:
-    """Return meta.json's entry on a street's bucket table; `ValueError` unless it names `name`."""
+    """Return meta.json's entry on a street's bucket table; `ValueError` unless its file is `name`."""
     if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
         raise ValueError(f"{META} does not have {name} in its bucket_tables")
     return meta.bucket_tables[street]
@@ -237,7 +244,11 @@ def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> Listed
 
 
 def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:
-    """Return a street's buckets [player, board, hand] int32, with NO_BUCKET for impossible hands."""
+    """Return the buckets of a street [player, board, hand] int32, in games that list their boards.
+
+    Impossible hands, such as those that share a card with the board, have NO_BUCKET. Raises `ValueError` for a missing
+    array or another dtype.
+    """
     name = f"cards_bucket_street{street}"
     table, stated = _present(arrays, name), _stated_table(meta, street, f"{name}.npy")
     if table.dtype != np.dtype(stated.dtype):

@@ -22,8 +22,11 @@ def query_networks(
     The fields are those of `mccfr.policy.query.query`: street, player, actions, probabilities by hand.
     The answer's `networks` is the number of networks that were evaluated.
 
-    seed  number of a hand, for which one network of the player is drawn by weight. The answer then has the network's
-          iteration as `sampled_iteration`. None: the average over the player's networks
+    line   betting line to the decision
+    hand   one hand; None: every hand of the player
+    board  board cards at the decision
+    seed   number with which one network of the player is drawn, with probabilities by weight. The answer then has the
+           network's training iteration as `sampled_iteration`. None: the average over the player's networks
 
     If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand.  Networks
     do not treat suits as equal.  Raises `ValueError` for an invalid line, hand or board.
@@ -43,7 +46,10 @@ def query_networks(
 
 
 def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
-    """Return the answer for a game whose cards are dealt from the whole deck."""
+    """Return the strategy at a decision of a game whose cards are dealt from the whole deck.
+
+    The result is that of `query_networks`, without the number of networks and the sampled iteration.
+    """
     game = strategy.game
     table = game.cards.at_table()
     node, answer = answer_head(game, typed_line(game, line))

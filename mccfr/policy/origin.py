@@ -5,7 +5,7 @@ from typing import Any
 
 
 def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table of a configuration in JSON's types, with infinities as text."""
+    """Return a copy of a configuration's table in which infinite values are text, as JSON needs."""
     return {
         key: str(value) if isinstance(value, float) and abs(value) == float("inf") else value
         for key, value in table.items()
@@ -13,9 +13,9 @@ def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unfinished_text(origin: Mapping[str, Any]) -> str:
-    """Return as text which share of its planned length the exported run had done; "" if all.
+    """Return as text which part of its planned training the exported run had done; "" if all.
 
-    origin  the export's provenance; "" is also returned if it does not state the share
+    origin  the export's provenance, with the part as a number (`share_of_run`); "" is also returned without it
     """
     share = origin.get("share_of_run")
     if share is None or share >= 1:

@@ -25,7 +25,7 @@ _BOARDS_AT_ONCE = 1 << 8  # unpacked together, so that they stay in the cache
 
 @cache
 def holds_card() -> npt.NDArray[np.bool_]:
-    """Return a mask [52, 1326]: True if the combination contains the card."""
+    """Return a mask [52, 1326] bool: True if the combination of two cards contains the card."""
     found = np.zeros((CARD_COUNT, COMBO_COUNT), bool)
     cards = hand_cards(CARD_COUNT, 2)
     for place in range(2):
@@ -54,7 +54,7 @@ def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDAr
 
 @dataclass(frozen=True)
 class MappedTables:
-    """Mapped tables that give a hand's bucket.  S streets.
+    """Tables, mapped from a policy's files, that give a hand's bucket on a board.  S streets.
 
     buckets      for each street [canonical boards, 1326] uint8, uint16 or uint32, compressed
     location     for each street [C(52, n)] int32 by the rank of a board of n cards: canonical board · 32 + suit
@@ -71,9 +71,9 @@ class MappedTables:
 
 @dataclass(frozen=True)
 class MappedDeck(WholeDeck):
-    """Whole deck that reads buckets from a policy's mapped files.
+    """Cards of full-deck hold'em whose buckets are read from the mapped files of a policy.
 
-    Code that needs arrays in memory gets copies from `load`.
+    Code that needs the bucket tables in memory gets copies from `load`.
     """
 
     tables: MappedTables | None = None

@@ -77,9 +77,9 @@ def block_file(kind: str, block: int, players: int) -> str:
 
 
 def bucket_dtype(buckets: int) -> np.dtype[Any]:
-    """Return the narrowest of uint8, uint16 and uint32 for `buckets` numbers and the mark below.
+    """Return the narrowest of uint8, uint16 and uint32 for a table of `buckets` different buckets.
 
-    The mark of impossible hands is the dtype's largest number.
+    Its largest number is not used for a bucket: it marks impossible hands.
     """
     return next(np.dtype(d) for d in (np.uint8, np.uint16, np.uint32) if buckets <= impossible(np.dtype(d)))
 
@@ -110,7 +110,7 @@ def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 
 
 def game_texts(game: Game) -> Texts:
-    """Return the game's lists of text by file name without ending."""
+    """Return {file name without ending: list of texts} for the game's texts, such as names of actions."""
     texts = {"tree_label": list(game.tree.label), LINES: all_lines(game.tree)}
     texts |= game.cards.texts()
     if game.tree.action_names is not None:
@@ -145,7 +145,10 @@ def _rake_fields(rake: Rake | None) -> dict[str, Any]:
 
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:
-    """Return file, dtype and mark of impossible hands of each street's bucket table; [] without cards."""
+    """Return the field `bucket_tables` of meta.json: an entry for each street's table; [] without cards.
+
+    An entry has file, dtype, and the number that marks impossible hands.
+    """
     tables = [(game.cards.bucket_table(street), game.cards.in_table(street)) for street in range(game.cards.streets)]
     dtypes = [(name, bucket_dtype(count)) for name, count in tables if name is not None]
     return [{"file": f"{name}.npy", "dtype": dtype.name, "impossible": impossible(dtype)} for name, dtype in dtypes]
@@ -165,7 +168,10 @@ def _block_fields(game: Game, block: int) -> dict[str, Any]:
 
 
 def _card_numbering(game: Game) -> dict[str, Any] | None:
-    """Return the text of every card by number, and the numbering of hands; None if hands have no cards."""
+    """Return the field `card_numbering` of meta.json; None if hands have no cards.
+
+    It has the text of every card by number, and says how cards and hands are numbered.
+    """
     if not (names := game.cards.card_texts):
         return None
     return {

@@ -37,7 +37,7 @@ class StreetValues(NamedTuple):
 
 
 class PolicyValues(NamedTuple):
-    """Values of all streets and players, and their precision.
+    """Expected values of a policy's buckets on all streets, and how they were computed.
 
     boards  number of sampled boards; None: all boards were enumerated, and the values are exact
     seed    of the sampled boards

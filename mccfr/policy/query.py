@@ -99,7 +99,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
 
 
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
-    """Return the answer to a legal line that is not in the tree, by action translation."""
+    """Return the answer of `query` for a legal line that the tree lacks, by action translation."""
     game, line = source.game, line.strip()
     translation, tree, start = real_betting(game), game.tree, line_start(game)
     assert isinstance(translation, Translation)
@@ -215,9 +215,9 @@ def played(
     state: Any,
     bucket: int,
 ) -> dict[str, float]:
-    """Return {real action: probability}: the mean strategy over the tree nodes that a line is mapped to.
+    """Return {real action: probability} of a hand: its mean strategy over the tree nodes `readings`.
 
-    The order is f, c, raises by amount.
+    A line of real betting is mapped to these nodes. The order is f, c, raises by amount.
 
     readings  these nodes, with their probabilities
     state     of the real betting after the line
@@ -237,7 +237,10 @@ def _place(action: str) -> tuple[bool, bool, float]:
 
 
 def _to_chips(rules: BettingRules, state: BettingState, action: str) -> float:
-    """Return the chips that the player to act has put in over the whole hand, after an action."""
+    """Return the chips that the player to act will have put in over the whole hand after `action`.
+
+    state  of the betting before the action
+    """
     if action == "f":
         return state.put_in[state.player]
     return min(state.to_call, rules.stack_of(state.player)) if action == "c" else float(action[1:])
@@ -255,7 +258,7 @@ def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: i
 
 
 def _pot_chips(tree: CompiledTree, node: int) -> float:
-    """Return the chips in the pot at a decision."""
+    """Return the chips in the pot at a decision, including antes."""
     assert tree.put_in is not None
     dead = 0.0 if tree.pots is None else float(tree.pots.dead.sum())
     return float(tree.put_in[node].sum()) + dead

@@ -39,7 +39,9 @@ _SUM_TOLERANCE = 1e-9
 
 
 class Policy(Behaviour):
-    """An open policy directory.  Tables are mapped from the disk; the game is in memory.
+    """An open policy directory: gives action probabilities and weights of infosets.
+
+    Tables are mapped from the disk; the game is in memory.
 
     Attributes:
         path, meta: the directory and its `meta.json`
@@ -173,7 +175,7 @@ class Policy(Behaviour):
         return [problem for problem in problems if problem]
 
     def _require_rows(self) -> None:
-        """Raise `OSError` if a row is invalid."""
+        """Raise `OSError` if a row of the tables is invalid: a wrong sum of probabilities, or a wrong weight."""
         for problem in self.row_problems():
             raise DamagedError(f"policy {self.path} is damaged: {problem}; export it again")
 
@@ -276,7 +278,7 @@ class Policy(Behaviour):
         return path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the path, so that another process maps the same files."""
+        """Pickle only path and content hash, so that another process maps the same files."""
         return _reopened, (self.path.absolute(), self.meta["content_hash"])
 
     def __repr__(self) -> str:
@@ -306,7 +308,7 @@ class Policy(Behaviour):
 
 
 def _reopened(path: Path, content_hash: str) -> Policy:
-    """Open a pickled policy; `ValueError` if there is another one at its path now."""
+    """Open a policy that was pickled as path and hash; `ValueError` if the path now holds another one."""
     policy = Policy.open(path, check=False)
     if policy.meta["content_hash"] != content_hash:
         raise ValueError(f"{path} holds another policy now than when this one was pickled: export it to another place")
@@ -314,9 +316,9 @@ def _reopened(path: Path, content_hash: str) -> Policy:
 
 
 def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: slice | int) -> npt.NDArray[Any]:
-    """Return `table[rows, columns]`, by the faster of two ways.
+    """Return `table[rows, columns]`, computed by the faster of two numpy operations.
 
-    It is `take` if the table has at most twice as many rows as are wanted.
+    It is `take` if the table has at most twice as many rows as are wanted, otherwise indexing.
     """
     return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
@@ -330,7 +332,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """Return the stored checksums of the large tables; `ValueError` if they are missing.
+    """Return the stored checksums of tables that are read in pieces; `ValueError` if they are missing.
 
     They are the CRC-32C [P] uint32 of all pieces, each of about 64 KiB of a table's rows.
     """
@@ -385,7 +387,10 @@ def verify_policy(path: Path) -> list[str]:
 
 
 def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[str]:
-    """Return problems of row checksums and betting lines, which must match the tables and the tree."""
+    """Compare stored row checksums and betting lines with tables and tree; return a text on each problem.
+
+    inside  directory from which the policy's files are read
+    """
     files = policy.meta["files"]
     known = {name for name in files if name in fields.tables or (name.startswith(DECK) and name.endswith(".npy"))}
     if set(fields.row_checksums.tables) != known:

@@ -25,7 +25,7 @@ _AT_ONCE = 64  # pieces that one thread checks at a time
 class Pieces(msgspec.Struct, frozen=True):
     """Division of one table into pieces, each with a checksum.
 
-    rows   rows of a piece
+    rows   number of rows of a piece
     first  index of the first piece's checksum among those of all tables
     """
 
@@ -45,7 +45,7 @@ class RowChecksumFields(msgspec.Struct, frozen=True):
 
 
 class RowChecksums:
-    """Collects the checksums of tables while a policy is written."""
+    """Collects the checksums of the pieces of all large tables while a policy is written."""
 
     def __init__(self) -> None:
         self._parts: list[npt.NDArray[np.uint32]] = []
@@ -63,7 +63,10 @@ class RowChecksums:
         return np.concatenate(self._parts) if self._parts else np.zeros(0, np.uint32)
 
     def fields(self, file: str) -> dict[str, Any]:
-        """Return the `row_checksums` field of meta.json."""
+        """Return the `row_checksums` field of meta.json: name of the checksums' file, and each table's pieces.
+
+        file  name of the file that will hold the checksums
+        """
         found: dict[str, Any] = msgspec.to_builtins(RowChecksumFields(file, self._tables))
         return found
 
@@ -130,7 +133,12 @@ class GuardedTable:
 def row_checksum_problem(
     tables: Mapping[str, npt.NDArray[Any]], fields: RowChecksumFields, checksums: npt.NDArray[np.uint32]
 ) -> str | None:
-    """Return a sentence on the first wrong checksum of whole tables (by file name), or None."""
+    """Compare all pieces of tables with their checksums; return a text on the first wrong one, or None.
+
+    tables     {file name: table}
+    fields     each table's division into pieces
+    checksums  [P] of the pieces of all tables
+    """
     end = 0
     for name, pieces in sorted(fields.tables.items(), key=lambda item: item[1].first):
         table = tables[name]

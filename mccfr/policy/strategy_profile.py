@@ -15,7 +15,7 @@ from mccfr.trees.compiled import DECISION
 
 
 class Behaviour(ABC):
-    """Base class of a game with all players' strategies, read by decision node and bucket."""
+    """Base class of policies and profiles: a game with all players' strategies, read by node and bucket."""
 
     game: Game
 
@@ -50,7 +50,8 @@ class Behaviour(ABC):
 class Profile(Behaviour):
     """A strategy in memory and its game, whose cards give the bucket of each hand.
 
-    prepared  result that an evaluation method has computed from the game alone and shares between strategies, or None
+    prepared  data that an evaluation method computes once from the game and uses for several strategies, such as the
+              public tree; None: none
     """
 
     game: Game
@@ -71,7 +72,7 @@ class Profile(Behaviour):
         return found, weight
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 (hexadecimal) of the betting tree, numbers of buckets and strategy."""
+        """Return a SHA-256 (hexadecimal) of the tree's action labels, numbers of buckets and strategy."""
         digest = hashlib.sha256("".join(self.game.tree.label).encode())
         _add(digest, self.game.buckets)
         for rows in self.strategy.blocks:

@@ -64,7 +64,7 @@ def write_policy(
     game_document  the `[game]` table of the run's configuration
     quantise       "uint8" or "uint16"
     provenance     JSON: checkpoint, nodes touched, iterations and identity of the run
-    abstraction    origin of the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
+    abstraction    origin of the buckets (`abstraction.buckets.Abstraction.origin`); None: no card abstraction
     values         expected values of buckets at the first decisions of streets; None: not written
     replaceable    returns whether the path may be replaced, which happens in one step
 
@@ -101,7 +101,7 @@ class _Writer:
     """Writes the files of one policy and collects their entries for meta.json."""
 
     def __init__(self, directory: Path) -> None:
-        """Write into `directory`."""
+        """Take the existing directory in which the files are written."""
         self._directory = directory
         self._files: dict[str, tuple[int, Checksum]] = {}
         self._checksums = RowChecksums()
@@ -127,7 +127,7 @@ class _Writer:
 
 
 def _plain(value: Any, what: str) -> Any:
-    """Return a value as it is after writing and reading JSON, with lists for tuples.
+    """Return a copy of a value with JSON's types, such as lists for tuples.
 
     what  name of the value in the message of the `ValueError` that is raised if it is not JSON
     """

@@ -13,7 +13,7 @@ _SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time le
 
 
 class _Naming:
-    """Reporter that forwards to another: each phase once, and compilation as a phase of its own.
+    """Forwards to another reporter; leaves out repeated phases and adds the compilation of kernels.
 
     note  receives every phase as one line
     """

@@ -1,4 +1,7 @@
-"""Full-width CFR as an `Algorithm`: its variant, its form for the game, its tables and its solver."""
+"""Full-width CFR as an `Algorithm`: its variant, its tables, and its solver.
+
+The solver visits all histories, or a public tree with all hands at once, as the game and the options require.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +25,9 @@ from storage.schema import ArraySpec
 
 
 def variant_of(config: FullWidthConfig) -> Variant:
-    """Return the CFR variant of a `[solver]` table: a preset or user's one, some parts replaced.
+    """Return the CFR variant of a `[solver]` table: a preset or a user's variant, with changes.
+
+    The keys alpha, beta, averaging_power, updates and horizon of the table replace parts of it, where given.
 
     Raises `ValueError` for parts that are invalid alone or together.
     """
@@ -55,7 +60,8 @@ def _named_variant(name: str) -> str | Variant:
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     """Return names, shapes and dtypes of the tables.
 
-    The first axis is slots (one action of a decision) or, for a few tables, decisions.
+    Shapes are [slots, buckets], where a slot is one action of a decision; tables with one value per decision are
+    [decisions, buckets]. Over histories a decision is an infoset, and the second axis has length 1.
 
     Raises `ValueError` for options that the game does not allow.
     """
@@ -199,7 +205,7 @@ class PrunedAverages(Averages):
         self._options = options
 
     def takes(self, table: str) -> bool:
-        """Return True, because updating the sums of pruned parts needs all tables."""
+        """Return True for every `table` name, as updating the sums of pruned parts needs all."""
         del table
         return True
 

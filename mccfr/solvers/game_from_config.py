@@ -13,9 +13,10 @@ from mccfr.solvers.registry import algorithm_of
 
 
 def configured_game(config: Config, base: Path) -> Game:
-    """Return the game of `[game]` with the buckets of `[abstraction]`, if there is one.
+    """Return the game of `[game]`, its hands in the buckets of `[abstraction]` if there is one.
 
-    Paths in the configuration are relative to `base`.  For algorithms over histories the cards are put into the tree.
+    Paths in the configuration are relative to `base`.  If the algorithm walks single histories, the cards become chance
+    nodes of the game's tree.
 
     Raises `ValueError` for invalid parameters, a missing or unsuitable abstraction, and too many histories.  Raises
     `OSError` for a file that cannot be read.
@@ -27,8 +28,8 @@ def configured_game(config: Config, base: Path) -> Game:
 def planned_game(config: Config, base: Path) -> Game:
     """Return the game of a configuration, even if its abstraction is not built yet.
 
-    In a game with listed cards, hands are then put into the recipe's numbers of buckets without regard to strength.
-    Such a game is good for counting infosets and bytes only.
+    A game with listed cards then gets about as many buckets as the abstraction's recipe (a TOML file of settings)
+    plans.  Hands are put into them without regard to strength, so the game serves to count infosets and bytes only.
 
     Raises `ValueError` for invalid parameters, a missing or unsuitable abstraction, and too many histories.  Raises
     `OSError` for a file that cannot be read.
@@ -50,8 +51,8 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
 
     Opponents are those against which CFR-BR trains the players (`solver.trunk`).
 
-    For whole hold'em the recipe of an abstraction that is not built is enough until hands are dealt.  Raises
-    `ValueError` if the abstraction is missing, or not built in other games.
+    Raises `ValueError` if their abstraction is missing, or not built.  In whole hold'em the recipe (a TOML file of
+    settings) of an abstraction that is not built is enough, until hands are dealt.
     """
     buckets = opponents_buckets(config, base)
     if buckets is None or config.solver.opponents is None:
@@ -94,9 +95,10 @@ def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Ga
 
 
 def stratified(game: Game, config: Config) -> Game:
-    """Return the game with buckets split by stratum (second-street boards) if `run.strata` is set.
+    """Return the game with buckets split by stratum, if `run.strata` is set.
 
-    Raises `ValueError` if the game cannot be split so.
+    A stratum is a group of second-street boards.  A bucket after the first street then belongs to one stratum.  Raises
+    `ValueError` if the game cannot be split so.
     """
     if config.run.strata is None:
         return game
@@ -105,9 +107,10 @@ def stratified(game: Game, config: Config) -> Game:
 
 
 def form_for(game: Game, config: Config) -> Game:
-    """Return the game, expanded to a tree of histories if the configured algorithm traverses those.
+    """Return the game, with its cards as chance nodes if the algorithm walks single histories.
 
-    Raises `ValueError` for more than two players, rake or locked rows if the algorithm does not support them.
+    Raises `ValueError` for more than two players, rake or locked rows (fixed strategies) if the algorithm does not
+    support them.
     """
     algorithm, players = algorithm_of(config), game.tree.players
     if players > 2 and not algorithm.traits.takes_seats:

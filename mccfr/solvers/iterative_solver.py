@@ -39,8 +39,9 @@ class IterationSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes touched).
 
-        The batch ends after `iteration_limit` iterations, or after as many as took about 0.05 seconds before.  It also
-        ends with the call of `iterate` that reaches `node_limit` nodes of this batch.  `total_nodes` is ignored.
+        The batch ends after `iteration_limit` iterations, or after about 0.05 seconds by the speed of earlier batches.
+        It also ends with the call of `iterate` that reaches `node_limit` nodes of this batch.  `total_nodes` is
+        ignored.
         """
         began, nodes, first = time.perf_counter(), self._iterates.nodes_touched, self._iterates.iteration
         remaining, to_touch = min(self._batch, iteration_limit), node_limit

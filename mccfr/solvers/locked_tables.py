@@ -34,7 +34,10 @@ def check_locks(game: Game) -> None:
 
 
 class LockedCells:
-    """Writes the locked rows of a game (infosets with a fixed strategy) into its tables, by bucket."""
+    """Writes a game's locked rows (infosets with a fixed strategy) into regret and strategy tables.
+
+    Locks that are given for single hands are first converted to locks of their buckets.
+    """
 
     def __init__(self, game: Game) -> None:
         arrays, locks = game.tree.arrays, game.tree.locks
@@ -78,7 +81,7 @@ class LockedCells:
 
 
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
-    """Return the strategy with exact probabilities in locked rows; strategy sums have rounded them."""
+    """Return the strategy with the exact probabilities of locks, which strategy sums round."""
     cells = LockedCells(game)
     if not cells:
         return strategy
@@ -98,9 +101,11 @@ def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
 
 
 def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return [buckets, actions] locked probabilities from those by hand; -1 in buckets without a hand.
+    """Return [buckets, A] locked probabilities of a decision's A actions; -1 if not locked.
 
-    Hands that share a bucket must have the same lock.
+    shares  [A, H] locked probabilities of each hand, -1 if not locked
+
+    Buckets without a hand are not locked.  Hands that share a bucket must have the same lock.
     """
     bucket = game.cards.listed().bucket[block // 2][block % 2]
     table = np.full((int(game.buckets[block]), len(shares)), -1.0)

@@ -1,7 +1,7 @@
 """Schedule of training with more tables than memory: one block of strata after the other.
 
 A *stratum* is the part of the deals with certain boards of the second street (`mccfr.cards.board_strata`).  A *block*
-is a group of strata.  If the tables of all blocks do not fit in memory, it holds two blocks, and the disk the others.
+is a group of strata.  If the tables of all blocks do not fit, memory holds two blocks and the disk the others.
 
 Each *cycle* trains every block once, in a *turn*.  The order is drawn from (seed, cycle).  A turn gives each stratum of
 the block its share of the cycle's iterations, split into intervals (`mccfr.solvers.strata_training`).  The changes of
@@ -9,8 +9,8 @@ the first street are added to the totals before the next turn begins.  `mccfr.ru
 the schedule, `BlockCache` of `block_cache` beside it moves blocks between memory and disk, and `StratumWorker` of
 `mccfr.solvers.strata_training` trains a stratum.
 
-The discount weight is fixed during a cycle, and the first street is discounted at its end.  So the result depends on
-seed, strata, blocks and cycle length, and not on the number of blocks in memory or of workers.
+The discount weight of updates is fixed during a cycle.  So the result depends on seed, strata, blocks and cycle length,
+and not on the number of blocks in memory or of workers.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int
 
 
 def least_cycle_iterations(shares: Sequence[int]) -> int:
-    """Return a number of iterations of a cycle that gives each stratum one or more in every cycle.
+    """Return a length of a cycle, in iterations, that gives each stratum one or more of them.
 
     shares  [N] probability of each stratum, up to a common factor
     """
@@ -121,7 +121,7 @@ class BlockSchedule:
 
         An interval is the part of a turn between two additions of first-street changes.
 
-        states  worker states of all N strata
+        states  [N] counters of each stratum; their iterations and nodes determine a new turn's intervals
         """
         if self.between:
             self._begin_turn(states)
@@ -142,7 +142,10 @@ class BlockSchedule:
         self._under_way = True
 
     def end(self) -> bool:
-        """Record that an interval is trained and its changes added; return whether its turn has ended."""
+        """Record that an interval has ended; return whether its turn has ended as well.
+
+        By then the strata's changes of the first street must have been added to the totals.
+        """
         if self._left:
             return False
         began = self.position

@@ -114,7 +114,10 @@ class Averages:
     """Whether the run's strategy is given by networks, which `networks` returns."""
 
     def takes(self, table: str) -> bool:
-        """Return whether the averages or `figures` use the table of this name."""
+        """Return whether the averages or `figures` read a table.
+
+        table  name of the table, such as "strategy_sum/street0/player1"
+        """
         return table.startswith("strategy_sum")
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
@@ -140,7 +143,10 @@ class Averages:
         raise ValueError("the run keeps no networks: its strategy is a table")
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return {name: value} of further figures for a line of evaluations.jsonl; none by default."""
+        """Return {name: value} of further measurements of the tables; none by default.
+
+        An evaluation of the run adds them to its line in evaluations.jsonl.
+        """
         del tables
         return {}
 
@@ -225,7 +231,7 @@ class Algorithm(ABC):
         return None
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """Return {name: value} of further figures for the plan of a run; none by default.
+        """Return {name: value} of more numbers for the plan that precedes a run; none by default.
 
         An algorithm whose speed does not follow from the nodes touched includes "seconds_per_iteration".
         """

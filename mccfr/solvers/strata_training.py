@@ -10,7 +10,7 @@ does not depend on the worker processes that train the strata.
 
 A stratum's quota is its number of iterations in an interval.  It is in proportion to the chance that a deal belongs to
 the stratum; remainders are carried over to the next interval.  The discount weight of an interval is that of its
-beginning.  Floors and discounts depend on signs, so they are applied to the totals.
+beginning.  The floor of regrets on the first street is applied to the totals, as a copy lacks other strata's changes.
 
 Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, with the square
 root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was measured to cost none
@@ -56,7 +56,7 @@ class Interval(NamedTuple):
 
 
 def first_street_names(game: Game) -> list[str]:
-    """Return the names of the first street's tables of both kinds, which all strata share."""
+    """Return names of the first street's regret and strategy-sum tables, shared by all strata."""
     players = game.tree.players
     blocks = [block for block in range(players) if game.tree.row_count[block]]
     return [table_name(kind, block, players) for kind in ("regret", "strategy_sum") for block in blocks]
@@ -133,10 +133,10 @@ def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[
 
 
 class Changes:
-    """Splits one array of integer changes into the first-street tables.
+    """Finds the parts of a flat array that has the integer changes of all first-street tables.
 
-    names  of the tables, in order
-    cells  cells of all tables, padding included
+    names  names of the tables, in the order of their parts
+    cells  number of cells of all tables together, padding included
     """
 
     def __init__(self, names: Sequence[str], tables: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -199,7 +199,7 @@ class StratumWorker:
 
 @dataclass
 class Barrier:
-    """Holds the totals of the first street and plans intervals.
+    """Adds the strata's changes to the first street's tables, and plans the next interval.
 
     totals  first-street tables in float64, changed in place at each barrier
     """

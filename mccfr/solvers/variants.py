@@ -88,7 +88,7 @@ class Variant:
 
     @property
     def user_code(self) -> str | None:
-        """Name the user's own regret rule or `step` in a text; None if the variant has neither."""
+        """Return a phrase that names the user's own regret rule or `step`; None without one."""
         if isinstance(self.regret_minimiser, RegretRule):
             return f"the regret rule {self.regret_minimiser.name}"
         return f"the schedule {function_name(type(self).step)}" if is_foreign(type(self).step) else None
@@ -135,7 +135,7 @@ class Variant:
         return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else None
 
     def step(self, iteration: int) -> Step:
-        """Return the parameters of the kernels for an iteration, counted from 1.
+        """Return the kernels' discount factors and regret rule for an iteration, counted from 1.
 
         Raises `ValueError` for a schedule without a horizon, and for a user's rule that does not compile.
         """
@@ -173,7 +173,7 @@ def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
 
 
 def _regret_factor(iteration: int, exponent: float) -> float:
-    """Return t^x/(t^x+1); 1 for x = ∞ and 0 for x = -∞."""
+    """Return t^x/(t^x+1), for iteration t and exponent x; 1 for x = ∞ and 0 for x = -∞."""
     if not isfinite(exponent):
         return float(exponent > 0)
     power = -exponent * log(iteration)

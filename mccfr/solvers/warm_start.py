@@ -94,7 +94,7 @@ def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strat
     trunk     the same game on the opponents' buckets; None: they use the players' buckets
     tables    [bucket, slot] float32 or float64; a slot is one action of a decision
     strategy  average strategy of `game`, with the totals of its strategy sums as weights
-    boards    number of boards T that the strategy counts for
+    boards    number T of boards: the tables become as if training on T boards had given the strategy
     """
     theirs = {
         table_name("regret", block): cells
@@ -108,7 +108,7 @@ def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strat
 def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards: float) -> None:
     """Fill `tables` of `game` from a strategy of `source`, which differs only in buckets.
 
-    boards  number of boards T that the strategy counts for
+    boards  number T of boards: the tables become as if training on T boards had given the strategy
     """
     scale, hands, arrays = _scales(source, strategy, boards), source.cards.most_hands, game.tree.arrays
     dealt: list[Floats] = []
@@ -180,9 +180,10 @@ def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
 
 
 def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
-    """Return for each player the factor by which strategy sums come to count for `boards` boards.
+    """Return for each player the factor that scales its strategy sums to `boards` boards.
 
-    It makes `boards` of the largest weight of a decision, added up over all buckets: that of one always reached.
+    A decision's weight is the total of its strategy sums over all buckets.  The largest one, of a decision that is
+    always reached, becomes `boards`.
     """
     scales = []
     for player in range(2):

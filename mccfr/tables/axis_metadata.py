@@ -6,10 +6,10 @@ from mccfr.games.game import Game
 
 
 def table_attributes(game: Game) -> dict[str, Any]:
-    """Return attributes on the axes of a run's tables, to store in their Zarr group or HDF5 file.
+    """Return attributes that explain a run's tables, to store in their Zarr group or HDF5 file.
 
-    They are texts, and lengths of axes.  A row is one decision, a slot is one action of a decision. `slots` and `rows`
-    give the used length of these axes, by "streetS/playerP"; cells beyond are padding.
+    "description", "cells", "bucket", "slot" and "row" are texts.  A row is one decision, a slot is one action of a
+    decision.  "slots" and "rows" are {"streetS/playerP": used length of this axis}; cells beyond are padding.
     """
     blocks = [block for block, count in enumerate(game.tree.row_count.tolist()) if count]
     return {

@@ -5,9 +5,10 @@ Source: Brown & Sandholm 2019, sections 3 and 5.
 A period is `period_nodes` nodes over all workers. After period n:
 
 * `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
-  which gives the same strategies without a pass over the tables.  `run` of `mccfr.solvers.sampling.sampled` passes the
-  weight to the kernels, which multiply by it in `update` and `add` of `mccfr.solvers.regret`.  Counted by
-  iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
+  which gives the same strategies without a pass over the tables.  `SampledSolver.run` of
+  `mccfr.solvers.sampling.sampled` passes the weight to the kernels.  They multiply by it in `update`, `add` and others
+  of `mccfr.solvers.regret`; for packed trees these are `update_row`, `add_row` and others of
+  `mccfr.solvers.sampling.packed_rows`.  Counted by iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
 * `initial` gives updates the weight 1 in period 1, and 10 afterwards.
 * `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
   (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 
 class Factors(NamedTuple):
-    """Factors of positive regrets, negative regrets and strategy sums in a pass over all tables."""
+    """Factors by which a pass over all tables multiplies regrets (by sign) and strategy sums."""
 
     positive: float
     negative: float
@@ -30,7 +31,10 @@ class Factors(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A run's discount schedule; every method is a pure function of the nodes touched so far."""
+    """A run's discount schedule: weights and discounts by the number of nodes touched so far.
+
+    In methods `nodes` is this number, over all workers.
+    """
 
     kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
     period_nodes: int = 10_000_000
@@ -68,7 +72,7 @@ class Schedule:
         return 1.0
 
     def ends(self, nodes: int) -> int:
-        """Return the number of completed periods whose end multiplies the tables."""
+        """Return the number of completed periods at whose ends tables are multiplied."""
         return self.effective_period(nodes) - 1 if self.sweeps else 0
 
     def factors(self, first: int, last: int) -> Factors:

@@ -113,7 +113,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
 
     Attributes:
         axes:   axis names of each table that has a spec
-        kernel: flat form of the same memory for the sampling kernels, or None if it is not trained on
+        kernel: flat form of the same memory for the sampling kernels, or None if they do not train these tables
     """
 
     def __init__(

@@ -129,7 +129,7 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Return chips put in over the whole hand: by the player to act, and by the opponent with most."""
+    """Return (chips of the player to act, most chips of an opponent) put in over the whole hand."""
     assert tree.put_in is not None
     player, put_in = int(tree.arrays.player[node]), tree.put_in[node]
     return float(put_in[player]), float(np.delete(put_in, player).max())

@@ -138,7 +138,7 @@ class Pots(NamedTuple):
     first       [N+1] int32  first pot of each node; its pots end where the next node's begin
     chips       [K] float64  chips after rake
     contenders  [K] int8     players who can win the pot, as a set: player i is bit i
-    dead        [P] float64  chips that each player has paid besides `CompiledTree.put_in`, equal at all terminals
+    dead        [P] float64  chips paid by each player that `CompiledTree.put_in` does not count; same at all terminals
     """
 
     first: npt.NDArray[np.int32]
@@ -222,7 +222,7 @@ class CompiledTree:
         return len(self.row_slots) // self.streets
 
     def payoffs_of(self, player: int) -> npt.NDArray[np.float64]:
-        """Return [N] chips that a player wins at terminals, without payoffs that depend on a deal.
+        """Return [N] chips that a player wins at terminals, without those that showdowns decide.
 
         Betting trees of three and more players are not supported: their payoffs are in `pots`.
         """

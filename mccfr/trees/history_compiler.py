@@ -261,7 +261,7 @@ def _is_text(value: Any) -> bool:
 def build_history_tree(
     root: Any, expand: Callable[[Any], Expansion], *, max_histories: int = MAX_HISTORIES, name: str = "the game"
 ) -> CompiledTree:
-    """Compile the game that begins at `root`, one row block for each player.
+    """Compile the game that begins at `root`, as one street, with one block of table rows a player.
 
     root           description of a history, in any form that `expand` takes
     expand         maps a history to a `Decision`, a `Chance`, or a terminal's payoff in chips (to player 0, or to both)

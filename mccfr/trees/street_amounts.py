@@ -27,7 +27,7 @@ class LineStart(NamedTuple):
 
 
 def tree_start(tree: CompiledTree) -> LineStart:
-    """Return the chips put in at a tree's root, where its betting lines begin; 0 without chips.
+    """Return the chips put in at a tree's root, where lines begin; 0 in trees without `put_in`.
 
     `before` is the least that a player has put in.  For two players it is 0 if they have put in different amounts,
     such as blinds.

@@ -126,7 +126,7 @@ class SpotEngine:
         self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
 
     def hold(self, locked: Iterable[LockedRows]) -> None:
-        """Lock exactly these rows, in further training and in the average strategy so far.
+        """Lock these rows and no others, in further training and in the average strategy so far.
 
         locked  (decision, buckets [n], their probabilities [n, A]) of each locked decision
         """

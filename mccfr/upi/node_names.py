@@ -134,6 +134,8 @@ class SpotTree:
     def text(self, at: Node, name: str | None = None) -> str:
         """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags.
 
+        Chips are those that OOP and IP have put in since the root; the pot is that of the root.
+
         name  "r" to describe the node that the protocol has above the root; None for the node `at`
         """
         assert self.tree.put_in is not None

@@ -110,7 +110,7 @@ class SpotValues:
         return HandNumbers(value, self.weight(at))
 
     def frequency(self, at: Node) -> float:
-        """Return the probability that a node is reached, over all deals of the spot."""
+        """Return the probability that play and the dealt board cards lead to a node of the spot."""
         probability = 1.0
         for street in range(self._tree.street(at)):
             probability /= CARD_COUNT - _HELD - self._cards.cards_on(street)
@@ -118,6 +118,6 @@ class SpotValues:
 
 
 def mean(numbers: HandNumbers, player: int) -> float:
-    """Return the weighted mean of a player's known values; NaN if none is known."""
+    """Return the weighted mean of a player's values that are not NaN; NaN if no hand counts."""
     found = range_mean(numbers.value[player], numbers.weight[player])
     return float("nan") if found is None else found

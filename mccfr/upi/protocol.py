@@ -54,7 +54,10 @@ class Conversation:
         return COMMANDS[name](self._session, text)
 
     def _script(self, text: str) -> str | None:
-        """Run the commands of the file that `text` names, without answers, up to the first that fails."""
+        """Run the commands of the file that `text` names, without answers to them, and return None.
+
+        Raises `ValueError`, with the line number, for the first command that is refused; later ones are not run.
+        """
         path = Path(text.strip().strip('"'))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             name, _, rest = line.strip().partition(" ")

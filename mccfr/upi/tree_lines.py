@@ -27,11 +27,12 @@ def read_amounts(text: str) -> Amounts:
 
 
 def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
-    """Return the bets of the protocol's lines as lines for the key `add` of `[game.menu]`, without "/".
+    """Return a line for each bet of the protocol's lines, for the key `add` of `[game.menu]`.
 
     half_pot  half the pot at the root, in chips
 
-    Each returned line ends in a bet; its amounts are chips put in on the street.
+    Each returned line ends in a bet, such as cb50; its amounts are chips put in on the street.  Streets are not
+    separated by "/".
     """
     betting_lines = dict[str, None]()
     for amounts in lines:

@@ -61,7 +61,7 @@ class UpiSession:
     # --- settings ---
 
     def set_range(self, text: str) -> None:
-        """Set the range of OOP or IP: `OOP AA,KK:0.5`, or 1,326 numbers."""
+        """Set the range of OOP or IP: `OOP AA,KK:0.5`, or `OOP` and 1,326 weights of hands."""
         position, _, range_text = text.partition(" ")
         player = _position(position)
         if not read_range(range_text).any():
@@ -73,7 +73,7 @@ class UpiSession:
         self._board = "".join(text.split())
 
     def set_pot(self, text: str) -> None:
-        """Set the pot: chips already bet by OOP and IP, which must be 0, and the pot."""
+        """Set the pot: `0 0 180`, the bets of OOP and IP (must be 0) and the pot in chips."""
         amounts = _numbers(text, 3, "set_pot takes the chips of OOP, of IP and of the pot: 0 0 180")
         if amounts[0] or amounts[1]:
             raise ValueError("set_pot: a tree begins before any bet on its street: give 0 0 and the pot")
@@ -197,7 +197,7 @@ class UpiSession:
     def go(self, text: str) -> None:
         """Prepare a solve to the set accuracy, of `100 steps`, or of at most `60 seconds`.
 
-        `begin` starts it.
+        The method `begin` starts it.
         """
         tree, engine = self._built(), self._solver()
         number, _, unit = text.strip().partition(" ")
@@ -276,7 +276,7 @@ class UpiSession:
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
 
     def show_all_lines(self, _: str) -> str:
-        """Return the names of all nodes, without cards."""
+        """Return the names of all nodes of the betting tree, such as r:0:c:b94, one a line."""
         return "\n".join(self._built().lines())
 
     def show_board(self, _: str) -> str:
@@ -288,7 +288,7 @@ class UpiSession:
         return _number(self._built().behind)
 
     def show_tree_info(self, _: str) -> str:
-        """Return board, pot and stacks at the root, as lines #NAME#VALUE."""
+        """Return board, pot and stacks at the root, in lines such as `#Pot#180`."""
         tree = self._built()
         known = {
             "Board": tree.board_text(0, 0),
@@ -298,7 +298,7 @@ class UpiSession:
         return "\n".join(f"#{key}#{value}" for key, value in known.items())
 
     def show_hand_order(self, _: str) -> str:
-        """Return all hands in the order of the protocol's numbers."""
+        """Return all 1,326 hands in the order in which other commands list their numbers."""
         return " ".join(combo_text(hand) for hand in range(COMBO_COUNT))
 
     def show_version(self, _: str) -> str:
@@ -389,13 +389,21 @@ class UpiSession:
         return _two(self._spot_values().ev(self._node(name)), player)
 
     def calc_eq_node(self, text: str) -> str:
-        """Return equity and matchup weight of a player's hands at a node, `OOP r:0`, and the range's equity."""
+        """Return equity and matchup weight of hands at a node, `OOP r:0`; then the mean equity.
+
+        Equity is the share of the pot at a showdown without further bets. The matchup weight is the hand's weight times
+        that of all opponent hands that it can meet.
+        """
         player, name = self._of_player(text, "calc_eq_node")
         equities = self._spot_values().equity(self._node(name))
         return f"{_two(equities, player)}\n{_number(mean(equities, player))}"
 
     def calc_eq(self, text: str) -> str:
-        """Return equity and matchup weight of each hand of `OOP` or `IP` at the root."""
+        """Return equity and matchup weight of each hand of `OOP` or `IP` at the root.
+
+        Equity is the share of the pot at a showdown without further bets. The matchup weight is the hand's weight times
+        that of all opponent hands that it can meet.
+        """
         return _two(self._spot_values().equity(self._node("r:0")), _position(text.strip()))
 
     def _of_player(self, text: str, command: str) -> tuple[int, str]:
@@ -405,7 +413,7 @@ class UpiSession:
         return _position(position), name
 
     def calc_global_freq(self, text: str) -> str:
-        """Return the probability that a node is reached, over all deals of the spot."""
+        """Return the probability that play and the dealt board cards lead to a node of the spot."""
         return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
@@ -416,7 +424,7 @@ class UpiSession:
         return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
     def calc_results(self, _: str) -> str:
-        """Return the players' EVs in chips, those of best responses, and the exploitability."""
+        """Return both players' EVs, their best responses' EVs and the exploitability, in chips."""
         if self._engine is not None:
             self._apply_locks()
         tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0

@@ -106,7 +106,7 @@ class Application:
         return _json(HTTPStatus.OK, found)
 
     def _check_sender(self, environ: dict[str, Any]) -> None:
-        """Raise `RefusedError` for a request to another server's name or from another site's page.
+        """Raise `RefusedError` unless a request is GET or POST, to this server, from its own page.
 
         Another site may only link to the files of the page.
         """
@@ -181,6 +181,8 @@ def _log(error_text: str, error: Exception) -> None:
 def _arguments(query: str, known: _Known) -> dict[str, Any]:
     """Parse the parameters of a query string and convert them to the types in `known`.
 
+    known  {name: type} of the parameters that the request's path accepts
+
     Raises `ValueError` for parameters that are unknown, repeated, of another type or too long.
     """
     try:
@@ -193,7 +195,12 @@ def _arguments(query: str, known: _Known) -> dict[str, Any]:
 
 
 def _fields(body: bytes, known: _Known) -> dict[str, Any]:
-    """Parse the parameters of a JSON body; `ValueError` if unknown, of another type or too long."""
+    """Parse the parameters of a JSON body and convert them to the types in `known`.
+
+    known  {name: type} of the parameters that the request's path accepts
+
+    Raises `ValueError` for parameters that are unknown, of another type or too long.
+    """
     try:
         return _checked(json.loads(body), known)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
@@ -203,6 +210,8 @@ def _fields(body: bytes, known: _Known) -> dict[str, Any]:
 def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any]:
     """Return parameters converted to the types in `known`.
 
+    given   {name: value} of the request
+    known   {name: type} of the parameters that the request's path accepts
     strict  False: convert texts to numbers, as a query string needs
 
     Raises `ValueError`, naming the parameter, if it is unknown, of another type or too long.
@@ -221,7 +230,11 @@ def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any
 
 
 def _strategy(of: int | str) -> int | str:
-    """Convert the parameter `of`: digits to a strategy's number; other text is a solved spot's name."""
+    """Return a request's parameter `of` with text of digits converted to an integer: "3" gives 3.
+
+    An integer is a strategy's number in the server's list. Other text is the name of a solved spot, and is returned
+    unchanged. The strategy itself is not looked up, so the number or name may be unknown.
+    """
     return int(of) if isinstance(of, str) and of.isdecimal() else of
 
 

@@ -123,7 +123,7 @@ def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def spot_lines(spots: Spots) -> list[tuple[str, str]]:
-    """Return (line, name) of all lines of at most two actions on the first street of a solved spot."""
+    """Return (line, name) of a solved spot's first-street decisions within two actions of its start."""
     tree, found = spots.source.game.tree, []
     block = tree.arrays.block
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
@@ -134,10 +134,11 @@ def spot_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def drills(spots: Spots) -> list[dict[str, str]]:
-    """Return the drills of a strategy: the lines that hands may begin with, as `line` and `name`.
+    """Return {"line", "name"} of each drill of a strategy: the lines that hands may begin with.
 
     Strategies of whole hold'em have lines before and after the flop, solved spots those of their first street.  With
-    three and more players, `line` is the name of a set of lines, such as "first-in BTN".
+    three and more players, `line` is the name of a set of lines, such as "first-in BTN".  There are none if hands are
+    not shown by the 13x13 classes of hold'em.
     """
     if not spots.square:
         return []
@@ -198,7 +199,9 @@ def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
 
 
 def _drawn_hands(dealing: IndexedCards, reach: Weights, rng: np.random.Generator) -> tuple[int, ...] | None:
-    """Draw one hand for each player, without shared cards, by the players' reach weights [P, H].
+    """Draw one hand for each of P players, without shared cards; return the numbers of the hands.
+
+    reach  [P, H] weights of each player's hands, by which they are drawn
 
     Returns None if a range is empty, or if hands share cards in all `_DRAWS` draws.
     """

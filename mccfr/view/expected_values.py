@@ -1,4 +1,4 @@
-"""Answers queries for the EVs of a decision, of the page and of `mccfr query --ev`."""
+"""Answers queries of the page and of `mccfr query --ev` for the EVs of hands at a decision."""
 
 import threading
 from collections import OrderedDict
@@ -41,7 +41,7 @@ class ExpectedValues:
         mean          [2] mean EV of each player's range
         ..._within    half the 95 % interval of each of these four; 0 if exact
         mixed         [C] "equal" if most hands of a class that mix actions mix only those of the best EV, otherwise
-                      "different"; None if less than `_LEAST_MIXED` of the class, by weight, mix actions
+                      "different"; None if less than a tenth of the class, by weight, mix actions
         boards        number of full boards evaluated
         exact         True if all boards that may follow were evaluated
         note          sentence on the accuracy, or on the reason if there are no EVs
@@ -83,8 +83,9 @@ class ExpectedValues:
         return f"EV is {how}. It is what is won from here on, in {unit}; folding has EV 0."
 
     def at(self, at: SpotDecision, line: str, board: str, hand: int | None = None) -> DecisionValues:
-        """Return the EVs at a decision of the tree; the last few answers are cached.
+        """Return the EVs in chips of both players' hands and of the actions at a tree decision.
 
+        at    the decision after `line` on `board`; both texts are a key in the cache of the last few answers
         hand  number of a hand of the player to act, which gets EVs even if the strategy never reaches `at` with it
         """
         assert at.node is not None
@@ -108,7 +109,12 @@ class ExpectedValues:
 def query_values(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """Return the EVs that `mccfr query --ev` adds to its answer; docs/files.md lists the fields.
 
-    Raises `ValueError` for an invalid line or board, a line that is not in the tree, and three and more players.
+    source  strategy with a tree for two players
+    line    betting line of the tree
+    hand    hand such as "KdQd", whose EVs are wanted; None: EVs of both ranges, and of all hands to act
+    board   cards of the board; None: none
+
+    Raises `ValueError` for an invalid line, board or hand, a line that is not in the tree, and three and more players.
     """
     source.game.check_two_players("the EV of hands")
     spots = Spots(source, "")
@@ -146,7 +152,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _pair(name: str, found: list[Estimate | None]) -> dict[str, list[float | None]]:
-    """Return two fields: `name` with the means, and `name`_within with half the 95 % intervals."""
+    """Return {name: means, name_within: half the 95 % intervals}, with None if an EV is unknown."""
     return {
         name: [None if one is None else round(one.mean, _DIGITS) for one in found],
         f"{name}_within": [None if one is None else round(one.within, _DIGITS) for one in found],

@@ -55,5 +55,5 @@ class GridCells:
 
 
 def rounded(values: Weights) -> Any:
-    """Return an array as nested lists, rounded to `DIGITS` decimals."""
+    """Return an array as nested lists of numbers, rounded to `DIGITS` (6) decimals."""
     return np.round(values, DIGITS).tolist()

@@ -17,13 +17,13 @@ _OPEN = 2  # least number of completing ranks of an open-ended draw
 
 
 def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Return the made hand and the draws ("" for none) of every combination [1326].
+    """Return two lists [1326] of texts: the made hand, and the draws ("" for none), of each hand.
 
     The board has three to five cards. A hand is "high card" if it is no pair, shares no rank with the board, and
     makes no better category than the board alone. A pair is named by its place on the board. A draw needs one more
     card and uses a hole card: "flush draw" has four of a suit, "open-ended" two or more ranks that complete a
     straight, "gutshot" one. Ranks that complete one on the board alone do not count. Combinations that share a card
-    with the board get texts without meaning.
+    with the board get texts without meaning. "Second pair" pairs the second highest rank of the board.
     """
     hands, cards = combo_table().astype(np.int64), np.asarray(board, np.int64)
     ranks, counts = hands // 4, np.bincount(cards // 4, minlength=_RANKS)
@@ -76,8 +76,9 @@ def _name(kind: int, pocket: bool) -> str:
 
 
 def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> int:
-    """Return the number of the hand category, in `CATEGORIES`, that the board cards make alone.
+    """Return the hand category that the board cards make alone: its index in `CATEGORIES`.
 
+    cards   numbers of the three to five board cards
     counts  [13] number of board cards of each rank
     """
     if len(cards) == 5:

@@ -24,7 +24,7 @@ def judge(
     values  EVs of `spots`
     line    betting line, with bets as chips put in on the street, such as "b300c/"
     board   cards of the board, such as "Kc7d2s"
-    hand    hole cards, as `Spots.spot` names them
+    hand    hole cards, such as "KdQd"
     action  action after the line, such as "b450"
 
     Raises `ValueError` for an invalid line or board, and for a hand that cannot be held here.
@@ -71,7 +71,11 @@ def judge(
 
 
 def _by_frequency(actions: list[dict[str, Any]], taken: int) -> dict[str, Any]:
-    """Judge action number `taken` of `actions` by how often the strategy takes it: `rare` or `fine`."""
+    """Judge action number `taken` of `actions` by how often the strategy takes it with the hand.
+
+    Returns `verdict` ("rare" below a probability of `LEAST_SHARE`, 0.05, otherwise "fine"), `best` (the most frequent
+    action), and `sentences` for the user.
+    """
     share, best = actions[taken]["frequency"], max(actions, key=lambda each: each["frequency"])
     told = [f"Frequency of this action with this hand: {100 * share:.1f} %."]
     if best is not actions[taken]:
@@ -95,7 +99,7 @@ class _Judged:
         chips   cost of the action against the best one
         within  half the 95 % interval of the cost in chips
         clear   True if the cost exceeds `within` and is large enough to show
-        rare    True if the strategy takes the action with a probability below `LEAST_SHARE`
+        rare    True if the strategy takes the action with a probability below `LEAST_SHARE` (0.05)
         """
         money, sure = self._spots.money, "" if self._found.exact else f" ± {self._spots.money.text(within)}"
         share = often_text(float(self._played[place]))

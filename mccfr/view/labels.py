@@ -43,9 +43,11 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
 
 
 def readings_text(readings: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence on the tree lines that a line outside the tree is translated to; "" for none.
+    """Return a sentence on the tree lines to which a line is translated; "" for none.
 
-    readings  for each of these: `line` (None: a call), `after_call` (line after a call, or None) and `probability`
+    A line is translated if it has bets that the tree lacks.
+
+    readings  for each tree line: `line` (None: a call), `after_call` (line after a call, or None) and `probability`
     """
     taken = [
         ("a call" if one["line"] is None else one["line"] or "the start")
@@ -73,7 +75,9 @@ def pot_share(state: State, to_chips: float) -> float:
 
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:
-    """Return facts about a strategy for the head of the page: decisions, iterations, origin.
+    """Return short texts about a strategy for the head of the page, such as "2,000 iterations".
+
+    The texts state the number of decisions of the tree, the iterations if known, and the origin.
 
     origin  provenance that the strategy's policy states; {} for none
     """

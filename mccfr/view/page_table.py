@@ -43,7 +43,12 @@ class PageTable:
     """
 
     def __init__(self, spots: Spots, patience: float = _PATIENCE_SECONDS) -> None:
-        """Start without a hand; a request waits `patience` seconds for the strategy, then gets `BusyError`."""
+        """Start without a hand.
+
+        spots     the strategy that plays all other seats
+        patience  seconds that a request waits while the strategy chooses an action for another request; after
+                  them it raises `BusyError`
+        """
         self._spots, self._table, self._patience = spots, threading.Lock(), patience
         self._begin("", 0)
 
@@ -82,10 +87,11 @@ class PageTable:
 
         resolve  STREET[:METHOD[:ITERATIONS]] for re-solving by the strategy's seats, such as "river"; "" for none
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
-        line     line or drill with which every hand begins (`mccfr.view.drills`); the user acts next; "" for none
+        line     betting line with which every hand begins, before the user acts; "" for none. With three and more
+                 players it may be the name of a set of preflop lines, of which each hand draws one
         hand     number of the first hand, with which a hand of an earlier session is dealt again
 
-        Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and a line that the strategy
+        Raises `ValueError` for a game that cannot be re-solved, an invalid text or number, and a line that the strategy
         never plays.
         """
         if seed is not None and not 0 <= seed < 2**63:
@@ -137,16 +143,16 @@ class PageTable:
 
         hand           number of the hand; null before the first, without the other fields
         seed           seed of the session
-        position       position of the user
+        position       number of the user's position
         cards, board   the user's cards and the board
         line           actions so far, as text
         log            actions so far, each with `street`, `player`, `name`, `kind`, and the `line` before it
-        left           positions that have not folded
+        left           numbers of the positions that have not folded
         pot_chips      chips in the pot, bets of this street included
         behind_chips   chips of each position that are not in the pot; null if stacks are unknown
         street_chips   chips that each position has put in on this street
-        drilled        line or drill with which every hand begins; "" for none
-        opened         number of entries at the beginning of `log` that come from the drill, not from the players
+        drilled        line, or name of a set of lines, with which every hand begins; "" for none
+        opened         number of entries at the beginning of `log` that come from that line, not from the players
         again          True if the hand was dealt before and does not count
         actions        at the user's turn, the strategy's actions with `action`, `name`, `kind`, `to_chips`; else []
         raise_chips    [least, most] chips of a bet on this street; null if no other bets may be typed

@@ -35,8 +35,8 @@ def range_text(
     names     names of the H hands, such as KdQd
     weight    [H] weight of each hand
     live      [H] True for hands that can be held; the others do not split a class
-    top       weight that is written as 1; None takes the largest
-    notation  one of NOTATIONS
+    top       weight that is written as 1, by which all are divided; None: the largest of the possible hands
+    notation  "mccfr", "pio" (PioSOLVER), "gto+", "gtowizard" (GTO Wizard) or "equilab"
 
     A class whose hands have equal weights is one item, except for GTO Wizard.  Hands of other classes are single items.
     In hold'em adjacent classes are joined, except for PioSOLVER and GTO Wizard.

@@ -1,8 +1,9 @@
 """Re-solves a spot in the background for the page, from the flop on, with real cards and real bets.
 
 Both players are solved from their ranges as the page shows them (`mccfr.play.resolving.solved_street`). Safe
-re-solving, which bots use, would show EVs of play against a gadget's range. A solve has stages with increasing
-iterations, each from the beginning, so that a first result is shown soon.
+re-solving, which bots use, would show EVs against another range: the hands with which the opponent enters the spot in a
+gadget game. A solve has stages with increasing iterations, each from the beginning, so that a first result is shown
+soon.
 """
 
 import threading
@@ -72,7 +73,8 @@ class Solving:
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore | None = None) -> None:
         """Start without a job.
 
-        solve_slots  semaphore that limits the number of strategies that are solved at the same time; None: a new one
+        spots        the strategy whose spots are re-solved
+        solve_slots  semaphore that limits how many solves run at the same time; None: a new one, for one solve
         """
         self._spots, self._lock = spots, threading.Lock()
         self._places = solve_slots or threading.Semaphore()

@@ -63,7 +63,8 @@ def _write(found: dict[str, str]) -> None:
 def preset_ranges(spots: Spots) -> list[dict[str, str]]:
     """Return `name` and `text` of the range that takes each preflop action, except folds and empty ranges.
 
-    Only actions after at most `_MOST_RAISES` raises are listed; [] for a strategy without preflop decisions.
+    Only actions after at most `_MOST_RAISES` (2) raises are listed; [] for a strategy without preflop decisions.
+    With three and more players they are those before any bet, and those that face the first raise.
     """
     return [
         {"name": f"{name}: {action}", "text": text}

@@ -42,7 +42,7 @@ _LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums
 
 
 class Action(NamedTuple):
-    """An action such as r300, and the chips that its player has then put in during the hand."""
+    """An action such as r300, and its player's chips in the pot after it, over the whole hand."""
 
     action: str
     to_chips: float
@@ -157,7 +157,7 @@ class Spots:
     def spot(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return actions, ranges and frequencies after a line on a board; docs/http.md lists the fields.
 
-        line   actions as users type them, such as "b300c/c"; any legal bets if the game has real betting rules
+        line   actions as users type them, such as "b300c/c"; bets outside the tree only if `any_bet` of `game` is True
         board  text of all board cards of the line's street
 
         With cards of an earlier street only, `hands`, `classes` and `ranges` are None, and `missing_cards` is the
@@ -202,8 +202,8 @@ class Spots:
         Equity is the mean share of the pot, 0 to 1, over boards to come. `equity` [P][h] has that of each player's
         hands, in the order of `hands` of `spot`. It is None for a hand that shares a card with the opponent's whole
         range. `mean` [P] has the equity of each range. Entries of players who have folded are None. Both are None
-        altogether if more than two players are left, or board cards are missing. Preflop they are means over suits
-        (`mccfr.play.preflop_equity`), and None in games that end before the river.
+        altogether if more than two players are left, or board cards are missing. Preflop a hand's equity against
+        another is that of their classes, such as AKs; None in games that end before the river.
 
         Raises `ValueError` for an invalid line or board.
         """
@@ -295,7 +295,7 @@ class Spots:
     def offered(self, line: str) -> list[dict[str, Any]]:
         """Describe the strategy's actions after a line with the fields of `actions` in `spot`.
 
-        With real betting rules, a call is added if the strategy has none. Raises `ValueError` for an invalid line.
+        If the game has `Game.real_rules`, a call is added if absent. Raises `ValueError` for an invalid line.
         """
         line = typed_line(self._game, line.strip())
         state, readings = self.betting.read(line)
@@ -328,11 +328,11 @@ class Spots:
         }
 
     def _won(self, followed: "FollowedLine", other: Weights) -> Weights:
-        """Return [H] the pot share that each hand wins, summed over the hands of an opponent.
+        """Return [H] for each hand the sum of opposing weight times share of the pot won.
 
-        other  [H] weights of the opponent's hands in the sum
+        other  [H] weights of the opponent's hands; those that share a card with the hand are left out
 
-        A win counts 1, a tie 0.5. It is a mean over at most `MOST_RUN_OUTS` boards to come; preflop, over suits.
+        A win counts 1, a tie 0.5: a mean over at most `MOST_RUN_OUTS` boards, or preflop that of the two classes.
         """
         assert followed.boards is not None
         if self._is_preflop(followed):
@@ -354,7 +354,7 @@ class Spots:
         return node
 
     def _actions(self, followed: FollowedLine) -> list[Action]:
-        """Return the actions of a line's tree node, or the legal actions that stand for them."""
+        """Return the strategy's actions after a line, with legal amounts outside of the tree."""
         node, state = self._single(followed), followed.state
         tree = self._game.tree
         if node is not None:
@@ -468,7 +468,7 @@ class Spots:
         return {**answer, "ranges": self._texts(followed, "mccfr")}
 
     def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
-        """Return texts `made` and `draws` of hands `live`; {} preflop or without 13x13 grid."""
+        """Return texts [L] `made` and `draws` of the L hands `live`; {} preflop or without 13x13 grid."""
         board = followed.boards[-1] if followed.boards else ()
         text = self.dealing.board_text(followed.state.street, board)
         if not self.square or not text:
@@ -491,7 +491,7 @@ class Spots:
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 
     def _played(self, followed: FollowedLine, played: Weights) -> dict[str, Any]:
-        """Return probabilities `played` [H, A] as fields of `spot`: for range, hands and cells."""
+        """Return probabilities `played` [H, A] as JSON: of the range, hands and grid cells."""
         live, own = self._live(followed), self._shares(followed)[followed.state.player]
         return {
             "frequencies": rounded(own @ played) if own.any() else None,

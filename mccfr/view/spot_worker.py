@@ -26,7 +26,7 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 class _Telling:
-    """A reporter that sends messages, phases and evaluations to the page."""
+    """Sends messages of the solver, names of its work, and its evaluations to the page as JSON."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell

@@ -75,7 +75,7 @@ class StrategyList:
         """Return a strategy by its number, or a solved spot by the name of its run.
 
         Raises `ValueError` for an unknown number or name. Also for a number whose strategy has another game than the
-        first (`check_same_game`: buckets may differ; bets only with real betting rules).
+        first. Card buckets may differ, and bet sizes if both games have `Game.real_rules`, the rules of all legal bets.
         """
         if isinstance(of, int) and not 0 <= of < len(self.names):
             there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
@@ -164,7 +164,8 @@ def open_spots(
     """Open a policy or a run's checkpoint (None: the newest) for queries of the page.
 
     abstraction  directory of a run's card abstraction, if it was moved
-    newest       True if the checkpoint is the run's newest
+    newest       True if `checkpoint` is the run's newest: the page can then solve spots after its lines, unless
+                 `abstraction` is given
 
     Raises `ValueError` for a path that is neither run nor policy, and if `abstraction` differs from the run's. Also if
     `checkpoint` or `abstraction` is given for a policy, and for a game that deals cards inside of its tree.
@@ -197,7 +198,9 @@ def open_strategies(
     review                            file of `mccfr review --keep` with hands reviewed by `target`
 
     Checkpoints are listed newest first.  Raises `ValueError` or `OSError` for a target or review that cannot be opened.
-    Raises `ValueError` if the two games differ in more than buckets and, with real betting rules, bets.
+    Raises `ValueError` if the games of `target` and `against` differ.  Card buckets may differ, and bet sizes if both
+    games have `Game.real_rules`, the rules of all legal bets.  Also if `target` is None and `checkpoint`, `against` or
+    `review` is given.
     """
 
     def book(path: Path, number: int | None, where: Path | None) -> tuple[str, Callable[[], Spots]]:

@@ -23,7 +23,10 @@ Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
 
 
 def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Return (action number, factor 1) for all actions, so that each is followed."""
+    """Return (action number, factor 1) for all actions, so that each is followed.
+
+    stakes  one for each action; only their number matters
+    """
     return [(number, 1.0) for number in range(len(stakes))]
 
 
@@ -60,9 +63,12 @@ class Responder:
     """
 
     def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
-        """Take the betting `lines`, the policy's rows and the responder's seat.
+        """Take the betting, the policy and the responder's seat (0 or 1).
 
-        choose  selects the policy's actions to follow, with a factor for each
+        lines   the betting: both players' actions, their translations and the payoffs
+        rows    reads the policy's strategy
+        choose  gets the stakes of those actions of the policy that do not end the hand; returns (action number,
+                factor of its value) of those to follow
         """
         self._lines, self._rows, self._seat, self._choose = lines, rows, seat, choose
         self._sign = 1.0 if seat == 0 else -1.0
@@ -122,7 +128,7 @@ class Responder:
     # --- the policy's decisions ---
 
     def answers(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> dict[str, Ranges]:
-        """Return the policy's unnormalised ranges after each of its real actions (Bayes' rule)."""
+        """Return {the policy's real action: its ranges after it}, not normalised (Bayes' rule)."""
         actions: dict[str, Ranges] = {}
         for position, weight in ranges.items():
             answers = self._lines.answers(position, state)
@@ -191,9 +197,9 @@ class Responder:
     def _folding(
         self, state: Any, action: str, ranges: Ranges, deal: Any, cache: dict[tuple[TreePosition, int], tuple[Any, Any]]
     ) -> tuple[Any, Any]:
-        """Return the policy's weight that folds to a bet of the responder, and what it would lose.
+        """Return two weights of the policy's hands that fold to a bet (`action`) of the responder.
 
-        The second is the folding weight that the responder would beat at a showdown minus that which beats it.
+        They are the total, and the weight that the responder would beat at a showdown minus that which would beat it.
 
         cache  both results by the policy's position and the node to which it translates the bet; filled in place
         """

@@ -54,10 +54,10 @@ def local_best_response(
 
     setting  actions that the responder may take, one of SETTINGS
     hands    deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
-             otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with LEAST_BOARDS
-             and DEFAULT_BOARDS
-    betting  that the responder plays. None: real bets in full-deck hold'em, the tree's bets for listed cards, as in
-             exact exploitability
+             otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: number of boards instead,
+             at least LEAST_BOARDS; None: as many as fit the time, or DEFAULT_BOARDS
+    betting  the responder's legal bets and their translation into the policy's tree. None: real bets in full-deck
+             hold'em, the tree's bets for listed cards, as in exact exploitability
     resolve  re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving is
              played on the same boards, for comparison
 
@@ -129,7 +129,10 @@ def listed_deals(game: Game) -> int:
 
 
 def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
-    """Return the responder's exact chips per hand as player 0 and 1, over all deals and actions."""
+    """Return the responder's exact chips per hand as player 0 and 1, over all deals and actions.
+
+    lines  the betting: both players' actions, their translations and the payoffs
+    """
     table, rows = ListedTable(side.game.cards.listed()), PolicyRows(side)
     chips = [0.0, 0.0]
     for seat in range(2):
@@ -162,7 +165,8 @@ def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequenc
 class _DeckSamples(SampledEvaluation):
     """Evaluation whose samples are deals from the full deck, played by the responder in both seats.
 
-    A sample has the responder's chips by seat and its luck by seat (`DeckBoard.luck`).
+    A sample has the responder's chips by seat and its luck by seat. The luck is the probability to beat a random hand
+    on the full board minus that to lose (`DeckBoard.luck`).
     """
 
     fields, least, option, step = 4, LEAST_HANDS, "hands", "hand"
@@ -188,8 +192,8 @@ class _DeckSamples(SampledEvaluation):
 class _ResolvedSamples(_DeckSamples):
     """Evaluation against a policy with and without re-solving; samples are boards of the full deck.
 
-    A sample has [2, 2] chips of the responder by variant and seat, the mean over all its hands. Lines for both
-    variants are drawn with the same random numbers.
+    A sample has [2, 2] chips of the responder, the mean over all its hands. They are by variant of the policy (with
+    re-solving, then without) and by seat. Lines for both variants are drawn with the same random numbers.
     """
 
     least, step = LEAST_BOARDS, "board"

@@ -75,9 +75,10 @@ class OpponentRanges:
         return self._looked if self.known else self._run_outs(RUN_OUTS, self._seed)
 
     def won(self, weight: Floats) -> Floats:
-        """Return [1326] the policy's weight that each responder hand beats minus loses to, for decisions.
+        """Return [1326] the policy's weight that each responder hand beats minus loses to.
 
-        It is the mean over full boards: all from the flop on, before it a fixed set of `LOOKED_BOARDS`.
+        It serves to choose actions and as a control variate; payoffs use `settled`. It is the mean over full boards:
+        all from the flop on, before it a fixed set of `LOOKED_BOARDS`.
 
         weight  [1326] of the policy's hands
         """
@@ -100,7 +101,8 @@ class _Line(NamedTuple):
     state   of the real betting
     acted   (state before it, action, board) of all real actions so far
     ranges  function that returns the policy's ranges after the line
-    own     [1326] weights of the responder's hands that take it; for head-to-head ranges of the second side
+    own     [1326] weights of the responder's hands that take it. In head-to-head: the second side's ranges, as
+            {position in its tree: weights [1326]}
     factor  importance weight from draws on earlier streets
     """
 
@@ -144,7 +146,14 @@ class RangeResponder(Responder):
 
     @staticmethod
     def weight(ranges: Any) -> Floats:
-        """Return [1326] weights of hands, summed over the policy's positions in its tree."""
+        """Return [1326] the weight of each hand, summed over positions if `ranges` is a dict.
+
+        ranges  {position: weights [1326] of hands}, or one array of weights [1326], which is returned unchanged
+
+        A position is a node of a policy's tree that stands for the real betting so far. There may be several, because
+        a bet that the tree lacks is translated at random to one of the tree's actions. Each position has a part of each
+        hand's weight. After re-solving there is one position, the public state.
+        """
         return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
 
     def play_all(self, streets: Sequence[OpponentRanges], own: Any) -> float:
@@ -230,9 +239,10 @@ class RangeResponder(Responder):
     def _branches(
         self, state: Any, ranges: Any, own: Any, hands: OpponentRanges
     ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
-        """Return (action, responder's hands [1326], policy's weights [1326], function) for each action.
+        """Return (action, responder's weights, policy's weights, function) for each action.
 
-        The function returns the policy's ranges after the action; it is called only if the hand goes on.
+        Weights [1326] are those of each player's hands after the action. The function returns the policy's ranges after
+        the action; it is called only if the hand goes on.
         """
         whole = self.weight(ranges)
         if state.player == self._seat:

@@ -50,7 +50,7 @@ class ResponderDeal(ABC):
     @property
     @abstractmethod
     def equity(self) -> Floats:
-        """[H] the responder's probability to beat each hand minus to lose to it, for decisions."""
+        """[H] probability to beat each policy hand minus that to lose to it, to choose actions."""
 
     @property
     def settlement(self) -> Floats:
@@ -66,7 +66,7 @@ class ResponderDeal(ABC):
         return float(weight.sum())
 
     def won(self, weight: Floats) -> float:
-        """Return the weight that the responder beats minus that which beats it, for decisions.
+        """Return the weight that the responder beats minus that which beats it, to choose actions.
 
         weight  [H] of the policy's hands
         """
@@ -75,7 +75,7 @@ class ResponderDeal(ABC):
     @property
     @abstractmethod
     def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:
-        """The deals of the next street, each with factors [H] for the weights of the policy's hands."""
+        """Deals of the next street, each with factors [H] that multiply policy hand weights."""
 
 
 def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats]:
@@ -127,8 +127,11 @@ class ListedTable:
         return weights / weights.sum()
 
     def first_boards(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
-        """Return the first street's possible boards, with weights [H] of the policy's hands.
+        """Return (deal, weights [H] of the policy's hands) for boards of the first street.
 
+        A deal has the responder's hand and one board.
+
+        seat   the responder's seat
         hand   number of the responder's hand
         draws  [S] random numbers in [0, 1) that choose one board on each street; None: all possible boards
         """
@@ -184,7 +187,7 @@ class ListedHand(ResponderDeal):
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
-        """The deals of the next street, each with factors [H] for the weights of the policy's hands."""
+        """Deals of the next street, each with factors [H] that multiply policy hand weights."""
         street = self.street + 1
         boards = np.flatnonzero(self._table.cards.board_parent[street] == self._board).tolist()
         return [
@@ -216,7 +219,7 @@ class DeckTable:
         return DeckBoard(self, cards[4:], state), (hands[0], hands[1]), state
 
     def left(self, cards: Sequence[int]) -> npt.NDArray[np.int8]:
-        """Return the deck without some cards."""
+        """Return [n] int8 the card numbers of the deck without `cards`, ascending."""
         return np.delete(_DECK, cards)
 
     def strengths(self, boards: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
@@ -233,7 +236,7 @@ class DeckTable:
 
     @cached_property
     def looked_run_outs(self) -> RunOuts:
-        """The fixed `LOOKED_BOARDS` boards on which preflop equities are computed, for all hands at once."""
+        """Strengths of all hands on the fixed `LOOKED_BOARDS` boards, for preflop equities."""
         last = self.known[-1]
         return RunOuts.of(self._looked_boards, comb(CARD_COUNT, last) / comb(CARD_COUNT - 4, last))
 
@@ -343,7 +346,7 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
-        """The deal of the next street on the sample's board, with factors [1326] for the policy's weights."""
+        """The sample's next deal, with factors [1326] that multiply the policy's weights."""
         street, card_counts = self.street + 1, self._board.table.known
         remaining, dealt = CARD_COUNT - 2 - self._known, card_counts[street] - self._known
         likelier = comb(remaining, dealt) / comb(

@@ -1,4 +1,7 @@
-"""Action sets of the LBR responder by street: the published settings, and fold-call-pot-all-in."""
+"""Action sets of the LBR responder by street: Lisy & Bowling's settings 1 to 4, and "fcpa".
+
+The setting "fcpa" allows fold, check or call, a bet of the pot, and all-in on every street.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -27,7 +30,8 @@ class Street(NamedTuple):
     """Actions allowed to the responder on a street besides check and call.
 
     folds  True if it may fold to bets
-    bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes up to all-in, or SOLVED_SIZES against re-solving
+    bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes from LEAST_SHARE of the pot up to all-in. On
+           streets that the policy re-solves, "sizes" are SOLVED_SIZES and all-in
     """
 
     folds: bool
@@ -65,7 +69,10 @@ class ResponderBetting:
     def __init__(
         self, betting: Translation | IdentityTranslation, setting: str, solved_from: int | None = None
     ) -> None:
-        """Take the betting and one of SETTINGS; from street `solved_from` on the sizes are SOLVED_SIZES.
+        """Take the betting, a key of SETTINGS and the first re-solved street.
+
+        betting      applies actions and translates the responder's bets into the policy's tree
+        solved_from  first street with SOLVED_SIZES, because the policy re-solves there; None: no street
 
         With a `Translation` the bets are real amounts of the setting. With an `IdentityTranslation` all bets are those
         of the tree: setting 1 only folds and calls where a call is legal. All others take every action of the tree on
@@ -105,7 +112,10 @@ class ResponderBetting:
         return [*fold, "c", *(f"r{amount_text(target)}" for target in self._targets(state, street.bets))]
 
     def _targets(self, state: BettingState, bets: str) -> list[float]:
-        """Return the amounts in chips that the responder may raise to, ascending."""
+        """Return the amounts in chips that the responder may raise to, ascending.
+
+        bets  bet sizes of the action set: "", "pot" or "sizes" (`Street.bets`)
+        """
         assert isinstance(self.betting, Translation)
         bounds = raise_bounds(self.betting.rules, state) if bets else None
         if bounds is None:
@@ -173,7 +183,7 @@ class ResponderBetting:
         return answers
 
     def gives_up(self, node: int) -> bool:
-        """Return True if the policy folds to any bet, because its tree's hand ended by a fold."""
+        """Return True if the policy folds to any bet, because a fold led to `node` of its tree."""
         return isinstance(self.betting, Translation) and self.betting.folded(node)
 
     def _fold_of(self, node: int) -> int | None:

@@ -55,7 +55,8 @@ class BoundsMethod(LowerBoundMethod):
     def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
         """Measure all bounds and return the record's fields: the largest, and a list of all.
 
-        All get equal parts of the time budget. If the game has real betting rules, it is 10 minutes by default.
+        All get equal parts of the time budget. The default is 10 minutes for a game with `Game.real_rules`
+        (rules of all legal bets, where the tree has only some), else no budget.
         """
         parts = list(_parts(side.game))
         shared: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
@@ -83,7 +84,10 @@ class BoundsMethod(LowerBoundMethod):
         return "\n".join([*lines, f"{self.short(record)}, {took}"])
 
     def short(self, record: Record) -> str:
-        """Return the largest bound and its responder in a few words; "no bound" up to 0."""
+        """Return the largest bound and its responder in a few words.
+
+        A bound of 0 or less is shown as "no bound".
+        """
         largest = max(record["bounds"], key=lambda bound: bound["exploitability_chips"])
         prefix = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"
         return f"{prefix}, the largest of {len(record['bounds'])}: {_responder(largest)}"
@@ -92,7 +96,7 @@ class BoundsMethod(LowerBoundMethod):
 def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
     """Return (method, options) of each bound: LBR in several settings, then sampled best responses.
 
-    In full-deck hold'em these begin on the last two streets, elsewhere on each street.
+    There is a sampled best response from each street on; in full-deck hold'em from the last two only.
     """
     settings = ["1", "2", "3", "4", "fcpa"] if game.real_rules is not None else ["1", "2"]
     whole = game.cards.boards is None  # full deck: a best response from the flop on takes a minute per board

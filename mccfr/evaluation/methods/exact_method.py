@@ -73,13 +73,16 @@ class ExactMethod(Method):
         return self.at_once(game)
 
     def at_once(self, game: "Game") -> bool:
-        """Return False for full-deck hold'em with more than three board cards: it goes flop by flop."""
+        """Return whether one walk evaluates all deals; False if each flop is walked alone.
+
+        Flops are walked alone in full-deck hold'em with more than three board cards.
+        """
         return not _by_flops(game)
 
     def in_place(self, game: "Game") -> bool:
         """Return whether `find` reads the strategy sums without copies.
 
-        It does so if they are large, in games with cards and without a card abstraction, unless it goes flop by flop.
+        It does so if the sums are large, the game has cards but no card abstraction, and flops are not walked alone.
         """
         from mccfr.solvers.public.best_response import is_large
 

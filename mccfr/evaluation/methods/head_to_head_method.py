@@ -40,7 +40,10 @@ class HeadToHeadMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
     def without_effect(self, game: "Game", options: HeadToHeadOptions) -> frozenset[str]:
-        """Return the options seed, workers and keep if all boards are played; else no option."""
+        """Return the options without effect: seed, workers and keep if all boards are played.
+
+        Otherwise the set is empty. `keep` is the journal file for resuming.
+        """
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:

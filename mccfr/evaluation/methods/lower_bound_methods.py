@@ -128,7 +128,10 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return None
 
     def without_effect(self, game: "Game", options: LocalBestResponseOptions) -> frozenset[str]:
-        """Return the options seed, workers and keep if every deal is played; else no option."""
+        """Return the options without effect: seed, workers and keep if every deal is played.
+
+        Otherwise the set is empty. `keep` is the journal file for resuming.
+        """
         from mccfr.evaluation.local_best_response import plays_every_deal
 
         every = options.resolve is None and plays_every_deal(game, options.hands, options.budget_seconds)
@@ -147,7 +150,11 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return {**lower_bound(side.game, bound, options.resolve), "hands": hands}
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text for the user; `took` is the duration as text."""
+        """Return the result of an evaluation by this method as one line of text for the user.
+
+        record  {name: value} of the result: exploitability, its 95 % interval, the method's options and others
+        took    duration of the evaluation, as text
+        """
         again = record.get("resolve")
         each = "deals from both seats" if again is None else "boards, from both seats with all hands"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
@@ -191,7 +198,10 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
 
     def without_effect(self, game: "Game", options: SampledBestResponseOptions) -> frozenset[str]:
-        """Return the options seed, workers and keep if all boards are played; else no option."""
+        """Return the options without effect: seed, workers and keep if all boards are played.
+
+        Otherwise the set is empty. `keep` is the journal file for resuming.
+        """
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
@@ -206,7 +216,11 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return {**lower_bound(side.game, bound, options.resolve), **boards}
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text for the user; `took` is the duration as text."""
+        """Return the result of an evaluation by this method as one line of text for the user.
+
+        record  {name: value} of the result: exploitability, its 95 % interval, the method's options and others
+        took    duration of the evaluation, as text
+        """
         responder = f"a best response from street {record['from']} on"
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", responder) + resolving_text(record)
 

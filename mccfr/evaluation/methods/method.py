@@ -33,7 +33,7 @@ class EvaluationLine(msgspec.Struct):
 class Method(ABC):
     """An evaluation method. Subclasses define `find`; everything else has a default.
 
-    name        in `[evaluation]`, `evaluate --method` and records; of a user's method: `module:Class`
+    name        name in `[evaluation]`, `evaluate --method` and records; of a user's method: `module:Class`
     bound       relation of the result to the true value: "exact", "lower", "upper" or "estimate"
     meets       True if the strategy is played against another strategy
     reads_rows  True if strategies are read row by row in place; otherwise they are loaded into memory in full
@@ -85,7 +85,10 @@ class Method(ABC):
         return frozenset()
 
     def prepared(self, game: "Game") -> Any:
-        """Return data on a game for `find` in each evaluation of a run (`side.prepared`); None: none."""
+        """Return data computed from the game alone, or None if the method has no such data.
+
+        All evaluations of a run share it; `find` reads it as `side.prepared`.
+        """
         return None
 
     @abstractmethod

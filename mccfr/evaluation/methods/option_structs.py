@@ -65,7 +65,7 @@ class BoardOptions(MethodOptions, frozen=True):
 
 
 class SampledOptions(MethodOptions, frozen=True):
-    """Options of a method that evaluates samples: seed, worker processes, time budget and file."""
+    """Options of a method that evaluates samples: seed, workers, time budget and journal file."""
 
     seed: Annotated[int, SEED] = 0
     workers: Annotated[int, WORKERS] = 1
@@ -80,11 +80,8 @@ class SampledOptions(MethodOptions, frozen=True):
         return Effort(self.workers, self.budget_seconds, self.keep)
 
 
-_EFFORT = ("workers", "budget_seconds", "keep")
-
-
 class Declared(NamedTuple):
-    """An option as a class of options declares it.
+    """An option of evaluation methods: its name, type and description for the command line.
 
     name    of its key in `[evaluation]` and of its field in records
     type    of its value when one is given
@@ -121,8 +118,7 @@ def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
 def flags(names: Iterable[str]) -> str:
     """Return the command-line names of options in one text, separated by commas.
 
-    Workers, budget and keep are named together if one of them is among the field names.
+    names  field names of the options: "from_street", "budget_seconds" give "--from, --budget"
     """
-    names = list(names)
-    alone = [f"--{name.removesuffix('_street').replace('_', '-')}" for name in names if name not in _EFFORT]
-    return ", ".join([*alone, *["--workers, --budget or --keep"] * (len(alone) < len(names))])
+    short = [name.removesuffix("_street").removesuffix("_seconds").replace("_", "-") for name in names]
+    return ", ".join(f"--{name}" for name in short)

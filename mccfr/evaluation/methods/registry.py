@@ -1,6 +1,6 @@
 """Registry of evaluation methods, built-in and user-defined.
 
-See `mccfr.config.plugins` for how user-defined methods are loaded from a configuration or the command line.
+A user-defined method is named `module:Class`; `mccfr.config.plugins` loads it for a configuration or a command.
 """
 
 from collections.abc import Sequence
@@ -148,7 +148,7 @@ def measure(
     against, opponent  strategy that `side` plays against and its name, for methods that need one (`Method.meets`)
     options            values of the method's options by name; None: not given
 
-    Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take. Of
-    these, `boards` and `seed` are ignored.
+    Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take. Only
+    `boards` and `seed` are ignored instead by methods without them.
     """
     return measure_by(check_method(side.game, name), side, against, opponent, **options)

@@ -33,7 +33,8 @@ def all_boards(game: "Game", options: Any) -> bool:
 def folding_mbb(game: "Game") -> float | None:
     """Return the mbb/g that an always-folding strategy loses, the mean over both seats.
 
-    None for games without real betting rules, or without big blinds.
+    None for games without big blinds, or without `Game.real_rules` (rules of all legal bets, where the tree has only
+    some).
     """
     return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
 

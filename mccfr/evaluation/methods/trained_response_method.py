@@ -50,8 +50,8 @@ class TrainedResponseMethod(OverDeals):
     def problem(self, game: "Game") -> str | None:
         """Return why a game cannot be measured, or None.
 
-        Reasons are two players, no cards dealt outside of the tree, and a tree that `pack` rejects. It rejects, for
-        example, too many actions at a decision.
+        Reasons are two players, no cards dealt outside of the tree, and a tree that does not fit the kernels' packed
+        format. Too many actions at a decision, for example, do not fit.
         """
         from mccfr.trees.compiled import MAX_PACKED_ACTIONS, can_pack
 

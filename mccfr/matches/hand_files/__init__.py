@@ -104,7 +104,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _encoding(start: bytes) -> str:
-    """Return a text file's encoding: UTF-16 by the mark or zero bytes in its start, else UTF-8.
+    """Return a text file's encoding: UTF-16 by byte order mark or zero bytes, otherwise UTF-8.
 
     start  first four bytes of the file
     """

@@ -74,7 +74,7 @@ class HandRecord(NamedTuple):
     holes       each position's hole cards, "" if not shown
     board       all board cards as one text
     number      of the hand at its site
-    currency    its sign; "" for chips
+    currency    sign of the currency, such as "$"; "" for chips
     tournament  True if chips are not money
     result      pot, rake and amounts collected as the file states them
     """
@@ -99,7 +99,7 @@ class Stakes(NamedTuple):
     effective   effective stack in chips: the second largest of the players who put chips in by choice, or of all if
                 fewer than two did
     unit        chips in one unit of the currency: 100 for cents
-    currency    its sign; "" for chips
+    currency    sign of the currency, such as "$"; "" for chips
     tournament  True if chips are not money
     offset      chips to add to those that position 0 wins by `rules`, and to subtract from those of position 1
     """
@@ -130,7 +130,11 @@ class Stakes(NamedTuple):
 
 
 class CheckedHand(NamedTuple):
-    """A legal, finished hand in whole chips of its own stakes."""
+    """A hand of a file that is legal and finished, with its amounts converted to whole chips.
+
+    hand    betting, cards and chips won
+    stakes  stacks, blinds and currency of this hand
+    """
 
     hand: LoggedHand
     stakes: Stakes
@@ -251,6 +255,7 @@ def _stakes(record: HandRecord, unit: int) -> Stakes:
 def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
     """Return (betting rules of two players, `Stakes.offset`); `ValueError` if they leave no decision.
 
+    post    stacks, blinds and dead money in units of the file
     unit    chips in one unit of the file
     blinds  small and big blind in chips
     """

@@ -47,7 +47,7 @@ ACPC = HandFormat(
 
 
 def read_slumbot(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand in a response of Slumbot's server, with stacks of 20,000 and blinds 50/100."""
+    """Parse a hand of Slumbot's server (stacks of 20,000, blinds 50/100); `games` is ignored."""
     del games
     try:
         answer = json.loads(line)

@@ -43,8 +43,9 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
 def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a hand of the variant NT (no-limit hold'em).
 
-    The format lists the small blind first. Of two players p1 posts the big one, and a first blind above the second is a
-    straddle. With more players, blinds after the second are straddles.
+    The key `blinds_or_straddles` lists the small blind first, also with two players, where p1 posts the big one. If the
+    first entry of two players is above the second, it is the button's straddle. With more players, entries after the
+    second are straddles.
     """
     del games
     try:

@@ -84,7 +84,10 @@ def _action_text(state: BettingState, action: str, game: HoldemGame) -> str:
 
 
 def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
-    """Return the lines after the last action: returned bets, showdown, winnings and summary."""
+    """Return the lines after the last action: returned bets, showdown, winnings and summary.
+
+    street  of the last action; later boards are added before a showdown
+    """
     played = follow_actions(real_rules(game), actions_of(hand.betting))
     last, names = played.states[-1], hand.names
     folds = played.actions[-1] == "f"

@@ -89,7 +89,7 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
 
 
 def begins(line: str) -> bool:
-    """Return True for the heading of a hand."""
+    """Return True if a line is a heading, the first line of a hand at one of the sites."""
     return _HEAD.match(line.strip()) is not None
 
 
@@ -283,6 +283,7 @@ def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[
     Of two players, the button comes last: the one who posted the small blind, or else sits at the button's seat. Of
     more, the player who posted the small blind comes first.
 
+    seats    {number of a seat: name}
     playing  names of the players in the hand, in the order of seats
     """
     if len(playing) > 2:

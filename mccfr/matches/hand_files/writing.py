@@ -75,7 +75,7 @@ def _table(game: str | Game | HoldemGame) -> HoldemGame:
 
 
 def _table_of(rules: BettingRules) -> HoldemGame:
-    """Return the stacks, blinds and antes of a game's rules."""
+    """Return the stacks, blinds and antes of betting rules, as a `[game]` table."""
     seats = len(rules.put_in)
     small, big, *_ = reversed(rules.put_in) if seats == 2 else rules.put_in
     before, dead = rules.put_in_before, rules.dead or [0.0] * seats

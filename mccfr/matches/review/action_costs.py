@@ -114,6 +114,10 @@ class DecisionCosts:
 
         The decision is before the flop. Both are sums over all hands of the player's preflop class, such as AKs. All
         169 classes are computed together and cached.
+
+        node   number of the decision in the policy's tree
+        other  [H] weights of the opponent's hands
+        hand   index of the player's hand
         """
         key = node, other.tobytes()
         if not self._kept:
@@ -134,7 +138,7 @@ class DecisionCosts:
         return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
-        """Compute and cache all preflop decisions in one pass over the boards.
+        """Compute and cache the values of all preflop decisions in one pass over drawn boards.
 
         At each decision the opponent has the range with which the policy reaches it.
         """
@@ -153,7 +157,7 @@ class DecisionCosts:
             self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
-        """Return the drawn full board number `number` that continues `board`, without the cards in `held`."""
+        """Draw full board `number`, which begins with `board` and has no card of `held`."""
         rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
         left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())

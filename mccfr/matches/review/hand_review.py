@@ -146,7 +146,7 @@ class Reviewer:
     source         the policy
     betting        translates real bets to those of the policy's tree
     dealing        cards of the policy's game
-    pair           the cards of that game for two players, for streets that are solved again
+    pair           cards of a two-player version of that game, with which streets are solved again
     costs          computes EV losses at decisions of the policy's tree, for two players
     heuristic      AIVAT's heuristic; None for three and more players
     resolved_from  first street on which every decision is solved again; beyond the river if none
@@ -283,7 +283,7 @@ class _HandReview:
         return max(readings, key=lambda one: one.probability)._replace(probability=1.0)
 
     def _same_stakes(self) -> bool:
-        """Return True if the hand's stakes are the policy's, counted in big blinds."""
+        """Return True if effective stack, posted chips and first player are the policy's, in big blinds."""
         own, rules = self._stakes, self._by.betting.rules
         pairs = zip(_stakes(own.rules, own.effective), _stakes(rules, rules.stack), strict=True)
         return all(abs(ours - theirs) < _SAME for ours, theirs in pairs)
@@ -377,7 +377,7 @@ class _HandReview:
         )
 
     def _no_cost(self, state: BettingState) -> str:
-        """Return the reasons why a decision at a table of three and more players has no cost."""
+        """Return, as text, why a decision at a table of three and more players has no cost."""
         lacking = [self._lacking[player] for player in state.left if player in self._lacking]
         return "; ".join([NO_COST] * (len(state.left) > 2 or not state.street) + lacking)
 
@@ -478,9 +478,9 @@ class _HandReview:
 
 
 def _stakes(rules: BettingRules, stack: float) -> list[float]:
-    """Return the first player's position, then stack, blinds, antes and dead blinds in big blinds.
+    """Return numbers that compare stakes: the first player's position, then amounts in big blinds.
 
-    stack  in chips
+    The amounts are `stack` (given in chips), each position's posted chips, ante and all dead chips together.
     """
     chips = stack, *rules.put_in, rules.put_in_before, sum(rules.dead)
     return [rules.first_player[0], *(each / rules.minimum_bet for each in chips)]

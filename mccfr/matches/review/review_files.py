@@ -1,4 +1,4 @@
-"""Reviews hand histories: the EV loss of each decision by a policy. Implements `mccfr review`."""
+"""Reviews hand histories: how much EV each decision loses, as a policy judges it (`mccfr review`)."""
 
 import hashlib
 import json
@@ -58,11 +58,12 @@ class _Judge:
     """A policy that reviews hands with the number of players of its game.
 
     name     of the policy or run
-    game     its stacks and blinds; `depth` is the stack in big blinds
-    side     its game and strategy, for AIVAT's values
+    game     the policy's `[game]` settings: stacks and blinds; `depth` is the stack in big blinds
+    side     the policy's game and strategy, for AIVAT's values
     source   the same policy, for its action probabilities
-    boards   number of full boards to draw for a decision on the flop
-    resolve  street from which every decision is judged by solving its street again; None: only where needed
+    boards   number of full boards to draw, over which the EV of a decision on the flop is averaged
+    resolve  street from which every decision is judged by solving its street again. None: only where stakes or
+             actions differ from the tree's; with three and more players always from the flop on, once two are left
     """
 
     name: str
@@ -82,9 +83,12 @@ class _Judge:
 
 
 def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
-    """Open a policy or run, or all in a folder; return them sorted by number of players and stack depth.
+    """Open a policy or run, or all in a folder; return them sorted by players and stack depth.
 
-    Raises `ValueError` for another game, or two policies with equal depth and number of players.
+    policy  path of the policy, run or folder
+
+    Raises `ValueError` for a game other than full-deck no-limit hold'em. Also for two policies with equal stack in big
+    blinds and number of players.
     """
     path = Path(policy)
     names = [policy]
@@ -107,10 +111,11 @@ def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
 
 
 def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
-    """Return the policy whose stack in big blinds is nearest to the hand's, or two policies.
+    """Return the one or two policies whose stacks in big blinds are nearest to the hand's stack.
 
-    Stacks are compared by ratio, among policies for as many players. If the hand's stack is between two policies', the
-    second is the nearest one on the other side. Raises `ValueError` if no policy has as many players.
+    Only policies for the hand's number of players count, and stacks are compared by ratio. If the hand's stack is
+    between those of two policies, the result is the nearest one and the nearest one on the other side.
+    Raises `ValueError` if no policy is for this number of players.
     """
     depth, fitting = stakes.depth, [judge for judge in judges if judge.game.seats == stakes.seats]
     if not fitting:
@@ -121,9 +126,9 @@ def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
 
 
 def _distance(stakes: Stakes, judge: _Judge) -> str:
-    """Return as text how a hand's stakes differ from a policy's; "" if they do not.
+    """Return as text how stack, blinds and antes of a hand differ from the policy's game; "" if equal.
 
-    "stack 150 for 200" means 150 big blinds in the hand and 200 in the policy's game.
+    For example, "stack 150 for 200" means 150 big blinds in the hand and 200 in the policy's game.
     """
     rules, big, seats, game = stakes.rules, stakes.big_blind, stakes.seats, judge.game
     straddled = seats == 2 and rules.first_player[0] != BUTTON
@@ -161,17 +166,17 @@ def review_hands(
 
     policy   policy or run of full-deck no-limit hold'em, or a folder of such. Each hand is judged by the one for its
              number of players with the nearest stack in big blinds, by ratio. If its stack is between those of two,
-             the second one's verdicts are added
+             the second one's judgement of each decision is added
     resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None: only
              where stakes or actions differ from the tree's. Three and more players: always from the flop on, once two
              are left
-    boards   number of full boards to draw for a decision on the flop
+    boards   number of full boards to draw, over which the EV of a decision on the flop is averaged
     workers  number of processes
     keep     file for reviewed hands, one JSON value per line; the same review resumes from it after a stop
     top      number of decisions listed one by one, the costliest first
 
-    Raises `ValueError` for another game or if no hand can be reviewed, `FileNotFoundError` for a missing file, and
-    `StoppedError` at a signal.
+    Raises `ValueError` for a policy of another game or if no hand can be reviewed, `FileNotFoundError` for a missing
+    file, and `StoppedError` at a signal.
     """
     if keep is not None:  # before anything is read
         check_output(keep, begins_with(_HEAD.encode()))
@@ -205,7 +210,7 @@ def review_hands(
 
 
 def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
-    """Return the record's totals over all reviewed hands, and its `top` costliest decisions."""
+    """Return the fields of the review's record: totals over hands, and the `top` costliest decisions."""
     rows = [(each, record) for record in records for each in record["decisions"]]
     worst = sorted(rows, key=lambda row: costliest_first(row[0]))[:top]
     return {
@@ -220,7 +225,11 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
 
 
 def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
-    """Return the hands that can be reviewed, and counts of the others by reason; reports the first few."""
+    """Read the files; return the hands that can be reviewed, and {reason: number of hands} of the others.
+
+    The first 20 of the others are reported one by one through `phases`. Raises `ValueError` if none can be
+    reviewed.
+    """
     refused, hands, report = Counter[str](), list[FoundHand](), FirstMessages(phases.message, _TOLD)
     games = [judge.game for judge in reversed(judges)]
     for path in [each for given in paths for each in hand_files(given)]:
@@ -251,7 +260,7 @@ def _record(
 
     where    file and line of the hand
     judges   policies that reviewed it: the nearest in stack depth, and perhaps a second one
-    reviews  the result by each of them
+    reviews  the review by each of these policies, in the same order
     """
     (hand, stakes), reviewed = checked, reviews[0]
     rows = [_row(each, stakes, reviewed.pot) for each in reviewed.decisions]
@@ -303,9 +312,11 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
 
 
 def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {player: record of its hands}: decisions' costs and winnings, each in mbb per hand.
+    """Return {player's name: sums over its hands}: number of decisions, their cost, and winnings.
 
-    The total cost is also given in each currency.
+    Cost and winnings are means in mbb per hand. The total cost is also given in each currency.
+
+    records  of all reviewed hands
     """
     players = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
@@ -344,9 +355,11 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
     """Return the fields `{title}_mbb` and `{title}_ci95_mbb`: the mean per hand and its 95 % interval.
 
-    They are None if a hand's value is unknown, since the mean of the known hands would have a selection bias.
+    They are None if a hand's value is unknown, since the mean of the known hands would have a selection bias. The
+    interval of a single hand is None too.
 
-    values  of each hand in big blinds
+    title   name of the quantity, such as "cost" or "won"
+    values  the quantity for each hand, in big blinds; None: unknown
     """
     known = np.array([each for each in values if each is not None])
     if len(known) < len(values) or not len(known):
@@ -356,7 +369,7 @@ def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
 
 
 def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], scale: float) -> dict[str, Any]:
-    """Return {kind: number of decisions and their cost in mbb per hand}, with kinds in the given order.
+    """Return {kind: number of decisions, and their cost in mbb per hand}, with kinds in the given `order`.
 
     rows   decisions with a cost
     key    field that has the kind: "street", "position" or "pot"
@@ -382,7 +395,12 @@ class _Kept(SampleFile):
         self.known = dict[int, dict[str, Any]]()
 
     def read(self, count: int) -> None:
-        """Read the reviewed hands from the file; `ValueError` for other content or a number not below `count`."""
+        """Read the records of reviewed hands from the file into `known`, if a file is given.
+
+        count  number of hands in the review
+
+        Raises `ValueError` for other content or a hand's number that is not below `count`.
+        """
         lines = self.records(lambda found: found.rfind(b"\n") + 1)
         if self.path is not None:
             self.known |= _records(self.path, lines, count)
@@ -453,9 +471,9 @@ def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
 
 
 def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], str]:
-    """Return the hands that `review_hands` saved in a file so far, and the name of the policy `source`.
+    """Return the records of hands that `review_hands` saved in a file, and the name of `source` there.
 
-    source  a policy, or the run's strategy, that was used for the review
+    source  the policy, or the run's strategy, that was used for the review (one of them if there were several)
 
     Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for another file
     or a review by other policies.

@@ -25,12 +25,16 @@ def shares_text(row: Mapping[str, Any]) -> str:
 
 
 def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the sort key of a decision: larger costs first, then without cost rarer actions."""
+    """Return the sort key of a decision: by descending cost, and those of unknown cost last.
+
+    A cost whose interval contains 0 counts as 0. Of unknown costs, the actions that the policy takes with the lowest
+    probability come first.
+    """
     return -shown_cost(row), row["probability"] if row["cost_bb"] is None else -1.0
 
 
 def review_text(record: Mapping[str, Any]) -> str:
-    """Return a review as text: each player's costs by street, position and pot; worst decisions."""
+    """Return a review's record as text: each player's costs by street, position and pot; worst decisions."""
     lines = [
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"
@@ -58,7 +62,10 @@ def review_text(record: Mapping[str, Any]) -> str:
 
 
 def _worst_text(row: Mapping[str, Any]) -> str:
-    """Return a decision as one line: its cost, what was done, how it was judged, and by which policy."""
+    """Return a decision as one line: its cost, the action taken, the best one, and the judging policy.
+
+    Without a cost it has the policy's action frequencies instead of the best action.
+    """
     ends, other, who = row["ci95_bb"], row["other"], f"{row['player']}, {row['position']}"
     sure = "" if ends is None else f" (95 %: {ends[0]:.4g} to {ends[1]:.4g})"
     how = f"taken for {row['taken_for']}" if row["taken_for"] else row["how"]

@@ -31,7 +31,7 @@ _ALIKE = 1e-6
 
 @dataclass(frozen=True)
 class ResolvedStrategy:
-    """A whole strategy in which spots were re-solved, with bounds of what that may cost.
+    """A whole game's strategy in which spots were re-solved, with bounds of the opponent's gain by this.
 
     strategy      of the whole game, with the re-solved spots
     bound_chips   [2] by re-solved player: upper bound, from the gaps, of the opponent's gain compared to the strategy
@@ -50,7 +50,7 @@ class ResolvedStrategy:
 
 
 def roots(game: Game, street: int) -> list[int]:
-    """Return the decisions of a betting tree that begin a street; for street 0 the root."""
+    """Return the nodes of all decisions of the betting tree that begin a street; for street 0 the root."""
     arrays, parent = game.tree.arrays, game.tree.parent
     street_of = arrays.block // 2
     nodes = np.flatnonzero((arrays.kind == DECISION) & (street_of == street)).tolist()
@@ -75,14 +75,15 @@ def resolve_street(
     street    0 is the first
     method    gadget: "resolving", "maxmargin" (not with `merged`) or "unsafe"
     effort    stopping rules for each spot
-    players   whose strategies are replaced
+    players   the players whose strategies are replaced
     reach     raise alternatives by the opponent's earlier mistakes (`reach_margins`)
     merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are
               still those of real hands
     dtype     of the solver's tables: "float64" or "float32"
 
-    Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and bounds are those
-    of this mean.
+    Alternatives are the opponent's best-response values to the given strategy, by hand, which the gadget compares with
+    the subgame's. Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and
+    bounds are those of this mean.
 
     Raises `ValueError` for games whose cards are not listed, and if boards share buckets but differ in their
     strategies.
@@ -118,7 +119,7 @@ def reach_margins(
 ) -> npt.NDArray[np.float64]:
     """Return [H] the reach margins of a spot: counterfactual values to add to the opponent's alternatives.
 
-    player    whose strategy is re-solved
+    player    the player whose strategy is re-solved; the other one is the opponent
     board_of  function that returns the board of an earlier street, as its number or its cards
 
     Reach subgame solving (Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games",
@@ -156,7 +157,7 @@ class _StrategyWriter:
         self._rows = [np.zeros((b, r), bool) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
 
     def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
-        """Write a player's strategy in a solved spot to the tables of the whole game.
+        """Copy a player's strategy in a solved spot to the tables of the whole game.
 
         found    the spot's strategy by block [slots, buckets]
         buckets  by block [buckets]: the whole game's bucket for each bucket of the spot

@@ -36,7 +36,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class Gadget(ABC):
-    """Base class of gadgets: games in which the opponent's H hands enter a subgame or not."""
+    """Base class of gadgets: games in which each of the opponent's H hands enters a subgame or not.
+
+    In every iteration the solver takes the opponent's range from it, and updates it with the values of the hands.
+    """
 
     def __init__(self, hands: int, mistaken: Floats | None = None) -> None:
         """Take the number of the opponent's hands.
@@ -58,10 +61,10 @@ class Gadget(ABC):
 
     @abstractmethod
     def update(self, values: Floats, step: Step) -> None:
-        """Update the gadget's regrets and average.
+        """Update the gadget's regrets and average strategy after an iteration.
 
         values  [H] counterfactual values of the opponent's hands in the subgame
-        step    discounting of this iteration
+        step    discounting of regrets and strategy sums in this iteration
         """
 
     @abstractmethod
@@ -118,10 +121,17 @@ class Resolving(Gadget):
     def __init__(self, deal: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
         """Start with regrets of 0.
 
-        deal          [H] weight of each of the opponent's hands in the deal, regardless of its strategy. The scale is
-                      such that the pairs of such a hand and one of the player's range weigh 1 in total
-        alternatives  [H] counterfactual value of each hand if the opponent does not enter the subgame
-        mistaken      [H] weights of hands that enter the subgame by mistake; None: no mistakes
+        deal          [H] weight with which each of the opponent's hands is dealt, whatever the opponent's strategy
+        alternatives  [H] counterfactual value of each hand if the opponent does not enter the subgame. It is in chips
+                      times the weight of the player's hands
+        mistaken      [H] weights of the opponent's hands in the subgame if it enters by mistake, in the scale of
+                      `deal`. `opponent_range` mixes them into the range; None: no mistakes
+
+        A mistake is to enter with a hand that the gadget's strategy would keep out for its alternative. It makes the
+        player learn to play well against such hands too.
+
+        Weights are scaled to the re-solving player's range, whose weights sum to 1. Take all pairs of an opponent's and
+        a player's hand without a common card. The products of their two weights sum to 1 over these pairs.
         """
         super().__init__(len(deal), mistaken)
         self._dealt, self._alternatives = deal, alternatives
@@ -199,9 +209,10 @@ class Maxmargin(Gadget):
         return float(self._gains(values)[self._live].max())
 
     def average(self) -> tuple[Floats, float]:
-        """Return the opponent's average range [H], and minus the sum of range times alternatives.
+        """Return the opponent's average range [H] in the subgame, and its average value outside.
 
-        The opponent pays the alternative of the hand with which it enters.
+        The value is minus the sum of range times alternatives: the opponent pays the alternative of the hand with
+        which it enters.
         """
         range_ = self._mean * self._share
         return range_, -float(range_ @ self._alternatives)

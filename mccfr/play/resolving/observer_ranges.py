@@ -34,8 +34,8 @@ class NoRangeError(ValueError):
 class AssumedRange(ObservedRange):
     """The range of a player who is assumed to play a policy, even if its real actions differ.
 
-    An action outside the policy's tree is mapped to one inside. If the policy never takes that one, the range stays
-    unchanged.
+    An action outside the policy's tree is mapped to one inside. If the policy takes that one with no hand of the range,
+    the range stays unchanged.
 
     known  False once the player, at a table of three or more, has taken an action that the tree lacks, such as a
            cold call
@@ -87,7 +87,7 @@ class HandObserver:
 
         position  at the table of the player who plays the policy of `seat`
         line      (state before, action, board) of each action
-        left      the rest of the hand as a hand of two players
+        left      the rest of the hand, converted to a hand of the two players who are left
 
         Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
@@ -181,7 +181,7 @@ class HandObserver:
         return self._left.at_table(self._seat.betting, state, label)
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """Return the policy's strategy in the subgame `game`; the opponent's part is uniform.
+        """Return the policy's strategy for the known player in the subgame `game`; the opponent's is uniform.
 
         The result has for each block the probabilities [slots, buckets]. A block has the decisions of one street and
         player; a slot is one action of one decision.
@@ -231,11 +231,11 @@ class HandObserver:
 
 
 def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:
-    """Return [A, H] action probabilities; uniform for hands of weight 0.
+    """Return [A, H] a decision's action probabilities by hand; uniform for hands that never get there.
 
     choices  {action: [H] probability of reaching the decision with the hand and taking the action}
-    number   {action: its index in the result}
-    count    A
+    number   {action: its index on the first axis of the result}; several may have the same one
+    count    A, the number of actions in the subgame
     """
     rows = np.zeros((count, len(next(iter(choices.values())))))
     for action, reach in choices.items():

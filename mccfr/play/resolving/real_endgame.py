@@ -1,7 +1,7 @@
 """Builds the rest of a real hold'em hand as a subgame, from any postflop betting state.
 
-Chips in the pot, the player to act and the last raise are the table's real ones; later bets follow a menu. A subgame
-may therefore begin with a bet that is in no policy's tree.
+Chips in the pot, the player to act and the last raise are the table's real ones; later bets have the sizes of a menu.
+A subgame may therefore begin with a bet that is in no policy's tree.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -44,11 +44,11 @@ def endgame(
     rules      of the whole game: stacks, minimum bet, first player to act on each street
     state      of the real betting, at a decision
     board      all cards of the state's street, in order of dealing
-    menu       bet sizes of the result's tree
+    menu       bet sizes of the result's betting tree
     live       [2, 1326] bool: the hands that each player may hold; others are not dealt. None: every hand
     cards      of the whole game, whose buckets are used if the rest has more than two streets, as from the flop on
-    real_bets  {state: amounts} of bets that were really made, beside those of the menu. An amount is the chips put in
-               over the whole hand. In a state `street` is 0 on the subgame's first street
+    real_bets  {state: amounts} of bets that were really made, which the tree has beside those of the menu. An amount is
+               the chips put in over the whole hand. The states count streets from the subgame's first one, which is 0
 
     Raises `ValueError` for a menu that is invalid on these streets, and for more than two streets without `cards`.
     """

@@ -45,15 +45,15 @@ class ResolvingSpec(PlayerSpec):
         return ResolvingSeat(self.policy, self.settings, seed=seed)
 
     def fingerprint(self) -> str:
-        """Return the settings of re-solving as text, which is part of a match's identity."""
+        """Return the settings of re-solving as text, except `workers`, which does not affect play."""
         return repr(self.settings)
 
 
 class ResolvingSeat(Seat):
     """A policy at one position of no-limit hold'em, re-solved from a street on (`resolving_table`).
 
-    Before that street it plays the policy. From it on, its strategy is a function of the public state and its
-    hand; only the action is random. At a table of three and more players it re-solves once two of them are left.
+    Before that street it plays the policy. From that street on, its strategy is a function of the public state and its
+    hand; only the drawn action is random. At a table of three and more players it re-solves once two of them are left.
     If one of these two took an action that the tree lacks, it plays the policy to the end of such a hand.
     """
 
@@ -70,7 +70,7 @@ class ResolvingSeat(Seat):
         self.resolver = Resolver(self, settings)
 
     def prepare(self) -> None:
-        """Compile the kernels of all re-solved streets: play a hand, one CFR iteration a subgame.
+        """Compile the kernels of all re-solved streets, by playing a hand with one CFR iteration a subgame.
 
         On each street the opponent bets an amount outside the subgame, since this needs kernels of its own. At a table
         of three and more players the others fold, except for the small and the big blind.
@@ -177,7 +177,10 @@ class ResolvedRange(ObservedRange):
             self._state = None
 
     def see(self, state: Any, action: str) -> None:
-        """Record the opponent's action; on re-solved streets it is not mapped to the tree."""
+        """Record the opponent's action, which is not mapped to the policy's tree on re-solved streets.
+
+        state  of the real betting before the action
+        """
         if state.street < self._resolver.street:
             super().see(state, action)
         self._line.append((state, action))

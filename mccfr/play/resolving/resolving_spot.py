@@ -36,9 +36,9 @@ _ALL = 1_000_000  # more than the boards of any spot
 class RootValues(NamedTuple):
     """Counterfactual values of a player's hands at the root of a subgame, for the other player's range.
 
-    value   [H]     chips times the weight of the opposing hands
-    action  [A, H]  the player acts at the root: `value` after each action. The other player acts: the part of `value`
-                    that comes from each action
+    value   [H]     chips won times the weight of the opposing hands
+    action  [A, H]  if the player acts at the root, the value after each action; if the other player acts, the part of
+                    `value` that comes from each action, so that they sum to `value`
     """
 
     value: Floats
@@ -90,12 +90,12 @@ class Spot:
 
     @cached_property
     def dealing(self) -> IndexedCards:
-        """The subgame's cards: its H hands, by the numbers that index ranges [2, H], and its boards."""
+        """The subgame's cards: its H hands, in the order of the ranges [2, H], and its boards."""
         return self.game.cards.at_table()
 
     @cached_property
     def board_factor(self) -> float:
-        """Factor for means over full boards, where those that share a card with a hand count as 0.
+        """Factor that corrects means over full boards, if boards that share a card with a hand count as 0.
 
         It is the number of full boards, divided by the number of those that share no card with a given pair of hands.
         """

@@ -77,14 +77,14 @@ Acted = tuple[BettingState, str, Board]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of re-solving.
+    """Settings of re-solving during play: first street, method, effort and bet sizes.
 
     street     the first street that is re-solved: "river", "turn" or "flop"
     method     the gadget, a game before the subgame that bounds the opponent's gain: "resolving" or "maxmargin". With
                "unsafe" there is none, except "resolving" after a bet outside the subgame. On the flop "resolving"
                replaces "maxmargin"
-    effort     when to stop solving a subgame; None: `EFFORT` of its first street, or `COLD_FLOP` for a subgame from the
-               flop on without initial regrets
+    effort     when to stop solving a subgame; None: `EFFORT` of its first street, or `COLD_FLOP` if it begins on the
+               flop without a strategy in force for initial regrets
     menu       bet sizes of subgames that begin on the river
     turn_menu  bet sizes of subgames that begin on the flop or the turn, on all their streets
     workers    threads that share the rivers of a turn; results do not depend on them
@@ -161,7 +161,7 @@ class Resolver:
         return public_state
 
     def begins(self, state: BettingState) -> bool:
-        """Return True if the state is on a re-solved street and two players are left."""
+        """Return True if the state is on the chosen street or a later one, and two players are left."""
         return state.street >= self.street and len(state.left) == 2
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
@@ -235,6 +235,7 @@ class Resolver:
         """Solve a spot and return the public state at its root.
 
         position      of the re-solving player among the two
+        ranges        [2, 1326] weights of both players' hands at the root
         alternatives  [H] the opponent's best-response values to the strategy in force (the last solution, or the
                       policy); None for the unsafe method
         before        the strategy in force, for initial regrets: probabilities [slots, buckets] for each block (street
@@ -331,7 +332,7 @@ class PublicState:
         return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
 
     def own_action(self, action: str) -> str:
-        """Return an action at the table as an action here, in chips of the hand of two players.
+        """Return an action at the table as an action in this state, in chips of the hand of two players.
 
         The result is a legal action, but `actions` may lack its amount.
         """
@@ -339,7 +340,10 @@ class PublicState:
         return self._resolver.left.converted(self.state, action, self.actions)
 
     def table_action(self, state: BettingState, number: int) -> str:
-        """Return action number `number` of `actions` as a legal action in a state at the table."""
+        """Return `actions[number]` as a legal action at the table, with the table's amounts.
+
+        state  of the betting at the table
+        """
         left, betting = self._resolver.left, self._resolver.seat.betting
         assert left is not None and isinstance(betting, Translation)
         return left.at_table(betting, state, self.actions[number])
@@ -359,10 +363,10 @@ class PublicState:
         return self._played
 
     def responses(self) -> RootValues:
-        """Return the opponent's best-response values here to the solution in force; cached.
+        """Return the values of the opponent's best response, from here on, to the solution in force; cached.
 
-        They are counterfactual values of each hand, in chips times weight. The response may use the bets of the subgame
-        only.
+        They are counterfactual values of each hand, in chips times the weight of the player's hands. The response may
+        use the bets of the subgame only.
         """
         if self._responses is None:
             self._responses = self._best_responses()
@@ -378,7 +382,8 @@ class PublicState:
     def responses_after(self, action: str, board: Board) -> RootValues:
         """Return the opponent's best-response values on the next street, after an action that ends this one.
 
-        They are counterfactual values of each hand to the solution in force, in chips times weight.
+        They are counterfactual values of each hand against the solution in force, in chips times the weight of the
+        player's hands.
 
         action  one of `actions`
         board   all cards of the next street's board
@@ -396,9 +401,10 @@ class PublicState:
         return ranges if ranges[self.state.player].any() else self.ranges  # an action of probability 0 changes nothing
 
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
-        """Return the public state after a legal action; `OVER` if the betting ends.
+        """Return the public state after a legal action, re-solved where necessary; `OVER` if the betting ends.
 
-        board  all cards of the next street's board if the action ends a street; otherwise ignored
+        action  in chips of the hand of two players; `actions` may lack its amount
+        board   all cards of the next street's board if the action ends a street; otherwise ignored
         """
         state = apply_action(self._resolver.rules, self.state, action)
         if not isinstance(state, BettingState):

@@ -91,7 +91,7 @@ class Resolved:
     def gap_chips(self) -> float:
         """NashConv of the subgame with its gadget: both players' best-response gains together.
 
-        In chips per hand that gets there.
+        In chips per hand of poker that gets to the spot.
         """
         side, (opponent_range, outside) = self._side, self._gadget.average()
         own_values = side.spot.best_response(side.player, opponent_range, self.tables).value
@@ -108,7 +108,7 @@ class Resolved:
 
     @property
     def excess_chips(self) -> float:
-        """Upper bound of the opponent's gain over its alternatives, in chips per hand that gets there.
+        """Upper bound of the opponent's gain over its alternatives, in chips per hand of poker at the spot.
 
         Hands have the deal's weights, and each takes the larger of its value and its alternative. NaN without
         alternatives.
@@ -126,7 +126,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class _Side:
-    """The player for whom a spot is solved, with both ranges normalised.
+    """The re-solving player of a spot, with its range and the opponent's hands in the solver's scale.
 
     ours          [H] the player's range divided by its sum `scale`
     any_hand      [H] the deal's weights of the opponent's hands. Their scale is such that all possible pairs with a
@@ -203,7 +203,8 @@ def resolve(
 class _Solver(ABC):
     """Base class of solvers: CFR on a spot with a gadget before its first decision.
 
-    Ranges are normalised to a total weight of 1, so gaps are in chips per hand.
+    Ranges are scaled such that all possible pairs of both players' hands weigh 1 in total. So gaps are in chips per
+    hand of poker that gets to the spot.
     """
 
     _cfr: Any  # `VectorCfr` or `RespondedSampling`
@@ -236,7 +237,7 @@ class _Solver(ABC):
         return self._result()
 
     def _at_root(self, other: Floats) -> list[Floats]:
-        """Return [range of player 0, range of player 1] at the root, given the opponent's range `other`."""
+        """Return [range of player 0, range of player 1] at the spot's root, given the opponent's as `other`."""
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
     def _result(self) -> Resolved:
@@ -322,7 +323,10 @@ class _SampledBoards(_Solver):
 
 
 def _merged_columns(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
-    """Return [slots, buckets]: each column is the sum of the columns with its number in `alike` [buckets]."""
+    """Return strategy sums [slots, buckets] in which buckets with equal numbers in `alike` are added up.
+
+    Each column of the result is the sum of all columns of `sums` [slots, buckets] with its number in `alike` [buckets].
+    """
     _, number = np.unique(alike, return_inverse=True)
     return np.stack([np.bincount(number, row)[number] for row in sums]).astype(sums.dtype)
 

@@ -35,9 +35,9 @@ _MERGED_STREETS = 3
 
 
 class SolvedSpot:
-    """The rest of a hand, solved for both players with their ranges at its start taken as fixed.
+    """The rest of a real hand, solved for both players; their ranges where it begins are taken as given.
 
-    actions  at its first decision: `c`, `f`, or `rN` with N chips put in over the whole hand
+    actions  at the first decision: `c`, `f`, or `rN` with N chips put in over the whole hand
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class SolvedSpot:
         board      all cards of the state's street
         ranges     [2, 1326] weights of both players' hands there
         cards      of a whole game, whose buckets are used on later streets if the board is a flop
-        real_bets  {state: amounts} of bets that were really made, beside those of the menu. In a state `street` is 0
-                   on this street; an amount is the chips put in over the whole hand
+        real_bets  {state: amounts} of bets that were really made, which the tree has beside those of the menu. The
+                   states count streets from this one, which is 0; an amount is the chips put in over the whole hand
         effort     when to stop; None: the default of the street
 
         Raises `ValueError` if a range is empty, or no two hands are possible together.
@@ -101,7 +101,7 @@ class SolvedSpot:
         return _rows(self.spot, self.tables, node)
 
     def won(self, nodes: Sequence[int] = (0,)) -> list[Floats]:
-        """Return for each node [A, 1326] chips times the weight of the opposing hands, by action and hand.
+        """Return for each node [A, 1326] chips won, times the opposing weight, for each action and hand.
 
         nodes  decisions of the first street
 
@@ -120,7 +120,7 @@ class SolvedSpot:
 
 
 class SolvedStreet:
-    """Solution of one street of a real hand, at each decision that the players really reached, in order.
+    """Solution of one street of a real hand, at each decision that was reached there, in order.
 
     actions  for each decision a list of `c`, `f` or `rN`, with N chips put in over the whole hand
     played   for each decision [A, 1326] the solution's action probabilities
@@ -164,7 +164,9 @@ class SolvedStreet:
 def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
     """Return for each node [A, 1326] the acting player's chips won, times the opposing weight.
 
-    nodes  decisions of the spot's first street
+    tables  strategies of both players, [slots, buckets] for each block (street and player)
+    ranges  [2, 1326] weights of both players' hands at the spot's root
+    nodes   decisions of the spot's first street
     """
     dtype: type[np.floating] = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
@@ -179,6 +181,8 @@ def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
     """Return [A, 1326] a strategy's action probabilities at a decision of the spot's first street.
 
     They are 0 for impossible hands and others without a bucket.
+
+    tables  the strategy, [slots, buckets] for each block (street and player)
     """
     arrays, cards = spot.game.tree.arrays, spot.game.cards.listed()
     block, slot = int(arrays.block[node]), int(arrays.slot[node])

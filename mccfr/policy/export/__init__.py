@@ -1,4 +1,4 @@
-"""Exports the average strategy or the raw tables in six formats, from CSV to OpenSpiel."""
+"""Exports the average strategy or the tables of a run in six formats, from CSV to OpenSpiel."""
 
 from mccfr.policy.export.export_formats import BY_HAND, FORMATS, LISTS, PROVENANCE, RAW, export
 

@@ -73,7 +73,10 @@ _EXPLANATION = {
 
 
 def explanation(game: Game) -> dict[str, Any]:
-    """Return the meaning of all arrays of an export of raw tables, with sizes and units, as JSON."""
+    """Return a JSON document with the meaning, sizes and units of all arrays of an export of raw tables.
+
+    Raw tables are those that training updates, such as regrets and strategy sums.
+    """
     fields = {key: value for key, value in game_fields(game).items() if key in _GAME_FIELDS}
     return {"meaning": _EXPLANATION, **fields, "hand_names": game_texts(game).get("cards_hand_names")}
 

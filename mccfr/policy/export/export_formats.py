@@ -52,7 +52,7 @@ PROVENANCE: Mapping[str, FindProvenance] = {
 
 
 def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of the command's option
-    """Raise `ValueError` for a format that does not support this game."""
+    """Raise `ValueError` if an export in `format`, such as "openspiel", does not support this game."""
     if format == "openspiel" and game.tree.players > 2:
         raise ValueError(f"the format openspiel is for two players, and {game.name} has {game.tree.players}: take csv")
     if format == "policy" and not game.cards.fits_policies:
@@ -77,7 +77,7 @@ def export(
     board: str | None = None,
     replaceable: Callable[[Path], bool] | None = None,
 ) -> None:
-    """Write an average strategy, or the tables behind it, to `out`, complete or not at all.
+    """Write an average strategy, or the run's tables that it comes from, to `out`, complete or not at all.
 
     game_document  the `[game]` table of the run's configuration
     strategy       may be None for zarr and hdf5
@@ -86,7 +86,7 @@ def export(
                    infoset and action); openspiel (a TabularPolicy as JSON)
     quantise       policy only: "uint8" or "uint16"
     provenance     JSON with the origin of the strategy
-    abstraction    policy only: origin of its buckets (`Abstraction.origin`); None: lossless
+    abstraction    policy only: origin of its buckets (`Abstraction.origin`); None: no card abstraction
     values         policy only: values at the first decisions of streets; None: not written
     board          csv, parquet: rows of hands on this board ("" for no board); None: rows of buckets
     replaceable    returns whether the path may be replaced, which happens in one step; None: exports of this format may
@@ -166,7 +166,7 @@ def write_tables(
 
 
 def _label_bytes(labels: Any) -> npt.NDArray[np.uint8]:
-    """Return labels as UTF-8 [N, L] uint8, padded with zeros to the longest."""
+    """Return the N nodes' labels (texts) as UTF-8 [N, L] uint8; shorter ones are padded with zeros."""
     encoded = [label.encode() for label in labels]
     width = max(1, *map(len, encoded))
     return np.frombuffer(b"".join(text.ljust(width, b"\0") for text in encoded), np.uint8).reshape(len(encoded), width)

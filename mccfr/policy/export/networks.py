@@ -210,7 +210,10 @@ def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
 
 
 def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of the networks of both players, by file name without ending."""
+    """Return parameters, weights, players and iterations of all networks, by file name without ending.
+
+    Networks of weight 0 are left out.
+    """
     kept = [np.flatnonzero(strategy.tables[f"networks/player{player}/weight"]) for player in range(2)]
     found = [[strategy.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]
     width = max(table.shape[1] for table in found[0])
@@ -224,7 +227,11 @@ def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
 
 
 def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays that describe the networks' inputs, by file name without ending."""
+    """Return the arrays of an export that describe the networks' inputs, by file name without ending.
+
+    They are inputs, actions and parents of listed infosets by player. If cards are dealt from the whole deck, they are
+    the inputs of the betting and the tree.
+    """
     if samples_cards(game):
         arrays = game.tree.arrays
         street = np.maximum(arrays.block, 0) // 2
@@ -242,7 +249,7 @@ def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
 
 
 def _tables(path: Path, arrays: Mapping[str, npt.NDArray[Any]], sizes: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return a run's tables of networks by name, from the arrays of the files.
+    """Return tables of networks by the names that a training run gives them, from the arrays of the files.
 
     sizes  number of parameters of each player's network
 

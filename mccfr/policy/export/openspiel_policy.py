@@ -39,7 +39,7 @@ _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 @dataclass(frozen=True)
 class OpenSpielForm:
-    """OpenSpiel's name for a game, its action ids and its unit of payoffs."""
+    """Holds how OpenSpiel represents a game of ours: its name there, action ids and unit of payoffs."""
 
     game: str  # argument of pyspiel.load_game
     action: Callable[[str, bool], int]  # action id of a label; the flag is True if the player faces a bet
@@ -47,7 +47,10 @@ class OpenSpielForm:
 
 
 def translation(document: Mapping[str, Any]) -> OpenSpielForm:
-    """Return OpenSpiel's name, action ids and payoff unit for a `[game]` table; `ValueError` without them."""
+    """Return how OpenSpiel represents the game of a configuration's `[game]` table.
+
+    Raises `ValueError` if OpenSpiel has no such game.
+    """
     kind = GAMES.get(document["name"])
     match None if kind is None else msgspec.convert(document, kind):
         case KuhnGame():

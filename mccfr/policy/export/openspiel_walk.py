@@ -137,7 +137,7 @@ class _Deals:
         ]
 
     def _grouped(self, street: int, board: Any) -> tuple[frozenset[int], ...]:
-        """Return the cards of a board up to a street: one set for each street's cards.
+        """Return one set of card numbers for each street up to `street`: the cards that it deals.
 
         Two boards with equal sets are the same, even if the cards of a street were dealt in another order.
         """

@@ -88,9 +88,9 @@ def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
 
 
 def csv_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return {} for a CSV file of `write_csv`, and None for another file.
+    """Return {} for a CSV file that `write_csv` wrote, and None for any other file.
 
-    Exports of other formats hold a provenance, the run and checkpoint that they are from; a CSV file does not.
+    A provenance states the run and checkpoint that an export is from. A CSV file has none, so its provenance is empty.
     """
     return {} if begins_with(_HEADER)(path) else None
 

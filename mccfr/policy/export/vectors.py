@@ -93,10 +93,10 @@ def _random_action(betting: Any, readings: Sequence[LineReading], state: Any, ra
 
 
 def write_vectors(out: Path, source: Behaviour, count: int) -> Path:
-    """Write `draw_vectors` as JSON lines; return the path.
+    """Write `count` random decisions with the strategy there (`draw_vectors`) as JSON lines; return `out`.
 
     Raises `ValueError` for a game that deals no cards outside of its tree.  Raises `FileExistsError` if `out` exists
-    and is no such file.
+    and is not a file that this function wrote.
     """
     with output(out, begins_with(_BEGINNING)) as temporary:
         durable.write_file(temporary, ((json.dumps(vector) + "\n").encode() for vector in draw_vectors(source, count)))

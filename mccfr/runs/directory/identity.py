@@ -42,14 +42,14 @@ def _finite(value: Any) -> Any:
 def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the identity of a configuration's run: the values that determine its results.
 
-    These are game, solver, formats of the tables, user code, strata, and hashes of files and the abstraction.
-    Strata are groups of boards that are trained separately.
+    These are game, solver, formats and dtypes of the tables, user code, strata, and hashes of files and of the card
+    abstraction. Strata are groups of boards that are trained separately.
 
     Only values that differ from their defaults are included, so that new keys leave the identity of older runs
     unchanged.
 
     base     directory that the configuration's files are relative to
-    buckets  hashes of the abstraction's streets, if already known
+    buckets  {street: hash} of the card abstraction's content, if already known
     """
     document, game = _finite(changed_keys(config)), game_document(config, base)
     kept = ("format", "regret_dtype", "sum_dtype")
@@ -75,7 +75,11 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
 
 
 def game_document(config: Config, base: Path) -> dict[str, Any]:
-    """Return the identity of a game: values that differ from their defaults, and hashes of its files."""
+    """Return the identity of a configuration's game.
+
+    It has the keys of the `[game]` table that differ from their defaults. Keys that name files are left out; it has the
+    files' hashes instead.
+    """
     changed = _finite(changed_keys(config))["game"]
     game = {key: value for key, value in changed.items() if key not in config.game.file_keys}
     game["files_sha256"] = [_sha256(path) for path in game_files(config.game, base).values()]
@@ -88,7 +92,10 @@ def _sha256(path: Path) -> str:
 
 
 def trained_code(config: Config) -> list[plugins.Source]:
-    """Return the user-defined modules that determine training: of the game, the algorithm and the variant."""
+    """Return the user-defined Python modules that determine training, with their hashes.
+
+    These are all that the configuration names, except those of evaluations.
+    """
     sources = plugins.sources(to_document(config))
     return [source for (table, _), source in sources.items() if table != "evaluation"]
 
@@ -110,7 +117,11 @@ def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config,
 
 
 def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
-    """Return the value of a key in an identity as text; for a key that it lacks, the default."""
+    """Return the value of a key in an identity as text; for a key that it lacks, the default's text.
+
+    document  the identity
+    table     name of its table, such as "solver"
+    """
     if key in document.get(table, {}):
         return repr(document[table][key])
     fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()

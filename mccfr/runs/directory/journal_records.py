@@ -120,7 +120,7 @@ def _sound(name: str, line: Line) -> dict[str, Any] | None:
 
 
 def problems(path: Path) -> list[str]:
-    """Return a sentence for every damaged line of a journal."""
+    """Return one sentence for every damaged line of a journal: file, line number and reason."""
     sentences = []
     for number, line in enumerate(lines(path), 1):
         try:
@@ -135,8 +135,8 @@ def restore(path: Path, most_nodes: float = inf) -> list[str]:
 
     most_nodes  nodes touched at the checkpoint from which the run resumes; inf: remove only damaged lines
 
-    Returns a sentence on the damaged lines, if any. Reads from the end up to a line that stays, and at least 1 MiB.
-    Earlier damage is harmless; `problems` finds it.
+    Returns a list of one sentence on the damaged lines, or []. Reads from the end up to a line that stays, and at
+    least 1 MiB. Earlier damage is harmless; `problems` finds it.
     """
     kept: list[Line] = []
     damaged: list[tuple[Line, str]] = []
@@ -162,7 +162,12 @@ def restore(path: Path, most_nodes: float = inf) -> list[str]:
 
 
 def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
-    """Append damaged lines to NAME.damaged beside the journal; return a sentence if there are any."""
+    """Append damaged lines to the file NAME.damaged beside the journal NAME.
+
+    damaged  (line, reason) of each
+
+    Returns a list of one sentence, or [] if there are none.
+    """
     if not damaged:
         return []
     target, (_, reason) = path.with_name(path.name + DAMAGED), damaged[0]

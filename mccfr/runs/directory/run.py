@@ -66,8 +66,8 @@ class _ManifestFields(msgspec.Struct, frozen=True):
 class Run:
     """An opened run directory.
 
-    replace  whether the export at the end of a session may replace another run's
-    lock     the lock held by this process (`lock`); None: it only reads
+    replace  whether the export at the end of a session may replace an export of another run
+    lock     lock of the run directory, held by this process; None: the process only reads the run
     lacks    a sentence on the missing or wrong card abstraction of a run opened without it; None: no problem
     """
 
@@ -121,7 +121,10 @@ class Run:
         return self.algorithm.layout(game)
 
     def check_lock(self) -> None:
-        """Raise `LostDirectoryError` if this process holds the lock and the directory was removed."""
+        """Raise `LostDirectoryError` if this process holds the run's lock, but has lost its directory.
+
+        This is so if the directory or the lock file was removed or replaced.
+        """
         if self.lock is not None:
             self.lock.check()
 
@@ -139,7 +142,10 @@ class Run:
 
 
 def checkpoint_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity that the checkpoints of a run must state, from the run's manifest."""
+    """Return the identity that each checkpoint of a run must state, from the run's manifest.
+
+    It has the hash of the run's identity, and the game's name.
+    """
     return {"run_identity": manifest["identity"], "game": manifest["identity_document"]["game"]["name"]}
 
 
@@ -157,7 +163,7 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     if another process has created the run or is creating it. Raises `FileExistsError` if `directory` exists, is not
     empty and holds no run.
 
-    layout  layout of the run's tables; it is not stored
+    layout  name, shape and dtype of each of the run's tables; it is not stored
     """
     # First what is there, then whether it is a run: another process may create the run between the two.
     occupied = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
@@ -296,7 +302,7 @@ def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
 class AbstractionError(ValueError):
     """Raised if the card abstraction of a run is missing, damaged or not the one it was trained on.
 
-    Also raised if the abstraction of the opponents that the run's solver names is missing.
+    Also raised if the opponents' abstraction is missing: one that the solver uses for the opponents only (CFR-BR).
     """
 
 
@@ -372,7 +378,10 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, moved_to: Pa
 
 
 def _refuse_links(directory: Path) -> None:
-    """Raise `ValueError` for a symbolic link other than `live`, which could change files of the run."""
+    """Raise `ValueError` for a symbolic link in the run directory or its `inputs/`, except `live`.
+
+    Such a link could let a session change files elsewhere. `live` leads to the tables of a running session.
+    """
     inputs = directory / INPUTS
     entries = [*directory.iterdir(), *(inputs.iterdir() if inputs.is_dir() else ())]
     for entry in sorted(entries):
@@ -404,12 +413,12 @@ def is_locked(run: Run) -> bool:
 
 @reading()
 def worker_of(run: Run) -> Holder | None:
-    """Return the process that works on a run and so holds its lock; None if there is none."""
+    """Return id and machine of the process that works on a run and so holds its lock; None: there is none."""
     return holder_of(run.path(LOCK)) if is_locked(run) else None
 
 
 def phase_of(run: Run) -> str | None:
-    """Return the last phase that a session has written to the run's lock, such as "training".
+    """Return the last phase that a session has written to the run's lock file, such as "training".
 
     It is the present phase if a process holds the lock. Returns None if no phase is written there.
     """
@@ -426,8 +435,8 @@ def save_settings(run: Run) -> None:
 
 
 def with_settings(run: Run, /, **settings: Any) -> Run:
-    """Return the run with other limits or evaluation settings, which are not part of its identity.
+    """Return a copy of the run with other limits or evaluation settings, which its identity excludes.
 
-    settings  new tables of the configuration by name, such as `run`
+    settings  tables of the configuration that replace the run's, by name, such as `run`; nothing is written to disk
     """
     return replace(run, config=msgspec.structs.replace(run.config, **settings))

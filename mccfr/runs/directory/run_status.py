@@ -49,7 +49,11 @@ def named(table: GameConfig | SolverConfig) -> str:
 def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
     """Return the run directories below a folder that use a card abstraction.
 
-    They are in the folder itself, or in the folder `runs` of an experiment there.
+    They are folder/RUN and folder/EXPERIMENT/runs/RUN, with any names RUN and EXPERIMENT.
+
+    abstraction  path of the abstraction, which config.toml of such a run names
+
+    Runs without a readable config.toml are left out.
     """
     runs = []
     for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
@@ -84,9 +88,11 @@ def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float 
 
 
 def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) -> list[Mapping[str, Any]]:
-    """Return the newest metrics of this session that `recent_speed` needs, oldest first.
+    """Return the session's newest metrics that span `seconds` of training, oldest first.
 
-    since  time at which the session began, in seconds since 1970; metrics of earlier sessions are left out
+    metrics  lines of metrics.jsonl, newest first; at most `_RECENT_LINES` are read
+    seconds  training time; if the lines read span less, all of them are returned
+    since    time at which the session began, in seconds since 1970; metrics of earlier sessions are left out
     """
     recent: list[Mapping[str, Any]] = []
     for record in islice(metrics, _RECENT_LINES):
@@ -99,7 +105,11 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) 
 
 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """Return (end, start) of the last session from the journal's lines; None for an event that is missing.
+    """Return the events (end, start) of the last session; None for an event that is missing.
+
+    An event is a line of journal.jsonl, such as "failed" or "started".
+
+    journal  lines of journal.jsonl, newest first
 
     If a session failed before it started, its end is returned with the start of an earlier session.
     """

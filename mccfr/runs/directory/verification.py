@@ -54,7 +54,9 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
 
 
 def _identity_around(path: Path) -> dict[str, Any] | None:
-    """Return the identity of the run in whose directory a checkpoint lies; None if it lies in no run.
+    """Return the identity of the run in whose directory a checkpoint lies; None if in no run.
+
+    The run's checkpoints must have the same fields: "run_identity", a hash, and "game", the name of the game.
 
     Raises `OSError` or `ValueError` if the run's manifest is damaged, unreadable or of another format.
     """

@@ -20,7 +20,10 @@ from storage.unnamed_files import spilled
 
 
 class _Tables(Mapping[str, npt.NDArray[Any]]):
-    """Tables of a checkpoint by name, each read on first access."""
+    """Maps each table name of a checkpoint to its array, which is read on first access.
+
+    So `checkpoint_average` and `checkpoint_networks` read only the tables that the average needs.
+    """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, self._names = checkpoint, [spec.name for spec in checkpoint.specs]
@@ -52,7 +55,8 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name:
 
     name  name of the average, for algorithms with several; None: the first one
 
-    Large tables of strategy sums are read into a temporary file, and a row is normalised on access.
+    If the average follows from strategy sums alone, large tables of sums are read into a temporary file. An infoset's
+    row of them is then normalised to probabilities only when it is read.
 
     Raises `ValueError` for invalid sums, and for an average that the algorithm does not have. Raises
     `OSError` if the checkpoint is damaged or the disk is full.
@@ -76,7 +80,9 @@ def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, aver
 
 
 def sums_average(game: Game, tables: TableSet) -> Strategy:
-    """Return the average strategy of tables with strategy sums; a row is normalised when it is read.
+    """Return the average strategy of tables with strategy sums.
+
+    An infoset's row of sums is normalised to probabilities only when it is read.
 
     All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for invalid
     sums.
@@ -104,7 +110,7 @@ def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], n
     """Return (int16 strategy sums, their uint8 scales) of each block; None if stored in another form.
 
     A block is the tables of one player on one street. The sums are [slots, buckets], contiguous in this order; a slot
-    is an action's column in the rows of buckets.
+    is one action of a decision. The scales are [decisions, buckets].
     """
     tables_of_blocks = []
     for block in range(count):
@@ -118,9 +124,10 @@ def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], n
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
-    """Return the strategy sums of a block (one player on one street) as numbers; None: no decisions.
+    """Return the strategy sums of a block, [buckets, slots] floats; None if it has no decisions.
 
-    Large 16-bit tables are expanded in a temporary file.
+    A block is the tables of one player on one street; a slot is one action of a decision. 16-bit sums are converted to
+    float32, in a temporary file if they are large.
     """
     cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
     scales = tables.rows("strategy_sum_scale", block)

@@ -97,7 +97,10 @@ class Evaluator:
         return records
 
     def measure_average(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
-        """Evaluate another average strategy of the run by methods without an opponent: {method: record}."""
+        """Return {evaluation method: its figures} for another average strategy of the run.
+
+        Methods that play against an opponent are left out.
+        """
         return {method.name: self._measured(method, strategy) for method in self._methods if not method.meets}
 
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class ReportedFlops(NamedTuple):
     """Result of `report_flops`; flops are texts such as "AsKd2c".
 
     report     the figures of all flops, from which the tables are made
-    left_out   a spot's flops that leave the two ranges no pair of hands without a common card; they are not solved
+    left_out   a spot's flops on which the two players cannot both hold a hand of their ranges; they are not solved
     unreached  a spot's flops on which solving ended before it reached the required exploitability
     """
 

@@ -41,8 +41,10 @@ def requested_spot(
     The user gives either the spot's values, or a policy with a betting line. In the second case ranges, pot and stacks
     come from the policy, and so does the menu; otherwise the menu is None.
 
+    board   cards where the spot begins, such as "AsKd2c"; None if absent
     typed   {"oop", "ip", "pot", "stack": value}: the ranges out of and in position, and chips; each None if absent
-    policy  path of a policy, run or networks
+    policy  path of a policy, run or networks; None if absent
+    line    betting line in the policy up to the spot, such as "b300c/"; None if absent
 
     Raises `ValueError` if both or neither are given, and if no spot can begin after the line.
     """
@@ -147,10 +149,16 @@ def game_config(path: Path) -> GameConfig:
 
 
 def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
-    """Return the chips of each player at the start of the hand, if all players have the same.
+    """Return one player's chips at the start of the hand, as if all players had equal stacks.
 
-    Of a spot it is half of the pot plus the effective stack; of a spot from a file its key `stack`, by default
-    FILE_STACK. A game's key `stacks`, of different stacks for three and more players, is ignored.
+    Chips already put into the pot are included. The number comes from the keys of `[game]`:
+
+    * whole hold'em: `stack`. With three or more players `stacks` may give different amounts; it is not read. `stack`
+      then has its default of 20,000, which may differ from every player's stack.
+    * spot, with its board and pot as keys: half of `pot` plus `effective_stack`. Each player has put in half of the
+      pot, and `effective_stack` counts only the chips left to bet.
+    * spot whose board and pot stand in a file (key `file`): `stack`, by default FILE_STACK (20,000). This key already
+      counts the player's half of the pot, so nothing is added.
     """
     if isinstance(config, HoldemGame):
         return config.stack

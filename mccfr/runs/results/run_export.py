@@ -166,7 +166,8 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
     Of these fields:
 
-    share_of_run  the largest share of a limit of the run that the checkpoint has reached; None: no limit
+    share_of_run  nodes, iterations or seconds trained over the run's limit of them, at most 1; the largest of these
+                  shares; None: no limit
     running       the run was unfinished, and a process worked on it
     """
     changed = {"purify": options.purify, "threshold": options.threshold} if options.is_simplified else {}
@@ -193,7 +194,7 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
 
 def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """Return the figures of each method's last evaluation at a checkpoint's counts."""
+    """Return each method's figures of its last evaluation at a checkpoint's nodes and iterations."""
     found: dict[str, dict[str, Any]] = {}
     for line in run.read(EVALUATIONS):
         if all(line[key] == checkpoint.state[key] for key in ("nodes_touched", "iterations")):

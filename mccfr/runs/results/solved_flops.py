@@ -56,7 +56,7 @@ def typed_spot(path: Path) -> dict[str, Any] | None:
 
 
 def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
-    """Return [F] bool: True for flops on which some pair of the two ranges' hands shares no card.
+    """Return [F] bool: whether both players can hold hands of their ranges on each of F flops.
 
     spot  `[game]` keys of the spot, from `typed_spot`
     """
@@ -73,8 +73,8 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
 class SolvedFlops(SampledEvaluation):
     """Sampled evaluation that solves a spot on flops; a sample is one flop. `solved_flops` uses it.
 
-    The values of a sample are sums over the hands of each hand class, as `play` lists them. The last value is the
-    exploitability reached, as a share of the pot.
+    The values of a sample are sums over the hands of each of 169 preflop classes such as AKs (`play` lists them). The
+    last value is the exploitability reached, as a share of the pot.
     """
 
     least, option, step = 1, "flops", "flop"
@@ -99,9 +99,10 @@ class SolvedFlops(SampledEvaluation):
     def play(self, sample: int) -> Floats:
         """Solve the spot on one flop; return [fields] sums by hand class, and the exploitability.
 
-        The sums of a class are weight, weight·equity, weight·value and weight of the value, for each player. Then
-        follows weight·frequency of each action of the first decision. Values are in chips, the exploitability is a
-        share of the pot. Solving ends when it is low enough, or at the iteration limit of spots.
+        A hand's weight is its weight in the range times that of the opposing hands without a common card. The sums of
+        a class are of weight, weight·equity, weight·value and again weight, for each player. Then follows
+        weight·frequency of each action of the first decision. Values are in chips, the exploitability is a share of
+        the pot. Solving ends when it is low enough, or at the iteration limit of spots.
 
         sample  index of the flop
         """

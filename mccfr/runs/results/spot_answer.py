@@ -91,11 +91,12 @@ def _labels(game: Game, node: int) -> list[str]:
 
 
 def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
-    """Return [H], for each hand of a player, the weight of opposing hands it does not block.
+    """Return [H], for each of a player's hands, the weight of opposing hands without its cards.
 
     It is 0 for hands outside of the player's range.
 
-    reach  [2, H] weight of each player's hands
+    dealing  the H hands and their cards
+    reach    [2, H] weight of each player's hands
     """
     return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
 

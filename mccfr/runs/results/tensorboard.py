@@ -68,7 +68,9 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 
 def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
-    """Yield a `Scalar` for each evaluation.
+    """Yield (seconds since 1970, nodes touched, {tag: figure}) for each evaluation.
+
+    A figure is exploitability, a value or chips won against an opponent.
 
     Records have no time, so each gets that of the first line of `metrics` with at least as many nodes touched.
     Evaluations without such a line are left out.

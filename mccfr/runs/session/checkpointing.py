@@ -45,7 +45,10 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class RunState:
-    """Counts and workers' states of a run at rest; with the tables they make a checkpoint."""
+    """Counts and workers' states of a run while all workers rest.
+
+    With the tables they make a checkpoint.
+    """
 
     totals: Totals
     states: list[WorkerState]
@@ -92,7 +95,8 @@ class _LeftError(Exception):
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
     """Return {field: value} of a worker's or stratum's state, for a checkpoint.
 
-    The fields `due` and `ends` are left out if they are 0.
+    They are iterations, nodes and the random state. If not 0, `due` is added, a stratum's remainder of rounded
+    iterations, and `ends`, the number of discounting periods whose ends the worker has processed.
     """
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
     more = {"due": state.due, "ends": state.ends}
@@ -125,7 +129,7 @@ class Saver:
         return time.monotonic() >= self._next_checkpoint_at
 
     def begin(self, restored: checkpoints.Checkpoint | None) -> None:
-        """Find the permanently kept checkpoints of earlier sessions; note the restored one.
+        """Find permanent checkpoints of earlier sessions; set `committed` to the restored one.
 
         restored  checkpoint from which the session resumes; None: a new run
         """

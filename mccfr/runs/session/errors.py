@@ -38,17 +38,29 @@ def _go_on(run: Run) -> str:
 
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
-    """Return an error with the text of `error`, the number of nodes lost, and how to continue."""
+    """Return an error with the text of `error`, the number of nodes lost, and how to continue.
+
+    totals  counts of the run now
+    saved   number and counts of the newest checkpoint; None: there is none
+    """
     return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
 
 
 def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a run directory that was removed or is locked by another session."""
+    """Return the error for a run directory that was removed or is locked by another session.
+
+    totals  counts of the run now
+    saved   number and counts of the newest checkpoint; None: there is none
+    """
     return RuntimeError(f"{error}; {_missing(totals, saved)} are lost")
 
 
 def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a failed system call: its text, nodes lost, how to continue."""
+    """Return the error for a failed system call: its text, nodes lost, how to continue.
+
+    totals  counts of the run now
+    saved   number and counts of the newest checkpoint; None: there is none
+    """
     return RuntimeError(
         f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
     )
@@ -58,6 +70,8 @@ def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> Runt
     """Return the error for a session whose last checkpoint could not be written.
 
     failure  why the last attempt failed
+    totals   counts of the run now
+    saved    number and counts of the newest checkpoint; None: there is none
     """
     return RuntimeError(
         f"the last checkpoint could not be written: {failure}; {_missing(totals, saved)} are lost, as live tables do "

@@ -60,9 +60,10 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """Return the game with the opponents' buckets, on which cfr-br keeps the opponents' regrets.
+    """Return the game with the buckets by which cfr-br keeps the opponents' regrets.
 
-    Opponents have them before the last street only, the trunk. Returns `game` if they use the players' buckets.
+    They are used on the trunk, all streets but the last; on the last, opponents play best responses with their real
+    cards. Returns `game` if opponents use the players' buckets.
     """
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game

@@ -216,7 +216,7 @@ def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | N
 def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
     """Return the size of the last checkpoint's tables as a share of their largest size on disk.
 
-    Tables larger than memory, or of several machines, are not compressed.
+    It is 1 if tables are not compressed: without compression in the configuration, out of core, or on several machines.
     """
     raw = config.tables.checkpoint_compression == "none" or config.tables.memory_budget is not None or machines > 1
     return 1.0 if raw else min(1.0, play.compressed)
@@ -333,7 +333,7 @@ def _turn_warnings(plan: Mapping[str, Any]) -> list[str]:
 
     plan  fields of `_cycles`
 
-    A length of cycles is advised only if the disk keeps up with it, and enough cycles remain.
+    Each sentence advises a change: a length of cycles, more iterations in all, or a larger `tables.memory_budget`.
     """
     warnings = []
     training, moving, proposed = (

@@ -88,7 +88,7 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
 
 
 def _has_buckets(config: Config, base: Path) -> bool:
-    """Return whether the files of the run's abstractions exist, the opponents' included."""
+    """Return whether the run has an abstraction, and the files of it and the opponents' exist."""
     tables = (config.abstraction, opponents_buckets(config, base))
     return config.abstraction is not None and all(is_built(base / table.path) for table in tables if table is not None)
 
@@ -234,7 +234,7 @@ def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.rando
 
 
 def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> ExternalSamplingConfig:
-    """Return a `[solver]` table whose scaled thresholds prune a trial about as the run is pruned.
+    """Return a `[solver]` table whose scaled regret thresholds prune a trial about like the run.
 
     The thresholds correspond to the middle of the part of the run that prunes.
 

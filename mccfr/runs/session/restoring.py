@@ -18,7 +18,7 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
 
     Damaged checkpoints that are newer are passed over with a message. If a valid one is found, damaged ones are marked
-    on disk, so that they and their blocks of strata are kept (`storage.set_aside`).
+    on disk, so that they and the files that they need are kept (`storage.set_aside`).
 
     Raises `RuntimeError` if all checkpoints are damaged, `UnreadableError` if one cannot be read.
     """

@@ -79,9 +79,9 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Return the bytes that an evaluation needs besides the tables: strategies and lists of boards.
 
-    The tables of one street and player are a block. Strategies that a method reads row by row from strategy sums are
-    expanded to probabilities only in small blocks. Strategies evaluated on the tables themselves (`Method.in_place`)
-    need no memory. All others are expanded as a whole.
+    It is the largest need of a configured method. Usually all probabilities are in memory, twice if the method has an
+    opponent. A method that reads strategy sums row by row needs at most LARGEST_EXPANDED_BYTES of probabilities for the
+    tables of one street and player. Strategies evaluated on the tables themselves (`Method.in_place`) need none.
     """
     algorithm, needed = algorithm_of(config), []
     slots_first = any(spec.name.startswith("strategy_sum/") and spec.axes == SLOT_FIRST for spec in layout.specs)
@@ -212,8 +212,8 @@ def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
 def _strata(config: Config, game: Game, layout: TableLayout, machines: int) -> dict[str, Any]:
     """Return the fields on strata; {} without strata.
 
-    Strata are groups of boards of the second street with buckets of their own. The fields are the number of strata, the
-    bytes of the largest and of the tables that all share, and the idle workers.
+    Strata are groups of boards of the second street with buckets of their own. The fields are their number, and the
+    bytes of the largest and of the tables that all share. `idle_workers` are the workers beyond one per stratum.
     """
     if game.strata is None:
         return {}
@@ -307,8 +307,8 @@ def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
 def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
     """Return the largest size of a checkpoint's tables on disk, in bytes.
 
-    It includes the padding in files of blocks of strata, and in files without compression. Other files count with the
-    size of their cells before compression.
+    It includes padding if each block of strata (groups of flops) has files of its own, and in files without
+    compression. Other files count with the size of their cells before compression.
     """
     if blocks := _stored_blocks(config, game, machines):
         parts, kind = divided(game, layout, blocks), config.tables.format
@@ -321,7 +321,8 @@ def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int 
 def _stored_blocks(config: Config, game: Game, machines: int) -> int:
     """Return the number of blocks of strata with files of their own; 0 if there are none.
 
-    Runs out of core (`tables.memory_budget`) and on several machines have such blocks.
+    A block is the table rows of some strata: groups of second-street boards with buckets of their own. Runs out of core
+    (`tables.memory_budget`) and on several machines have such blocks.
     """
     if config.tables.memory_budget is not None:
         return turns_of(config)[0]

@@ -39,7 +39,7 @@ def copied_bytes(game: Game, algorithm: Algorithm) -> int:
 
 
 def _decks(game: Game) -> dict[str, Cards]:
-    """Return {field of the game, "cards" or "opponent_cards": cards that have bucket tables}."""
+    """Return {"cards": game.cards, "opponent_cards": ...}, only those that have bucket tables."""
     both = {"cards": game.cards, "opponent_cards": game.opponent_cards}
     return {name: cards for name, cards in both.items() if cards is not None and cards.shared_bytes}
 

@@ -79,9 +79,9 @@ def _run(row: Mapping[str, str]) -> MeasuredRun:
 def similar_runs(config: Config, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the fields of up to three measured runs that are most like a planned one, the shortest first.
 
-    They have its game and algorithm.  On each street their buckets differ by a factor of 2 at most.  Their nodes per
-    infoset, or boards of CFR-BR, differ by a factor of 30 at most, unless the plan has no known length.  If the loss of
-    one was measured exactly, those with bounds only are left out.
+    They agree with it in game, algorithm and whether negative regrets are pruned.  On each street their buckets differ
+    by a factor of 2 at most.  Their nodes per infoset, or boards of CFR-BR, differ by a factor of 30 at most, unless
+    the plan has no known length.  If the loss of one was measured exactly, those with bounds only are left out.
 
     plan  fields of `mccfr.runs.session.run_plan.make_plan`
     """
@@ -95,7 +95,9 @@ def similar_runs(config: Config, plan: Mapping[str, Any]) -> list[dict[str, Any]
 def _near(config: Config, plan: Mapping[str, Any]) -> Iterator[tuple[float, MeasuredRun]]:
     """Yield (distance, run) of each measured run that is similar to the planned one.
 
-    The distance adds two differences of logarithms: the largest of the streets' bucket counts, and that of the lengths.
+    The distance is the sum of two logarithms, each of a ratio of at least 1 between the two runs. The first ratio is of
+    bucket counts, the largest of all streets. The second is of nodes per infoset, or of boards of CFR-BR; it is left
+    out if the plan's length is not known.
     """
     buckets = [count for count, *_ in plan["buckets_per_street"]]
     for run in measured_runs():

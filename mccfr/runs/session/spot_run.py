@@ -38,8 +38,8 @@ class SpotOptions:
     """Options of a spot's run, besides its board, ranges, pot and stacks; `start_spot` takes them.
 
     bets, raises  sizes such as "50%,100%/75%", streets separated by "/"; auto:N has the program choose N sizes. If both
-                  are None, `own` is taken, or without it half the pot. If one is None, it is half the pot; but raises
-                  are the same text as bets with auto:N
+                  are None, the menu `own` is used, or without it half the pot for both. If one of them is None, it is
+                  half the pot; but if bets contain auto:N, raises None take the text of bets
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`, the bet menu, such as "donk"

@@ -56,9 +56,12 @@ class TypedSizes:
         return list(zip(bets, raises, strict=True))
 
     def filled(self, first_street: int, bets: Sequence[str] = _NONE, raises: Sequence[str] = _NONE) -> dict[str, Any]:
-        """Return `[game.menu]` with sizes in place of auto:N; a size beyond the stack is all-in.
+        """Return `[game.menu]` with sizes in place of auto:N, the typed request to choose N sizes.
 
-        bets, raises  sizes of each street that replace auto:N, such as "33%,75%"; "": no size
+        A size beyond the stack is all-in.
+
+        first_street  street on which the spot begins: 1 for the flop
+        bets, raises  for each street from there the sizes that replace auto:N, such as "33%,75%"; "": no size
         """
         streets = len(STREETS) - first_street
         texts = with_sizes(self.bets, bets[:streets]), with_sizes(self.raises, raises[:streets])
@@ -79,7 +82,7 @@ def chosen_menu(
     Its key `add` lists each chosen bet as a betting line. The number of decisions and the first lines are reported.
 
     game          keys of `[game]` without the menu
-    sizes         typed sizes, some of them auto:N
+    sizes         typed sizes, some of them auto:N: the program chooses N sizes at each decision
     first_street  street on which the spot begins: 1 for the flop
     workers       number of threads
     seconds       longest duration of the choice; None: no limit
@@ -115,7 +118,7 @@ def size_choice(game: Mapping[str, Any], sizes: TypedSizes, first_street: int, w
     """Return the object that chooses a spot's sizes when its method `choose` is called.
 
     game          keys of `[game]` without the menu
-    sizes         typed sizes, some of them auto:N
+    sizes         typed sizes, some of them auto:N: the program chooses N sizes at each decision
     first_street  street on which the spot begins: 1 for the flop
     workers       number of threads
     """

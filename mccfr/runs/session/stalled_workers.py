@@ -42,7 +42,9 @@ class StalledWorker(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A worker's last time stamp, and its processor time at half of the age for a report.
+    """A worker's last time stamp, and processor time of its process, read when the stamp is old.
+
+    It is read when the stamp has half of the age at which the worker is reported as silent.
 
     stamp              time stamp of the worker's row, in nanoseconds
     since              monotonic seconds at which the stamp was first seen

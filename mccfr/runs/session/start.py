@@ -87,7 +87,7 @@ class Start:
 
     @cached_property
     def completed(self) -> Config:
-        """The configuration with defaults that depend on the game, such as the period length, filled in."""
+        """The configuration with defaults that depend on the game, such as discounting periods."""
         return algorithm_of(self.config).completed(self.foreseen)
 
     @property
@@ -101,8 +101,8 @@ def check_start(start: Start) -> None:
     """Check all of a run but memory and disk, as far as possible before anything is built or written.
 
     Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations. For a new run also if its
-    export would replace something else, or if it cannot start from `solver.warm_start`. The same for an abstraction of
-    another recipe, and a damaged one without a recipe.
+    export would replace something else, or if it cannot start from `solver.warm_start`. For a new run without `made`
+    also if its abstraction has another recipe than configured, or is damaged and has no recipe.
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
@@ -178,7 +178,8 @@ def _created(start: Start) -> tuple[Run, Game]:
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     """Open the run in `directory` with the limits, evaluations and export of `config`.
 
-    The period length of `config` must be filled in. Raises `ValueError` if `config` describes another run, or
+    Its settings of tables and machines are those of `config`, too. The length of a discounting period must be filled in
+    there (`Start.completed`). Raises `ValueError` if `config` describes another run, or
     `directory` is not a run. Raises `DamagedError` if it is damaged, and `UnreadableError` if the system cannot read
     it.
     """

@@ -77,7 +77,7 @@ class Outcome:
 
 
 class Session:
-    """One session of a run, from its newest checkpoint to its last one. The caller holds the run's lock."""
+    """Runs one session of a run: `train` calls `run` of it once, while it holds the run's lock."""
 
     def __init__(
         self, run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
@@ -168,7 +168,7 @@ class Session:
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report the filled share (0 to 1) of the initial tables; after a signal, end."""
+        """Report the share (0 to 1) of a new run's tables filled so far; raise if a signal came."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
@@ -261,7 +261,7 @@ class Session:
         return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
 
     def _done(self, pool: Pool) -> bool:
-        """Return whether a signal, limit, goal or lost worker ends the session; workers rest."""
+        """Return whether workers rest and a signal, limit, goal or lost worker ends the session."""
         ends = self._interrupted() or bool(pool.losses()) or self._events.limit_reached(Totals(*pool.totals()))
         return not self._training and ends
 
@@ -278,7 +278,7 @@ class Session:
                 pool.kill()
 
     def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
-        """Raise `RuntimeError` if workers were lost in training, and tables cannot be saved."""
+        """Raise `RuntimeError` for lost workers, unless tables can be `saved` or a signal ended the start."""
         if self._signals.number is not None and not self._training and self._clock.seconds == 0.0:
             return  # they were ended before training
         if pool.losses() and not (saved and pool.can_save()):
@@ -292,7 +292,7 @@ class Session:
         return ends
 
     def _end_late(self, pool: Pool) -> None:
-        """End workers that do not pause in time; without a signal, only those not computing."""
+        """End workers that exceed the time to pause; without a signal, spare those that compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
             for sentence in pool.end_late(since, REST_SECONDS, spare_computing=self._signals.number is None):
@@ -314,12 +314,12 @@ class Session:
             self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
-        """Return whether the last line of evaluations.jsonl is at these nodes; keep the line."""
+        """Return whether the run's last evaluation has `totals`' nodes; keep it for the outcome."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _is_measured(self, totals: Totals) -> bool:
-        """Return whether the last evaluation is at these nodes; False if it is unreadable."""
+        """Return whether the last evaluation has `totals`' nodes; False if it is unreadable."""
         try:
             return self._evaluated(totals)
         except UnreadableError:
@@ -367,7 +367,7 @@ class Session:
         return self._signals.number is not None or time_up or self._near_enough
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
-        """Return {"exploitability_pot": share}; {} for lower bounds, and if it is no goal."""
+        """Return {"exploitability_pot": share}; {} without a goal or a value, and for a lower bound."""
         has_goal, chips = self._settings.goal is not None, record.get("exploitability_chips")
         if not has_goal or chips is None or record.get("bound") == "lower":
             return {}

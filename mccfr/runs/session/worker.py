@@ -30,7 +30,9 @@ _NAP_SHARE = 0.05  # of the time that it has rested
 
 
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
-    """Map a run's live tables into this process for writing, as arrays and as kernels need.
+    """Map a run's live tables, those in training, into this process for writing.
+
+    The result has them as arrays by name and, if `kernel_arrays` can, in the form that compiled kernels take.
 
     regions  places of the tables in shared memory
     """
@@ -47,7 +49,7 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
 def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0) -> None:
     """Write a worker's counters and random state into its row of the control cells, in place.
 
-    row  [columns] int64 (`control`); an unset random state is written as zeros
+    row  [columns] int64, with the columns of module `control`; an unset random state is written as zeros
     """
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)

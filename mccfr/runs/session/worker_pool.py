@@ -100,10 +100,10 @@ class Pool(Protocol):
         """
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Make the workers train until the run's total nodes or iterations reach these."""
+        """Make the workers train until the run's total nodes or iterations reach these counts."""
 
     def pause(self) -> None:
-        """Make the workers pause, each after its batch of iterations; strata at a barrier."""
+        """Make the workers pause, each after its batch of iterations; with strata at a barrier."""
 
     def wait(self, seconds: float) -> None:
         """Wait for about `seconds` at most; return early when all rest, or one is found dead."""
@@ -206,7 +206,7 @@ class InlinePool(Pool):
 class ProcessPool(Pool):
     """Pool of worker processes that train all tables together, in shared memory and without locks.
 
-    Each worker has its own random streams. An algorithm of one process has one worker, with threads.
+    Each worker has its own random streams. An algorithm that runs in one process has one worker, which uses threads.
     """
 
     _program = "mccfr.runs.session.worker"
@@ -238,7 +238,7 @@ class ProcessPool(Pool):
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
-        """Create the control cells [rows, columns], shared with the workers; order: pause."""
+        """Create the control cells [rows, columns], shared with workers; they order a pause."""
         self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
         self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE

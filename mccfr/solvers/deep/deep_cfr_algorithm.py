@@ -52,10 +52,10 @@ class DeepCfr(Algorithm):
         self._solver = config.solver
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration with `solver.horizon` filled in if the run keeps all networks.
+        """Return the configuration, with horizon and iterations filled in if it keeps all networks.
 
-        The horizon is the number of iterations for whose networks there is space.  Its default is `run.iterations`,
-        whose default is the horizon.  Raises `ValueError` if a run that keeps all networks has neither, or if
+        `solver.horizon` is the number of iterations for whose networks there is space.  Of it and `run.iterations`
+        each defaults to the other.  Raises `ValueError` if a run that keeps all networks has neither, or if
         `run.iterations` exceeds the horizon.  Also for options that the game does not support.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
@@ -202,10 +202,10 @@ class DeepAverages(Averages):
         return Networks(game, options, average_tables(fitted, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return fields for evaluation records, each a list by player.
+        """Return fields for evaluation records, each a list of one number per player.
 
-        They are the loss of the newest fit and the share of the mean square that it explains. Others are the numbers
-        of samples offered to the memory of regrets, and of networks.
+        "loss" is that of the newest fit, "explained" the share of the mean square that it explains. "samples" counts
+        those offered to the memory of regrets, and "networks" the networks or strategies added.
         """
         figures, counters = (
             [tables[f"{kind}/player{player}"] for player in range(2)] for kind in ("figures", "counters")

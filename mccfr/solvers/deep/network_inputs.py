@@ -42,7 +42,10 @@ class NetworkFeatures:
 
 
 def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
-    """Return the network inputs of a player's infosets."""
+    """Return the network inputs of a player's infosets.
+
+    They are one-hot vectors if the game has no list of boards or no names of cards.
+    """
     cards = game.cards
     if cards.boards is None or not cards.card_texts:
         return NetworkFeatures(None, (), 0)
@@ -80,7 +83,10 @@ def column_names(game: Game) -> list[str]:
 
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
-    """Return [buckets, columns] card inputs of a player on a street, and each group's number of columns."""
+    """Return [buckets, columns] card inputs of a player on a street, and each group's column count.
+
+    A group is the hand, or the board cards that one street deals.
+    """
     names = cards.card_texts
     ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
     every = sorted(names)
@@ -137,7 +143,7 @@ def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[in
 
 
 def _pots(game: Game) -> dict[int, float]:
-    """Return the chips in the pot at each decision."""
+    """Return {decision: chips in the pot there}."""
     return {node: float(sum(put_in_chips(game.tree, node))) for node in game.tree.decisions.tolist()}
 
 

@@ -32,7 +32,7 @@ from mccfr.tables.strategy import LazyBlocks, Strategy
 def network_tables(tables: Tables) -> Tables:
     """Return the tables that `Networks` needs of a run: kept networks and, if any, strategy sums.
 
-    The memories of samples are left out, and the counters are 0.
+    The memories of samples are left out; `counters/player{0,1}`, the counts of samples and networks, are 0.
     """
     arrays = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
     return {**arrays, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}

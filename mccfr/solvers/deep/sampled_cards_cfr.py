@@ -129,7 +129,10 @@ class SampledCardsState(FitState):
         return SampledCardsBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
-        """Yield a player's memory in minibatches, at most as many as a fit reads; no sample is repeated."""
+        """Yield a player's memory in at most as many minibatches as a fit reads.
+
+        No sample is repeated, unless the memory has fewer samples than a minibatch.
+        """
         batches, count, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
         for _ in range(max(1, min(self.config.steps, count // batch))):
             yield batches.next()
@@ -214,7 +217,8 @@ class SampledCardsCfr(DeepIterations):
     ) -> tuple[npt.NDArray[Any], ...]:
         """Return samples as columns of a memory: node, visible cards, weight t, values.
 
-        cards  [K, C] of each deal, as the player sees them at its end; cards of later streets are hidden here
+        cards  [K, C] uint8 the player's hand and the whole board of each of K deals; in a sample the cards of streets
+               after its decision are NO_CARD
         """
         hidden = np.arange(cards.shape[1]) >= self._known[traversed.node][:, None]
         visible = np.where(hidden, np.uint8(NO_CARD), cards[traversed.deal])

@@ -177,8 +177,8 @@ class SingleDeepCfr(DeepIterations):
     def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, Samples, int]]:
         """Run a player's traversals of the drawn deals first to stop-1.
 
-        Drawn deal 0 has number `number` in the run.  Each item of the result covers some of the traversals: samples of
-        the player's regrets, samples of the opponent's strategies, and the number of nodes touched.
+        They are deals number+first to number+stop-1 of the run.  Each item of the result covers some of the traversals:
+        samples of the player's regrets, samples of the opponent's strategies, and the number of nodes touched.
         """
         tree, infosets, parts = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))

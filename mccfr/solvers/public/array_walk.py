@@ -84,16 +84,16 @@ class ArrayWalk:
         return self
 
     def values(self, player: int, respond_from: int = 0) -> Floats:
-        """Return [2] values of a player's strategy and best response: sums over its weighted hands.
+        """Return [2] values of a player's strategy and of its best response, in chips times weight.
 
         respond_from  first street of the best response; before it the player follows the strategy
 
-        Values divided by `joint_weight` are chips a deal.
+        Each value is a sum over all pairs of hands.  Divided by `joint_weight` it is in chips a deal.
         """
         return self._root(player, respond_from, {}) @ self._cards.reach[player][self._hands[player]]
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands at the root, and of its actions at some decisions.
+        """Return `WalkValues` of a player: of its hands at the root, of its actions at decisions.
 
         game   the game of this walk
         nodes  first-street decisions whose action values are returned
@@ -187,6 +187,8 @@ class ArrayWalk:
 
     def _terminal(self, node: int, street: int, player: int, reach: Floats) -> Floats:
         """Return [B, N] values of a terminal node for the player's hands on all boards of its street.
+
+        They are chips, times the board's probability, times the weight of the opponent's hands.
 
         reach  [B, M] the opponent's range on each board of the street
         """

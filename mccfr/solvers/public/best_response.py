@@ -45,7 +45,7 @@ IN_PLACE_CELLS = 1 << 17
 class Walk:
     """Computes values of a strategy and of best responses to it by walks of the public tree.
 
-    root          StreetScratch of the first street, with its values after a call of `values`
+    root          StreetScratch (arrays of a walk) of the first street; `values` leaves the nodes' values there
     joint_weight  sum of the weights of all pairs of hands; values divided by it are chips a deal
     """
 
@@ -65,7 +65,7 @@ class Walk:
         public   public tree; the walk computes in the dtype of its `reach`
         tables   [slots, buckets] for each block (street and player), of probabilities; a slot is one action of a
                  decision
-        threads  number of threads, at most one for each task
+        threads  number of threads; no more are used than the walk has parts (`public.tasks`)
         sums     True: tables hold strategy sums, or anything else to be normalised row by row. They are read directly,
                  by the kernel that also trains; `public` must come from `tree_by_rows` then, and have the dtype of the
                  tables (`in_dtype`), or they are copied
@@ -111,8 +111,9 @@ class Walk:
 
         respond_from  first street of the best response; before it the player follows its strategy
 
-        With V = 2 they are the values of the strategy (FOLLOW) and of a best response (RESPOND), with V = 1 the latter
-        alone.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first street.
+        With V = 2 they are the values of the strategy (FOLLOW) and of a best response (RESPOND).  With V = 1 there
+        is only the latter.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first
+        street.
         """
         public, root = self._public, self.root
         root.by_hand.value.fill(0)
@@ -132,9 +133,10 @@ class Walk:
         return hand_totals
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands, and of its actions at first-street decisions `nodes`.
+        """Return `WalkValues` of a player's hands, and its actions at first-street `nodes`.
 
-        game  the game of the public tree, with the deal weights that count in the values of hands and actions
+        nodes  decisions; those of the other player get zeros as action values
+        game   the game of the public tree, with the deal weights that count in the values of hands and actions
 
         The walk may have scaled the weights; `total` is by the scaled ones.  Values of hands and actions are for both
         players following the strategy.
@@ -166,8 +168,8 @@ def values(
     threads  number of threads; the result does not depend on it
 
     Column FOLLOW is for the player's own strategy, RESPOND for a best response.  Neither contains `Game.offset_chips`,
-    money in the pot from neither player.  Without `public`, boards on which the strategy plays alike up to suits are
-    walked once.  Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot be listed.
+    half of a pot from neither player.  Without `public`, boards on which the strategy plays alike up to suits
+    are walked once.  Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot be listed.
     """
 
     walk = _walk(game, strategy, public, threads)
@@ -196,7 +198,7 @@ def value_and_responses(
 def best_strategy(
     game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), threads: int = 1
 ) -> tuple[npt.NDArray[np.float64], Strategy]:
-    """Return values [players, 2], and `strategy` with best responses in place of those players.
+    """Return values [players, 2], and `strategy` with the parts of `players` as best responses.
 
     A player's values are chips a deal with its own strategy and with the best response.  The first of equal actions is
     taken; locked (fixed) probabilities stay as they are.  Each hand on each board needs a row of its own, or may share
@@ -317,7 +319,7 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
 
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
-        """Return a block's probabilities [slots, buckets], computed from the stored form."""
+        """Return a block's action probabilities [slots, buckets]; stored sums are normalised."""
         return full_rows(strategy.blocks[block], row_starts(game, block), threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))

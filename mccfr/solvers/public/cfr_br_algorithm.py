@@ -76,7 +76,7 @@ class CfrBestResponse(Algorithm):
     def completed(self, game: Game) -> Config:
         """Return the configuration with a discount period so long that discounts cost little time.
 
-        A period that the configuration sets is kept.
+        A period that the configuration sets is kept.  If the default period is long enough, it stays unset.
         """
         cells = sum(prod(spec.shape) for spec in table_specs(game))
         period = HANDS_A_CELL * cells // max(1, game.cards.most_hands)
@@ -86,9 +86,9 @@ class CfrBestResponse(Algorithm):
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return names, shapes and dtypes of the tables of players and opponents.
+        """Return names, shapes [slot, bucket] and dtypes of the tables of players and opponents.
 
-        There is no padding between buckets.
+        A slot is one action of a decision.  There is no padding.
         """
         tables, trunk = self.config.tables, trunk_game(self._solver, game)
         sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"

@@ -87,7 +87,10 @@ def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
 
 
 def _board_of(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """Return the index of the board of each of a player's columns, in their order."""
+    """Return, for each of a player's columns in their order, the index of its board.
+
+    A column is one hand on a board, or several hands that share a bucket.
+    """
     return np.repeat(np.arange(ranges.first.shape[1] - 1), np.diff(ranges.first[player]))
 
 
@@ -114,7 +117,7 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
 def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
     """Return indices into `ranges.every` of a player's hands that share the preceding hand's bucket.
 
-    Hands are compared on the same board only.
+    `ranges.every` lists the single hands of each board; hands of different boards are not compared.
     """
     every, entries = ranges.every, slice(*ranges.every.first[player, [0, -1]].tolist())
     board = np.repeat(np.arange(len(every.first[player]) - 1), np.diff(every.first[player]))

@@ -43,7 +43,7 @@ class PublicBoards(NamedTuple):
 
 
 class LockedRows(NamedTuple):
-    """Rows with a fixed strategy, for kernels: C actions in all, K hands or buckets.
+    """Rows with a fixed strategy, for kernels: C actions of locked decisions, K hands or buckets.
 
     share    [C, K] float  probabilities in the walk's dtype, -1 for free actions; `MemberRows.lock` is the first row of
                            a decision
@@ -190,10 +190,12 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
-    """Return [K, 3] tasks for threads below the first street.
+    """Return [K, 3] tasks: the parts into which threads divide the walk below the first street.
 
-    A task is (exit, first board, end of boards), or (first member, first member, end of members) of run-outs.  Members
-    are nodes of the first street's tree; an exit is one that leads to the next street; run-outs are all-ins.
+    A member is a node of the first street's tree.  There are two kinds of tasks:
+
+    * (member, first, end): a member that leads to the next street, on the boards first to end-1 that follow
+    * (first, first, end): the members first to end-1, for the run-outs (all-ins) among them
 
     boards  number of boards that follow each board of the first street
     """

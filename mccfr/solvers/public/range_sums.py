@@ -35,7 +35,7 @@ class EveryHand(NamedTuple):
 
     ranked  [F] int32      number of the hand
     place   [F] int32      its column
-    card    [F, 2] uint16  rows of its two cards in sums of reach by card; `NO_CARD`: no card
+    card    [F, 2] uint16  row numbers of its two cards in the sums of reach by card; `NO_CARD`: no card
     """
 
     first: npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ class Ranges(NamedTuple):
     By strength, ascending on a board (before the last street all are equal):
 
     place        [E] int32       column, counted from the board's first
-    card         [E, 2] uint16   rows of the hand's two cards in sums of reach by card; `NO_CARD`: no card
+    card         [E, 2] uint16   row numbers of the hand's two cards in the sums of reach by card; `NO_CARD`: no card
     same         [E] int32       column of the same two cards in the other player's list of the board, else its length
     group_first  [2, T+1] int64  groups of player p on board t, each of hands of equal strength
     group        [G, 3] int32    of a group: number of the player's columns on the board up to its end; of the other's
@@ -135,8 +135,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
 
 def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
-    """Return a list of both players' entries without the unused rows between them.
+    """Return the rows of both players in `room`, without the unused rows between them.
 
-    Rows of `room` before `end` are player 0's.  Rows `begin` to `stop-1` are player 1's.
+    Rows before `end` are player 0's, rows `begin` to `stop-1` are player 1's.
     """
     return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])

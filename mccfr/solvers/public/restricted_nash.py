@@ -38,7 +38,7 @@ class Mixture:
     """Computes the behaviour strategy of a player who draws one of two strategies before the deal."""
 
     def __init__(self, game: Game, player: int) -> None:
-        """Prepare a player of a game; raise `ValueError` if the player's buckets forget earlier ones."""
+        """Prepare mixtures for a player; raise `ValueError` if it has imperfect recall."""
         self._game, self._player = game, player
         self._parent = [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
         if any(self._parent[block] is None for block in range(2 + player, len(self._parent), 2)):
@@ -125,7 +125,7 @@ class RestrictedNash:
             self.iteration += 1
 
     def _meet(self, player: int) -> None:
-        """Write the strategy that a player trains against to `_opponents`.
+        """Write to the tables `_opponents` the strategy against which `player` trains.
 
         The responder meets the mixture; the opponent meets the responder.
         """
@@ -136,7 +136,7 @@ class RestrictedNash:
             self._opponents[block][:] = self._frozen[block]
 
     def _train(self, step: Step, player: int) -> None:
-        """Compute what an iteration adds to a player's regrets and strategy sums, by a walk of the tree."""
+        """Walk the tree; write an iteration's increments for a player to `_regrets` and `_sums`."""
         regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
         opponents, public = street_tables(self._opponents, 1 - player), self._public
         views = (Views(regrets, frozen, sums), Views(opponents, opponents, opponents))
@@ -156,7 +156,7 @@ class RestrictedNash:
         self._locked.hold(self._frozen)
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Add the increments to a player's tables, with the discounts of `step`, and clear them."""
+        """Add the increments to a player's tables, with discounts; then set the increments to 0."""
         for block in range(player, len(self._starts), 2):
             increments = (self._regrets[block], self._sums[block])
             absorb(step, self._block_tables(block), self._starts[block], increments, np.ones(increments[0].shape[1]))

@@ -13,7 +13,7 @@ gains.
 * Rare decisions keep sizes of the default menu.
 
 The first version of GTO Wizard's "Dynamic Sizing" removed one size after another and solved again. That misjudges sizes
-which share their hands with others: removing any of them costs nothing.
+which can replace each other: removing any one of them costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,8 +75,10 @@ class SizeChoice:
     """
 
     def __init__(self, spot: Game, menus: SizeMenus, variant: Variant, workers: int = 1) -> None:
-        """Prepare a spot without locks; its tree is ignored, its cards must not be merged by suits.
+        """Prepare the choice for a spot, with the CFR variant that solves its trees.
 
+        spot     game without locks; its tree is ignored, and hands alike up to suits must not be merged
+        menus    the sizes that can be chosen, and how many
         workers  number of threads; the choice does not depend on it
         """
         self.spot, self.menus, self._variant, self._workers = spot, menus, variant, workers
@@ -156,10 +158,10 @@ class SizeChoice:
         return cfr
 
     def _values(self, tree: CompiledTree, actions: int, player: int, ranges: Floats) -> Floats:
-        """Solve a tree and return [actions] the player's value of each root action, in a common unit.
+        """Solve a tree and return [actions] values of the root actions, in chips times weight.
 
-        While the tree is solved, all root actions are played equally often.  A value is the sum of the hands'
-        counterfactual values, each times its weight in `ranges`.
+        While the tree is solved, all root actions are played equally often.  A value is the sum of the player's
+        hands' counterfactual values, each times the hand's weight in `ranges`.
 
         ranges  [2, H] ranges at the root
         """
@@ -198,7 +200,7 @@ def best_subset(total: int, count: int, values: Callable[[Sequence[frozenset[int
     First the best additions are chosen among every second size and the last.  Then one size at a time moves to a
     neighbour while that gains.
 
-    values  function of a list of index sets that returns the value of each set [sets]
+    values  function that takes a list of index sets and returns an array with the value of each set
     """
     known = dict[frozenset[int], float]()
 

@@ -87,7 +87,7 @@ class Traversal(NamedTuple):
     opponent_narrow  None, or the opponent's tables with 16-bit cells, used instead of `opponent`
     iteration        seed for rounding 16-bit cells
     respond_from     first street of best responses; before it the responder follows its strategy
-    fixed            True: strategies are fixed and only values are computed; a step of None has the same effect
+    fixed            True: strategies are fixed and only values are computed; so too if a kernel's `step` is None
     """
 
     player: int
@@ -160,7 +160,8 @@ class StreetScratch(NamedTuple):
     sigma         [A, W]          the traverser's strategy
     wide          [X+1, W]        rows of 16-bit cells as floats
     by_hand       StreetExchange  ranges and values passed between streets
-    state         [S, 4] int64    stack by street: street tree, board, end of boards, node of the current exit
+    state         [S, 4] int64    stack, a row for each street: street tree that is walked, current board, end of its
+                                  boards, and the exit (node to the next street) where the walk is
     lanes         TerminalLanes   scratch for terminal values: ranges side by side
     """
 

@@ -190,7 +190,7 @@ class SampledSolver(ABC):
 
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
         brings it to `node_limit` nodes.  The end of a discount period and a change of the kernel's arguments also end
-        it.  So do the solver's own limit of nodes and the last of the deals drawn.  `total_nodes` is the number of
+        it.  So do the limit `_batch_nodes` and the last of the deals drawn in advance.  `total_nodes` is the number of
         nodes that the run has touched before.  Outcome sampling plays whole groups of deals and may pass a limit within
         one.
         """

@@ -45,7 +45,7 @@ class BlockCache:
         self._changed.clear()
 
     def fetch(self, block: int) -> bool:
-        """Return True if a block is in memory; otherwise start to load it and return False.
+        """Return True if a block of strata is in memory; else start to load it and return False.
 
         While a block is moving, the result is False, and no other move starts.
 
@@ -57,7 +57,7 @@ class BlockCache:
         is_present = self._moving is None and block in self._holds
         self._note_waiting(is_present)
         if not is_present and self._moving is None:
-            self._move(self._place(block), block)
+            self._move(self._frame_for(block), block)
         return is_present
 
     def _note_waiting(self, is_present: bool) -> None:
@@ -71,23 +71,26 @@ class BlockCache:
         self._waits_since = None if is_present else now
 
     def ahead(self, block: int, training_block: int) -> None:
-        """Start to load the block that trains next, while `training_block` trains in another frame.
+        """Start to load the block of strata that trains next, while another block trains.
+
+        block           number of the block to load
+        training_block  number of the block that trains, whose frame of memory is not used
 
         No effect while another block is moving, or if the block is in memory.
         """
         if self._moving is None and block not in self._holds:
-            self._move(self._place(block, training_block), block)
+            self._move(self._frame_for(block, training_block), block)
 
     def frame(self, block: int) -> int:
-        """Return the number of the frame that holds a block; the block must be in memory."""
+        """Return the number of the memory frame that holds a block of strata; it must be loaded."""
         return self._holds.index(block)
 
     def note_changed(self, block: int) -> None:
-        """Record that a block is trained, so it is written before it leaves memory."""
+        """Record that a block of strata is trained, so it is written before it leaves memory."""
         self._changed.add(self.frame(block))
 
     def flush(self) -> None:
-        """Wait until no block moves, and write all changed blocks to disk.
+        """Wait until no block of strata moves, and write all changed blocks to disk.
 
         Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
         """
@@ -102,8 +105,8 @@ class BlockCache:
         self._mover.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
-    def _place(self, block: int, training_block: int | None = None) -> int:
-        """Return the number of the frame into which to load a block.
+    def _frame_for(self, block: int, training_block: int | None = None) -> int:
+        """Return the number of the frame of memory into which to load a block of strata.
 
         If all blocks have frames, it is the block's own. Otherwise it is an empty frame, else one whose block does not
         train, preferably an unchanged one.

@@ -1,8 +1,10 @@
 """Out-of-core pool: trains blocks of strata in turn, with two in memory, or all if they fit.
 
 A stratum is a group of second-street boards (flops) with buckets of its own from that street on; a block is the table
-rows of one or more strata. `mccfr.solvers.out_of_core` plans the turns. `block_cache` writes a trained block to disk
-and reads the next one (`BlockCache._replace`).
+rows of one or more strata. The loop is `StrataPool.wait` of `strata_pool`, the base class: once all workers rest, its
+`_advance` asks `BlockIntervals` for the next block, which `BlockSchedule.block` of `mccfr.solvers.out_of_core` chooses.
+`BlockCache` of `block_cache` brings it into memory in a thread: `_frame_for` chooses the block that leaves, `_replace`
+writes that one if it has changed, and reads the new one.
 
 Limits of nodes and iterations take effect at the end of a cycle, in which each block trains once. The clock and signals
 take effect after the present block. A checkpoint holds the tables of the first street and names the versions of all
@@ -45,9 +47,11 @@ ROOM_SECONDS = 30.0
 
 
 class BlockIntervals(Intervals):
-    """Intervals of an out-of-core run: chooses the block that trains, and moves blocks.
+    """Plans the intervals of an out-of-core run: chooses the block that trains, and moves blocks.
 
-    It is also the `ExtraState` of the run's checkpoints, because the blocks have files of their own.
+    An interval is the training between two barriers, at which all workers rest. A block is the table rows of some
+    strata (groups of flops). This object is also the `ExtraState` of the run's checkpoints, because the blocks have
+    files of their own.
     """
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
@@ -66,14 +70,14 @@ class BlockIntervals(Intervals):
         self._resident = BlockCache(store, tables, len(frame_blocks(run.config, layout, parts)))
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Resume with the blocks and the position of a checkpoint; None: begin a new run."""
+        """Resume with a checkpoint's blocks and its place in the order of blocks; None: new run."""
         self._resident.go_on(checkpoint)
         if checkpoint is not None:
             ended = checkpoint.state[TURNS]
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write all changed blocks to disk; return what a checkpoint stores about the blocks.
+        """Write all changed blocks of strata to disk; return what a checkpoint stores about them.
 
         The result is (fields of the checkpoint's state, such as the position, {name of a block's version: content
         hash}). Call it only between the training of two blocks.
@@ -105,7 +109,7 @@ class BlockIntervals(Intervals):
         return self._resident.frame(block), block
 
     def pause(self) -> None:
-        """Pause after the present block.
+        """Let training pause when the present block of strata has been trained.
 
         No effect if the limit of nodes or iterations is reached already: training then ends with the cycle.
         """

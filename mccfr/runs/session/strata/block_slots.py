@@ -35,7 +35,7 @@ def first_specs(layout: TableLayout) -> list[ArraySpec]:
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
-    """Return how the rows of tables after the first street are divided into blocks.
+    """Return the division of the table rows after the first street into blocks (groups of strata).
 
     Raises `ValueError` for cycles that are too short to give every stratum an iteration.
     """

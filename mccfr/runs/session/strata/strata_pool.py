@@ -35,6 +35,9 @@ _NAP_SECONDS = 0.0005
 class Intervals:
     """State of a run's strata, which are trained interval by interval; a pool uses it.
 
+    An interval is the training between two barriers, at which all workers rest. Each stratum has a quota in it: a
+    number of iterations.
+
     rows      [N, columns] int64 states and quotas of the N strata, read and written by workers (`control`)
     interval  the present interval; None at a barrier
     """
@@ -85,7 +88,7 @@ class Intervals:
     def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
         """End the interval: add the workers' changes to the tables of the first street.
 
-        changes  [W, cells] change by each of W workers, as scaled integers
+        changes  [W, cells] int64 change by each of W workers, times the interval's scale
         fits     whether all changes fit in 64 bits
 
         Raises `RuntimeError` unless they fit.
@@ -101,7 +104,7 @@ class Intervals:
         self.interval = None
 
     def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add the sum of all workers' changes, [cells] as scaled integers, to the first street."""
+        """Add summed changes, [cells] int64 times the interval's scale, to the first street."""
         self._barrier.add(interval, changes)
 
     def totals(self) -> tuple[int, int]:
@@ -114,7 +117,10 @@ class Intervals:
 
 
 class IntervalPool(Pool):
-    """Base class of pools that train strata interval by interval, on one machine or on several."""
+    """Base class of pools that train strata interval by interval, on one machine or on several.
+
+    An interval is the training between two barriers, at which all workers rest.
+    """
 
     _intervals: Intervals
 
@@ -135,7 +141,7 @@ class IntervalPool(Pool):
 
 
 class StrataPool(IntervalPool, ProcessPool):
-    """Worker processes, at least one, each with some of the strata and a copy of the first street."""
+    """Pool of worker processes, each with some strata and its copy of the first street's tables."""
 
     _program = "mccfr.runs.session.strata.strata_worker"
 

@@ -35,7 +35,7 @@ def stratum_worker(
 
     regions  places of all tables in shared memory
     copies   path of a new file for the worker's own copy of the first street's tables
-    changes  [cells] int64, receives the changes of the copy in an interval, as scaled integers
+    changes  [cells] int64, receives each cell's change in an interval times the interval's scale, rounded
     """
     algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
@@ -50,7 +50,7 @@ def stratum_worker(
 def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Iterable[int], interval: Interval) -> bool:
     """Train strata for their quotas of iterations in `rows`, and update their states there.
 
-    rows    [N, columns] int64 states and quotas of all strata
+    rows    [N, columns] int64 states of all strata and their quotas (iterations in this interval)
     strata  numbers of the strata to train
 
     Returns False if a change of the first street did not fit in 64 bits.
@@ -68,6 +68,7 @@ def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Ite
 class Placing:
     """Directs a worker's kernels to the memory frame of the block that trains.
 
+    A block is the table rows of some strata (groups of flops); a frame is memory for the rows of one block.
     It has no effect without `tables.memory_budget`, because all strata are then in memory.
     """
 
@@ -88,7 +89,8 @@ def work(
 ) -> None:
     """Carry out the coordinator's orders until QUIT or until the coordinator has ended.
 
-    place    called with the frame and the block of each interval
+    place    called before each interval as place(frame, block), the numbers of the memory frame and of the block
+             of strata that trains
     cells    control cells (`control`): rows of the coordinator, the workers and the strata
     number   index of this worker, from 0
     workers  number of workers

@@ -89,7 +89,10 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 
 
 def known_state(share: Share) -> PublicChanceState:
-    """Convert a worker's state to the sampler's: iterations, nodes, discounted period ends."""
+    """Return the sampler's state of a worker: counts of iterations, nodes, discounted periods.
+
+    If the worker's `share.state.rng` is empty, it is set to four zeros; its first word is the last of these counts.
+    """
     state = share.state
     state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
     return PublicChanceState(state.iterations, state.nodes, state.rng[0])
@@ -117,8 +120,9 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes touched).
 
-        The batch ends after `iteration_limit` iterations, or after as many as took about 0.05 seconds before.  It also
-        ends with the iteration that reaches `node_limit` nodes of this batch, or a smaller limit for several workers.
+        The batch ends after `iteration_limit` iterations, or after about 0.05 seconds by the speed of earlier batches.
+        It also ends with the iteration that reaches `node_limit` nodes of this batch.  With several workers this limit
+        is at most a part of a discount period.
         `total_nodes` is the number of nodes that the whole run has touched before.
         """
         began = time.perf_counter()

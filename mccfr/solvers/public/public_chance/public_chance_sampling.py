@@ -84,7 +84,7 @@ def table_specs(game: Game, regret_dtype: str = "float32", sum_dtype: str = "flo
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic]]:
-    """Return zeroed tables in this process's own memory."""
+    """Return {name: array of zeros} for the tables of `specs`, in this process's own memory."""
     return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
 
 
@@ -107,7 +107,7 @@ def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -
 class PublicChanceSampling:
     """Runs iterations of one worker; several workers may add to the same tables without locks.
 
-    game          with cards beside its betting tree
+    game          Game whose cards are dealt outside of its betting tree
     options       weights and discounts of updates
     tables        arrays of `table_specs` by name, changed in place; None: new ones, in float32
     seed, worker  together the seed of the random boards, so that each worker has its own

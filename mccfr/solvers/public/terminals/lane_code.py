@@ -28,7 +28,10 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[A
 
 @contextmanager
 def counting(builder, start, stop, step=1):
-    """Emit a loop from start to stop-1 (int64) around the code of the `with` block; yield its index."""
+    """Emit a loop around the code of the `with` block, and yield its int64 index.
+
+    The index goes from start to at most stop-1, in steps of `step`.
+    """
     before, function = builder.block, builder.function
     head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
     builder.branch(head)
@@ -44,9 +47,10 @@ def counting(builder, start, stop, step=1):
 
 
 class Code:
-    """Emits LLVM code of a numba intrinsic whose array arguments are found by name.
+    """Emits the LLVM code of a numba intrinsic, with access to its array arguments by name.
 
-    Arrays in tuples count as well.  `names` of the constructor has a name for each array, in order of arguments.
+    An intrinsic is a function whose LLVM code is written by Python code.  `names` of the constructor is a text: a name
+    for each array argument, in order, arrays in tuples included.
     """
 
     def __init__(self, context, builder, kinds, values, names):
@@ -76,9 +80,11 @@ class Code:
         return ir.VectorType(self.element(name), count)
 
     def by_width(self, name, used, body):
-        """Emit body(vector type) twice: for all lanes of an array, and for half if no more are `used`.
+        """Emit the code of `body` twice: for the first half of an array's lanes, and for all.
 
-        The lanes are the cells of a row of 64 bytes.
+        name  name of the array; its lanes are the cells of a row of 64 bytes
+        used  number of lanes in use; the compiled code takes the half if they suffice
+        body  function that emits code, called with the LLVM type of a vector of the lanes
         """
         lanes = self.lanes(name)[0]
         few = self.builder.icmp_signed("<=", used, I64(lanes // 2))
@@ -88,7 +94,7 @@ class Code:
                     body(self.vector(name, self.width))
 
     def lanes(self, name):
-        """Return the numbers of an array's cells in a row of 64 bytes and in a block of 32 bytes."""
+        """Return how many cells of an array fit in a row of 64 bytes and in a block of 32 bytes."""
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
@@ -98,7 +104,10 @@ class Code:
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
     def row(self, name, row):
-        """Emit a pointer to the lanes in use (`by_width`) of a row of 64 bytes, as a vector."""
+        """Emit a pointer to the first lanes of row `row` (64 bytes) of an array, as a vector.
+
+        Inside of `by_width`, which determines the number of these lanes: all or half of them.
+        """
         cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
         return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
 
@@ -136,14 +145,18 @@ class Code:
             return self.builder.alloca(kind)
 
     def cards(self, entry, card="card"):
-        """Emit loads of the two rows that the cards of hand `entry` have in the sums of reach by card."""
+        """Emit loads of two row numbers: those of a hand's two cards in the sums of reach by card.
+
+        entry  number of the hand in the array named `card`, which has two row numbers for each hand
+        """
         first = self.builder.mul(entry, I64(2))
         return self.index(card, first), self.index(card, self.builder.add(first, I64(1)))
 
     def begin_run(self, kind):
-        """Return pointers to two variables of `add_hand`, for the second card of the last hand added.
+        """Emit two variables for `add_hand`, and return the two pointers to them.
 
-        They hold the sum of reach of the hands with this card, a vector of type `kind`, and the card's row.
+        The first variable is a vector of type `kind`: the sum of reach of the hands with one card, the second card of
+        the last hand added.  The second variable is the card's row number in the sums by card.
         """
         run = self.room(kind), self.room(I64)
         self.builder.store(ir.Constant(kind, [0.0] * kind.count), run[0])
@@ -151,14 +164,23 @@ class Code:
         return run
 
     def end_run(self, sums, run):
-        """Emit a store, to its row of `sums`, of the sum by card that `add_hand` keeps in a variable."""
+        """Emit a store of the sum by card that the variables `run` hold to its row of `sums`.
+
+        sums  name of the array of sums by card
+        run   the pointers of `begin_run`
+        """
         self.store(self.builder.load(run[0]), self.row(sums, self.builder.load(run[1])))
 
     def add_hand(self, sums, whole, run, entry, position, cards="card"):
-        """Emit the addition of an opponent's hand to the sums by card and to the sum of all (`whole`).
+        """Emit the addition of an opponent's reach with one hand to the sums of reach.
 
-        `end_run` must follow the last hand.  Consecutive hands usually share their second card, whose sum stays in a
-        register.
+        sums      name of the array of sums by card: one row for each card
+        whole     pointer to the sum of all hands
+        run       the pointers of `begin_run`; `end_run` must follow the last hand
+        entry     number of the hand in the array named `cards`, which has two row numbers of `sums` for each hand
+        position  row of the hand in the array "reach"
+
+        Consecutive hands usually share their second card, so its sum stays in a variable of `run`.
         """
         builder = self.builder
         reach = self.load(self.row("reach", position))
@@ -176,7 +198,12 @@ class Code:
         builder.store(builder.fadd(builder.load(run[0]), reach), run[0])
 
     def rest(self, sums, whole, entry):
-        """Emit the sum of the whole range minus the sums by card of a hand's two cards."""
+        """Emit a range's sum of reach minus the sums by card of a hand's two cards.
+
+        sums   name of the array of sums by card
+        whole  vector, the sum of reach of all hands
+        entry  number of the hand in the array "card", which has two row numbers of `sums` for each hand
+        """
         difference = whole
         for card in self.cards(entry):
             difference = self.builder.fsub(difference, self.load(self.row(sums, card)))
