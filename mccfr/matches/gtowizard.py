@@ -178,7 +178,7 @@ def _play_hand(
             assert folded.chips is not None
             return ScoredHand(folded, folded.chips[folded.position])
         except NoAnswerError as error:
-            raise ConnectionError(f"{error}; hand {hand.number} of the server was not finished") from None
+            raise ConnectionError(f"{error}; hand {hand.number} is still open: start again to finish it") from None
 
 
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:

@@ -92,7 +92,7 @@ class Solving:
         """
         at, game = self._spots.decision(line, board), self._spots.source.game
         if not isinstance(self._spots.betting, Translation) or game.cards.boards is not None:
-            raise ValueError(f"{game.name} is not whole no-limit hold'em, whose spots are solved again")
+            raise ValueError(f"re-solving needs a policy of whole no-limit hold'em; {game.name} is not")
         street = _STREETS.get(game.cards.cards_on(at.state.street))
         if street is None:
             raise ValueError("spots are re-solved from the flop on: before the flop the tree is too large")

@@ -166,7 +166,7 @@ class Reviewer:
         """
         betting, cards = real_betting(source.game), source.game.cards
         if not isinstance(betting, Translation) or not isinstance(cards, WholeDeck):
-            raise ValueError(f"{source.game.name} is not whole no-limit hold'em, whose hands are reviewed")
+            raise ValueError(f"a review needs a policy of whole no-limit hold'em; {source.game.name} is not")
         self.source, self.betting, self.dealing, self.pair = source, betting, cards.at_table(), cards.of_two()
         self.costs = DecisionCosts(source, self.dealing, boards)
         self.heuristic = EquityHeuristic(side, self.dealing) if cards.players == 2 else None

@@ -106,7 +106,7 @@ class HandObserver:
             else:
                 self.theirs.see(state, action)
         if not (self.ours.known and self.theirs.known):
-            raise NoRangeError("a player who is left has taken an action that the policy's tree lacks")
+            raise NoRangeError("one of the two players left has taken an action that the policy's tree lacks")
 
     def ranges(self) -> Floats:
         """Return [2, H] weights of both players' hands after the actions so far.

@@ -131,9 +131,7 @@ class Resolver:
         """
         cards = seat.policy.game.cards
         if not isinstance(seat.betting, Translation) or cards.boards is not None or cards.cards_on(0):
-            raise ValueError(
-                f"{seat.policy.game.name} is not whole no-limit hold'em, whose hands are solved again at the table"
-            )
+            raise ValueError(f"re-solving needs a policy of whole no-limit hold'em; {seat.policy.game.name} is not")
         self.seat, self.settings, self.rules = seat, settings, seat.betting.rules
         known = [cards.cards_on(street) for street in range(cards.streets)]
         self.street = known.index(_BOARD_CARDS[settings.street])

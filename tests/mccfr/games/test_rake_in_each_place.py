@@ -93,7 +93,7 @@ REFUSED = {
     "match run policy --hands 200": "takes rake, which matches do not pay",
     "rank run policy --hands 200": "takes rake, which matches do not pay",
     "review hands.phh --policy policy": "hands of whole no-limit hold'em are reviewed",
-    "play run --resolve river": "is not whole no-limit hold'em, whose hands are solved again",
+    "play run --resolve river": "re-solving needs a policy of whole no-limit hold'em",
     "bot acpc run 127.0.0.1 9": "servers and dealers play whole no-limit hold'em",
     "dealer --with run": "servers and dealers play whole no-limit hold'em",
     "exploit run other --share 50%": "with rake only a best response",
