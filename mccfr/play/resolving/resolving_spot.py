@@ -67,7 +67,7 @@ class Spot:
         game   the whole game
         node   the decision, in its tree
         board  of the decision's street: its number in games that list boards, else its cards
-        dtype  "float64", or "float32" with errors of about a millionth of the pot
+        dtype  "float64", or "float32" with errors of some millionths of the pot
 
         Raises `ValueError` for a node that is no decision, and a board of another street. Also for games that
         take rake, have three or more players, or deal no cards outside of their tree.
