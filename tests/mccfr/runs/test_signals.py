@@ -361,7 +361,7 @@ def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
         process.send_signal(number)
         time.sleep(0.3)
     errors = process.communicate(timeout=300)[1]
-    assert process.returncode == 75 and "died" not in errors and "stopped by signal 10" in errors, errors
+    assert process.returncode == 75 and "worker 0 died" not in errors and "stopped by signal 10" in errors, errors
     assert check(Sent(75, errors, 0.0, run, tables), (signal.SIGUSR1,)) == "stopped"
 
 
