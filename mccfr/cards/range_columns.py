@@ -13,8 +13,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class RangeColumns(NDArrayOperatorsMixin):
-    """Array [.., H] with a column for each hand, of which only some are stored; made by `spread`.
+    """Array [.., H] with a column for each hand, which stores only the columns of hands in a range.
 
+    `spread` makes it from the stored columns.
     The function `columns` reads stored columns directly. Any other use as an array computes the full array once.
 
     kept   [.., n] the stored columns

@@ -155,7 +155,7 @@ class Spot:
         return public_tree(self.game)
 
     def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the values of `player`'s best response to the other player's strategy; exact, on all boards.
+        """Return the values of `player`'s best response to the other player's strategy, on all boards.
 
         other   [H] weights of the other player's hands at the root
         tables  strategy in the subgame: [slots, buckets] for each block (street and player). Only the other player's
@@ -165,7 +165,7 @@ class Spot:
         reach[1 - player] = other
         tree, rows = self._walk_tree, [table.astype(self.dtype, copy=False) for table in tables]
         # Unless hands share rows, `sums` chooses the kernel that trains them, which is compiled already.
-        walk = Walk(tree._replace(reach=reach), rows, follow=not self.merged, sums=not self.merged)
+        walk = Walk(tree._replace(reach=reach), rows, follow=False, sums=not self.merged)
         walk.values(player)
         values = walk.root.by_hand.value[0]
         first, stop = tree.ranges.first[player, :2]

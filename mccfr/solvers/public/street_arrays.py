@@ -94,10 +94,10 @@ class Traversal(NamedTuple):
     in_place: bool | None
     views: Views
     opponent: tuple[npt.NDArray[np.floating], ...]
-    opponent_narrow: Int16Rows | None = None
-    iteration: int = 0
-    respond_from: int = 0
-    fixed: bool = True
+    opponent_narrow: Int16Rows | None
+    iteration: int
+    respond_from: int
+    fixed: bool
 
 
 class BettingRound(NamedTuple):

@@ -35,6 +35,7 @@ from mccfr.play.resolving import Effort, all_spots, gadgets, resolve_street, sol
 from mccfr.play.resolving.all_spots import ResolvedStrategy
 from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.solve import resolve
+from mccfr.solvers.public import best_response
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_chance import sampled_board_responses
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
@@ -170,8 +171,9 @@ def test_spots_share_a_gift():
     assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
 
 
-def test_a_gap_without_a_gadget_is_what_the_players_may_gain_there():
-    """A hand that gets there, of two that share no card."""
+def test_a_gap_without_a_gadget_is_what_the_players_may_gain_there(monkeypatch):
+    """A hand that gets there, of two that share no card; best responses take the kernel that solves."""
+    monkeypatch.setattr(best_response, "value", None)
     game = game_of(LEDUC)
     here, strategy = Spot(game, all_spots.roots(game, 1)[0], 0), random_strategy(game, 3)
     ours, other = ranges = here.ranges(strategy)

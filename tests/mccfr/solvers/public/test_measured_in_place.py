@@ -23,7 +23,7 @@ from mccfr.runs.results import average_strategies
 from mccfr.runs.results.average_strategies import sums_average
 from mccfr.runs.session.run_plan import evaluation_bytes, planned_layout, planned_memory
 from mccfr.solvers.public import best_response
-from mccfr.solvers.public.public_walk import train, value
+from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 from mccfr.tables.table_layout import TableSet
@@ -82,24 +82,16 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
     take_as_large(best_response, monkeypatch)
     monkeypatch.setattr(exact, "is_small", lambda game: False)
     monkeypatch.setattr(best_response, "full_rows", None)  # no table is made
+    monkeypatch.setattr(best_response, "value", None)  # the kernel that has trained evaluates, with the same types
+    compiled = len(getattr(train, "signatures", ()))  # compilation may be switched off
     for prepared in (None, prepared_tree(game)):
         found = evaluate_exact(game, strategy, prepared)
         assert found.exploitability_chips == pytest.approx(of_arrays.exploitability_chips, abs=1e-5 * POT)
         assert found.value_chips == pytest.approx(of_arrays.value_chips, abs=1e-5 * POT)
         assert found.exploitability_chips != of_arrays.exploitability_chips  # float32 it was
+        assert not iterations or len(getattr(train, "signatures", ())) == compiled
     for ours, theirs in zip(best_response.hand_values(game, strategy), hands, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(hands[0]).max())
-
-
-def test_training_and_evaluation_share_one_kernel(every_sum_large):
-    def signatures():
-        return [len(getattr(kernel, "signatures", ())) for kernel in (train, value)]  # compilation may be switched off
-
-    cfr = VectorCfr(spot(*SPOTS["paired river"]), variant("dcfr"))
-    cfr.iterate(1)
-    compiled = signatures()
-    evaluate_exact(cfr.game, average(cfr))
-    assert signatures() == compiled
 
 
 def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
