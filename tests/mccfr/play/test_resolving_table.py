@@ -469,4 +469,4 @@ def test_settings_are_read():
     refused("always-call is a program", open_player, "always-call --resolve river")
     refused("leave them out", PlayManner, purify=True, resolve=Settings())
     assert isinstance(PlayManner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
-    refused("not whole no-limit hold'em", Resolver, Seat(Profile(game_of("leduc"), uniform_strategy(game_of("leduc")))))
+    refused("whole no-limit hold'em", Resolver, Seat(Profile(game_of("leduc"), uniform_strategy(game_of("leduc")))))
