@@ -55,7 +55,11 @@ class CanonicalBoards(NamedTuple):
 
 
 class BoardTables(NamedTuple):
-    """Tables with which kernels map a dealt board and hand to the canonical board, 12 MB.  Read-only."""
+    """Tables with which compiled code maps a dealt board and hand to the canonical board, 12 MB.
+
+    A canonical board stands for all boards that differ only by a permutation of suits.  Binomial coefficients give the
+    colexicographic rank by which a board of 4 or 5 cards is looked up.  Read-only.
+    """
 
     choose: NDArray[np.int32]
     """[6, 52] binomial coefficients C(card, k), row k and column card"""
@@ -182,10 +186,10 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 
 @cache
 def board_classes(cards: int) -> CanonicalBoards:
-    """Return the canonical boards of 3, 4 or 5 cards, their class sizes and the location of every board.
+    """Return the `CanonicalBoards` of 3, 4 or 5 cards: boards, class sizes, all boards' locations.
 
-    A location is canonical index · 32 + suit permutation to the canonical board.  The arrays are built on first use and
-    shared.
+    A class holds the boards that differ only by a permutation of suits; its canonical board stands for them.  A
+    location is canonical index · 32 + suit permutation to the canonical board.  The arrays are built once and shared.
     """
     permutation = suit_permutations().astype(np.int64)
     inverse_of = np.argsort(permutation, axis=1)
@@ -207,9 +211,10 @@ def canonical_boards(cards: int) -> NDArray[np.int8]:
 
 @cache
 def board_tables() -> BoardTables:
-    """Return the tables with which kernels map a dealt board and hand to the canonical board.
+    """Return the `BoardTables`, which map a dealt board and hand to the canonical board.
 
-    They are built on first use and shared.
+    A canonical board stands for all boards that differ only by a permutation of suits.  The tables are built on first
+    use and shared.
     """
     return BoardTables(_choose_table(), board_classes(4).location, board_classes(5).location, hole_permutations())
 

@@ -48,11 +48,11 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
 
 
 def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
-    """Return the number of hands, mean equity and equity spread of each bucket of a street.
+    """Return the number of hands, mean equity (½ if empty) and equity spread of a street's buckets.
 
-    street   the street's hands, with the number of dealt boards that each row stands for
-    bucket   [boards, slots] unsigned: bucket of each hand; the largest value of the dtype marks impossible hands
-    sums     [boards, slots] river strength (2·wins + ties against opponent hands), summed over the hand's run-outs
+    street   `StreetHands`: numbers of boards and hands, and how many dealt boards each board in the tables stands for
+    bucket   [boards, hands] unsigned: bucket of each hand; the largest value of the dtype marks impossible hands
+    sums     [boards, hands] river strength (2·wins + ties against opponent hands), summed over the hand's run-outs
     buckets  number of buckets K
     """
     multiplicity = street.times(0, len(bucket))
@@ -92,7 +92,7 @@ def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: NDAr
 
 
 def summary(totals: BucketTotals) -> dict[str, Any]:
-    """Return the statistics of all buckets together that `mccfr abstraction info` prints, by name.
+    """Return {name: number}, the statistics of all buckets that `mccfr abstraction info` prints.
 
     They are numbers of hands (in all, and in the smallest, median and largest bucket) and of empty buckets.
     `equity_spread` is the mean standard deviation of E[HS] (0 to 1) within a bucket, weighted by hands.

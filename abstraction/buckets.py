@@ -28,7 +28,7 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def unused(dtype: np.dtype[Any]) -> int:
-    """Return dtype's largest value, which in bucket tables marks hands that share a board card."""
+    """Return dtype's largest value, which in bucket tables marks hands with a card of the board."""
     return int(np.iinfo(dtype).max)
 
 
@@ -53,7 +53,10 @@ def is_built(path: Path) -> bool:
 
 @contextmanager
 def _damage_is_bad_input() -> Iterator[None]:
-    """Convert errors about missing or damaged files to `ValueError`, because the user gave the path."""
+    """Within a `with` block, convert errors about missing or damaged files to `ValueError`.
+
+    They are input errors, because the user gave the path of the abstraction.
+    """
     try:
         yield
     except (DamagedError, FileNotFoundError) as error:
@@ -61,9 +64,11 @@ def _damage_is_bad_input() -> Iterator[None]:
 
 
 def _listing(stage: Checkpoint) -> DeckListing | None:
-    """Return the small deck for which a stage (a street's buckets) was built, or None for hold'em's deck.
+    """Return the `DeckListing` of a small deck's hands and boards, or None for hold'em's deck.
 
-    Raises `ValueError` if the stage states an invalid deck.
+    stage  checkpoint with a street's buckets; its recipe (the settings of the build) states the deck
+
+    Raises `ValueError` if the recipe states an invalid deck.
     """
     recipe = stage.identity.get("recipe")
     deck = recipe.get("deck") if isinstance(recipe, dict) else None
@@ -76,9 +81,11 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 
 
 def stated_cells(stage: Checkpoint) -> dict[str, Any]:
-    """Return {array name: checksum of its values} from the state.json of a stage.
+    """Return {array name: checksum of its values} from a checkpoint's state.json.
 
-    A stage is the checkpoint with a street's buckets.  Raises `ValueError` if state.json has no such dictionary.
+    stage  checkpoint with the buckets of one street
+
+    Raises `ValueError` if state.json has no such dictionary.
     """
     checksums = stage.state.get(CELLS)
     if not isinstance(checksums, dict):
@@ -138,7 +145,7 @@ class Abstraction:
         return bucket_count
 
     def content_hashes(self) -> dict[str, str]:
-        """Return {street: hexadecimal SHA-256 of its arrays}, whichever recipe built them."""
+        """Return {street: hexadecimal SHA-256 of its arrays}; equal arrays give equal hashes."""
         return {street: self._content_hash(stage) for street, stage in self.stages.items()}
 
     def _content_hash(self, stage: Checkpoint) -> str:
@@ -167,9 +174,10 @@ class Abstraction:
     def table(self, street: str, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return the bucket of each hand on each canonical board, [boards, 1326] uint16 or uint32.
 
-        A hand that shares a card with the board has the dtype's largest value.  On a street with a `history` the
-        entries are not buckets but percentiles of E[HS] or E[HS²], which the history maps to buckets.  For a small deck
-        the table is [boards, hands] in the order of its `listing`.
+        A canonical board stands for all boards that differ only by a permutation of suits.  A hand that shares a card
+        with the board has the dtype's largest value.  On a street with a `history` the entries are not buckets but
+        percentiles of E[HS] or E[HS²], which the history maps to buckets.  For a small deck the table is [boards,
+        hands], in the order in which the attribute `listing` lists boards and hands.
 
         out  array to read the table into; None: a table that is kept for the next call
 
@@ -250,13 +258,13 @@ class Abstraction:
         return STREETS[street], int(self.table(STREETS[street])[board_row[0], row[0]])
 
     def bucket_of_text(self, hand: str, board: str = "") -> dict[str, Any]:
-        """Return a hand's street and bucket, and the name of the street's features in the recipe.
+        """Return a dictionary of a hand's street, its bucket, and the name of the features used.
 
         hand   text of the hole cards, such as "AsKd"
         board  text of the board in order of dealing, such as "Qs7h2d"
 
-        Features are those by which the street's hands were bucketed, such as "histogram".  The result has the keys that
-        `mccfr abstraction bucket` prints: street, bucket and features.
+        The street's hands are put into buckets by features, such as "histogram".  The result has the keys "street",
+        "bucket" and "features", as `mccfr abstraction bucket` prints them.
         """
         parse = parse_cards if self.listing is None else self.listing.parse
         street, bucket = self.bucket(parse(hand), parse(board))
@@ -273,12 +281,17 @@ class Abstraction:
         return self._read(street, "hands"), self._read(street, "equity")
 
     def info(self) -> dict[str, Any]:
-        """Return {street: dictionary of its recipe and of the statistics that the build saved}."""
+        """Return {street: dictionary of the settings, number and statistics of its buckets}.
+
+        The key "recipe" holds the settings of the build, the others its results, such as "buckets" and "equity_spread".
+        """
         return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self.stages.items()}
 
 
 def verify_abstraction(path: Path) -> list[str]:
-    """Check every byte of an abstraction and return one sentence for each problem.
+    """Check every byte of an abstraction; return a list with a sentence for each problem.
+
+    path  directory of the abstraction
 
     Raises `UnreadableError` if the operating system cannot read a file.
     """

@@ -1,9 +1,10 @@
-"""Builds an abstraction: one stage for each street, committed when it is complete.
+"""Builds an abstraction: one stage for each street, saved when it is complete.
 
-A stage holds the bucket of every hand on every canonical board (for a small deck: every listed board), and statistics
-of the buckets.  It is committed like a checkpoint, with checksums.  A stage's *parents* are the other streets whose
-buckets it is built from.  A second build skips stages whose recipe and parents are unchanged, and resumes an
-interrupted clustering.  The same recipe gives the same bytes, for any number of workers or interruptions.
+A *recipe* is a TOML file of settings from which an abstraction is built.  A *stage* holds the bucket of every hand on
+every canonical board (for a small deck: on every board), and statistics of the buckets.  It is saved as a checkpoint,
+with checksums.  A stage's *parents* are the adjoining streets whose buckets it is built from.  A second build skips
+stages whose settings and parents are unchanged, and resumes an interrupted clustering.  The same recipe gives the same
+bytes, for any number of threads or interruptions.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +65,10 @@ Each name begins with 0 and ends with 1.  The stage, "flop (3 of 4)", is reporte
 
 
 class Builder:
-    """Builds the stages of one recipe: for each street the buckets of all hands, in a checkpoint."""
+    """Builds the buckets of all hands for each street of a recipe, one checkpoint for each street.
+
+    A recipe is a TOML file of settings, such as features and number of buckets of each street.
+    """
 
     def __init__(
         self,
@@ -76,11 +80,13 @@ class Builder:
     ) -> None:
         """Check the recipe; nothing is built yet.
 
+        recipe        settings of each street's buckets, parsed from a TOML file
         out           directory of the abstraction, which need not exist
         workers       number of threads
+        progress      called with the name of a street or of a part of its build, and the share done, 0 to 1
         save_seconds  interval at which the state of a running clustering is saved, for resuming
 
-        Raises `ValueError` if the recipe cannot be built.
+        Raises `ValueError` if the settings are invalid.
         """
         check_recipe(recipe)
         self._recipe, self._out, self._workers = recipe, Path(out), workers
@@ -90,10 +96,10 @@ class Builder:
         self._maker = StageMaker(workers, deck)
 
     def build(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Build the given streets (None: all) and those they need, if missing; return those built.
+        """Build the missing ones of the given streets (None: all); return the names of those built.
 
-        `replace` allows replacing buckets of another recipe.  All streets are checked before the first is built.
-        Raises:
+        Other streets from whose buckets these are built are built too, if missing.  `replace` allows replacing
+        buckets of another recipe (settings of a build).  All streets are checked before the first is built.  Raises:
 
         * `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`
         * `MemoryError`, with the needed and the available memory, if that is too small
@@ -121,11 +127,11 @@ class Builder:
         return [street for street in self._recipe.streets if street in built]
 
     def check(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Check the directory; return the streets to build and those they need, in building order.
+        """Check the directory; return the names of the streets that a build needs, in its order.
 
-        streets  streets to build; None: all
+        streets  streets to build; None: all.  The result adds those whose buckets they are built from
 
-        Raises `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`.
+        Raises `FileExistsError` if the directory holds other files, or, without `replace`, buckets of other settings.
         """
         check_output(self._out.resolve(), _is_begun)
         needed = self._with_parents(self._recipe.streets if streets is None else streets)
@@ -145,22 +151,23 @@ class Builder:
         return next(filter(None, map(self._memory_problem, self._missing())), None)
 
     def _missing(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return those of the given streets (None: all) that have no buckets of this recipe yet."""
+        """Return which of the streets (None: all) lack buckets that match the recipe's settings."""
         some = self._recipe.streets if streets is None else streets
         return [street for street in some if self._difference(street) or not list_checkpoints(self._out / street)]
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return a text for each street that the directory holds with buckets of another recipe.
+        """Return a text for each street whose buckets on disk have other settings than the recipe.
 
         streets  streets to compare; None: all
 
-        The list has texts "STREET.KEY = ... there and ... here": in the directory's recipe and in this one.
+        Each text names the first different key, such as "flop.buckets = 500 there and 1000 here": there in the
+        directory, here in the recipe.
         """
         differences = map(self._difference, self._recipe.streets if streets is None else streets)
         return [text for text in differences if text is not None]
 
     def _difference(self, street: str) -> str | None:
-        """Return a text with the first key in which a built street differs from the recipe, or None."""
+        """Return the text of `replaced` for one street: its first different setting; else None."""
         document, numbers = stage_document(self._recipe, street), list_checkpoints(self._out / street)
         try:
             stored = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
@@ -192,9 +199,9 @@ class Builder:
             raise MemoryError(problem)
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
-        """Return (JSON document that determines a street's saved bytes, {parent: its checkpoint}).
+        """Return (JSON document that determines a street's buckets, {parent street: checkpoint}).
 
-        Parents are those of the two adjoining streets that must be built before this one.
+        Parents are the adjoining streets whose buckets this one is built from: the next, the one before, both or none.
         """
         document, stages = stage_document(self._recipe, street), {}
         for parent in parent_streets(self._recipe, street):
@@ -206,7 +213,7 @@ class Builder:
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
     def _stage_inputs(self, street: str, stages: dict[str, Checkpoint]) -> StageInputs:
-        """Return the results of other streets that building `street` needs.
+        """Return the buckets of other streets from which `street` is built, from their checkpoints.
 
         stages  {street: checkpoint} of the streets whose buckets it uses (`parent_streets`)
         """
@@ -222,8 +229,9 @@ class Builder:
     def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:
         """Build a street's buckets and save them as a checkpoint.
 
-        name               name of the street in progress reports
-        identity, parents  the results of `_identity`: JSON document, and {parent street: its checkpoint}
+        name      name of the street in progress reports
+        identity  JSON document that determines the buckets: the settings and the parents' hashes
+        parents   {street: checkpoint} of the streets from whose buckets this one is built
         """
         root = self._out / street
         self._progress(name, 0.0)
@@ -251,7 +259,10 @@ class Builder:
 
 
 def _is_begun(path: Path) -> bool:
-    """Return whether a directory holds a complete, partial or interrupted build, and no other files."""
+    """Return whether a directory holds a complete, partial or interrupted build of an abstraction.
+
+    It does if a street's checkpoint is there, or if all its files are those of a build; an empty directory counts.
+    """
     ours = {*STREETS, *(f"unfinished-{street}" for street in STREETS), _LOCK, "journal.jsonl"}
     return any(list_checkpoints(path / street) for street in STREETS) or (
         path.is_dir() and all(entry.name in ours or entry.name[:5] == ".tmp-" for entry in path.iterdir())
@@ -259,9 +270,10 @@ def _is_begun(path: Path) -> bool:
 
 
 def _content(stage: Checkpoint) -> str:
-    """Return a hash of a street's checkpoint: checksums of its arrays, and its recipe and parents.
+    """Return a hash of a street's buckets: checksums of its arrays, its settings and its parents.
 
-    Unlike the hash in the manifest of the checkpoint, it does not include the checkpoint's number.
+    Parents are the adjoining streets whose buckets it was built from.  Building the same buckets again gives the same
+    hash.
     """
     return content_hash({CELLS: stated_cells(stage), **stage.identity})
 

@@ -41,7 +41,7 @@ def _slots(cards: int) -> int:
 def distinct_estimate(document: dict[str, Any]) -> int:
     """Return the estimated number of distinct feature vectors (points of k-means) of a street.
 
-    document  the street's keys of the recipe (`stage_document`)
+    document  settings of the street's buckets by name, with defaults filled in, such as features and buckets
     """
     street = document["street"]
     most = HAND_CLASSES[STREET_CARDS[street]]
@@ -73,9 +73,10 @@ def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
 
 
 def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
-    """Return the peak bytes of the process while a street of hold'em is built.
+    """Return the peak bytes of the process while the buckets of a hold'em street are computed.
 
-    document  the street's keys of the recipe (`stage_document`)
+    document  settings of the street's buckets by name, with defaults filled in, such as features and buckets
+    workers   number of threads
     """
     cards = STREET_CARDS[document["street"]]
     strengths = _slots(5) * 2
@@ -94,7 +95,10 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
 
 
 def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
-    """Return {street: peak bytes of the process while `workers` threads build it}."""
+    """Return {street: peak bytes of the process while `workers` threads compute its buckets}.
+
+    recipe  settings of each street's buckets, parsed from a TOML file
+    """
     documents = {street: stage_document(recipe, street) for street in recipe.streets}
     if recipe.deck is not None:
         return {street: _small_bytes(recipe.deck, document) for street, document in documents.items()}
@@ -102,7 +106,11 @@ def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
 
 
 def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
-    """Return an upper bound of the peak bytes while a street of a small deck is built."""
+    """Return an upper bound of the process's peak bytes while buckets of a small deck are computed.
+
+    deck      numbers of ranks, suits, hole cards and board cards
+    document  settings of one street's buckets by name, with defaults filled in
+    """
     listing = deck.listing()
     numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0)}
     description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
@@ -111,7 +119,10 @@ def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
 
 
 def recipe_seconds(recipe: Recipe, workers: int = 2) -> dict[str, float]:
-    """Return {street: estimated seconds to build it}, without the time to compile kernels."""
+    """Return {street: estimated seconds to compute its buckets}, without the time to compile code.
+
+    recipe  settings of each street's buckets, parsed from a TOML file
+    """
     documents = {street: stage_document(recipe, street) for street in recipe.streets}
     if recipe.deck is not None:
         return dict.fromkeys(documents, _SMALL_SECONDS)
@@ -119,7 +130,10 @@ def recipe_seconds(recipe: Recipe, workers: int = 2) -> dict[str, float]:
 
 
 def _stage_seconds(document: dict[str, Any]) -> float:
-    """Return the estimated processor seconds to compute a street's features and cluster them."""
+    """Return the estimated processor seconds to compute and cluster a hold'em street's features.
+
+    document  settings of the street's buckets by name, with defaults filled in
+    """
     seconds = _LISTED_SECONDS[document["street"]] + _OCHS_SECONDS * (document["features"] == "ochs")
     if document["features"] in CLUSTERED:
         buckets = document["buckets"] / (document["public"] or 1)

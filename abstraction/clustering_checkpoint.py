@@ -23,7 +23,8 @@ class FileStateSaver(StateSaver):
     """Saves the newest state of a clustering in a directory, so that a later build resumes it.
 
     root      the directory
-    identity  JSON that determines the clustering (recipe and parents); a saved state with another one is ignored
+    identity  JSON that determines the clustering: settings, and the buckets of other streets that it needs.  A saved
+              state with another identity is ignored
     seconds   least interval between two saved states
     """
 

@@ -1,15 +1,17 @@
 """Strengths, features and classes of hands that an abstraction build needs, for each kind of deck.
 
-`StandardDeck` has 52 cards and canonical boards (`abstraction.boards`).  `SmallDeck` computes hold'em's features
-directly over all listed boards (`abstraction.small_deck_hands`).  The *strength* of a hand on a full board (the board
-of the last street) is 2·wins + ties.  It counts the opponent hands that share no card with hand or board.
+`StandardDeck` has 52 cards; its boards are canonical, one for all boards that differ only by a permutation of suits.
+`SmallDeck` has an array of every board of a small deck, and computes the same features directly over all of them.  The
+*strength* of a hand on a full board (the board of the last street) is 2·wins + ties.  It counts the opponent hands that
+share no card with hand or board.
 
-A small deck lists boards in order of dealing, so every street can be nested in the one before.  Isomorphic hands, and
-boards that differ only in the order of their cards, have bit-identical features and so the same bucket.  Nested and
-lossless buckets distinguish the order.
+A street is *nested* if each of its buckets lies inside one bucket of the street before.  *Lossless* buckets are the
+classes of hands that differ only by a permutation of suits (in a small deck without flushes, only in suits).  A small
+deck's boards are in order of dealing; nested and lossless buckets distinguish that order.  With other buckets, hands
+that differ only by a permutation of suits or in that order have bit-identical features and so the same bucket.
 
-Arrays are [boards, slots] of one street, with one slot for each combination of hole cards.  Entries of hands that share
-a card with the board have no meaning, unless stated.
+Arrays are [boards, hands] of one street.  Entries of hands that share a card with the board have no meaning, unless
+stated.
 """
 
 from collections.abc import Sequence
@@ -40,8 +42,9 @@ _BOARDS = 1024  # boards described at a time
 class StageInputs(NamedTuple):
     """Buckets of other streets, already built, from which a street's buckets are built.
 
-    following  buckets of the next street, for features "potential"; else None
-    before     [boards, hands] bucket of each hand on the street before, for small decks with nested buckets; else None
+    following  buckets of the next street, for features "potential" (distributions over them); else None
+    before     [boards, hands] bucket of each hand on the street before, if each bucket of a small deck's street must
+               lie inside one of them; else None
     earlier    one pair (table, history) for each earlier street, for perfect recall on the full deck; else empty.
                table: [boards, 1326] the street's buckets, or percentiles of E[HS] or E[HS²] if it has a history
                history: None, or the bucket for each bucket on the street before and each percentile,
@@ -69,9 +72,9 @@ class StandardDeck:
         return river_strengths(workers=self._workers)
 
     def hands(self, street: str) -> StreetHands:
-        """Return a street's `StreetHands`: the numbers of canonical boards and of hands.
+        """Return a street's `StreetHands`: numbers of canonical boards and of hands, 1,326.
 
-        It also states how many dealt boards each canonical board represents.
+        It also states how many dealt boards each canonical board represents, and which hands share no card with it.
         """
         return standard_hands(STREET_CARDS[street])
 
@@ -79,6 +82,7 @@ class StandardDeck:
         """Return [boards, 1326] strength of each hand, 2·wins + ties, summed over its run-outs.
 
         Run-outs to the river are unordered: 1 on the river, 46 on the turn, 1,081 on the flop and 2,118,760 preflop.
+        Boards are canonical.  The dtype is uint16 on the river, int64 on flop and turn, and float64 preflop.
         """
         cards, classes = STREET_CARDS[street], preflop_classes()
         if cards:
@@ -97,8 +101,10 @@ class StandardDeck:
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
         """Return the number of suit-isomorphism classes of a street, and the class of each hand.
 
-        Classes are [boards, 1326].  `share` is called with the completed share of the work, 0 to 1, except preflop.
-        Hands that share a card with the board have the largest value of the dtype.
+        Hands of one class differ only by a permutation of suits.  Classes are [boards, 1326], unsigned; hands that
+        share a card with the board have the dtype's largest value.
+
+        share  function called with the completed share of the work, 0 to 1; not preflop
         """
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
@@ -106,9 +112,10 @@ class StandardDeck:
         return count, lossless_table(STREET_CARDS[street], share)
 
     def histogram(self, street: str, bins: int) -> Features:
-        """Return features of the flop or turn: histograms of hands' strength over their run-outs.
+        """Return a `Features`, which computes histograms of hands' strength over the run-outs.
 
-        bins  number of equal intervals of strength
+        street  "flop" or "turn"
+        bins    number of equal intervals of strength, 2·wins + ties
 
         For clustering, histograms become cumulative distributions, so their L1 distance is the earth mover's distance.
         """
@@ -120,9 +127,9 @@ class StandardDeck:
         return Features(self.hands(street), rows, cdf, lambda centres: -total(centres))
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return the river's features OCHS (opponent cluster hand strength).
+        """Return a `Features`, which computes the river's opponent cluster hand strengths (OCHS).
 
-        They are each hand's equities against clusters of opponent hands.
+        They are each hand's equities against clusters of opponent hands, computed for a range of boards at a time.
 
         clusters  number of clusters into which the 169 preflop classes are divided
         seed      of the random draws of that clustering
@@ -135,9 +142,10 @@ class StandardDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return a function that gives each hand's preflop class, 0 to 168, for a nested flop.
+        """Return a function that gives each hand's preflop class, 0 to 168.
 
-        It returns [last − first, 1326] for boards [first, last), the same classes on every board.
+        The flop's buckets may have to lie within these classes.  The function takes (first, last) and returns
+        [last − first, 1326] for that range of boards, the same classes on every board.
         """
         return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
@@ -145,8 +153,10 @@ class StandardDeck:
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
     """Return each hand's suit-isomorphism class on each canonical board, [boards, 1326] uint32.
 
+    A canonical board stands for all boards that differ only by a permutation of suits.
+
     cards  number of cards on the board, 3, 4 or 5
-    share  called with the completed share of the work, 0 to 1
+    share  function called with the completed share of the work, 0 to 1
 
     Hands that share a card with the board have the largest value of the dtype.
     """
@@ -164,7 +174,7 @@ def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]
 
 
 class SmallDeck:
-    """Strengths and features of a recipe's small deck, all of whose hands and boards are listed.
+    """Strengths and features of a small deck, such as Leduc's, with arrays of all hands and boards.
 
     There are H hands and, in order of dealing, B boards of a street.  A full board is a board of the last street.  U
     counts full boards without regard to the order of dealing.
@@ -177,7 +187,7 @@ class SmallDeck:
         return STREETS.index(street)
 
     def hands(self, street: str) -> StreetHands:
-        """Return a street's `StreetHands`: the numbers of listed boards and of hands."""
+        """Return a street's `StreetHands`: numbers of boards and hands, and which share no card."""
         return listed_hands(self.listing, self._street(street))
 
     # --- strengths ---
@@ -244,8 +254,12 @@ class SmallDeck:
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
         """Return the number of suit-isomorphism classes of a street, and [B, H] class of each hand.
 
-        Boards are in order of dealing, so the classes have perfect recall.  Hands that share a card with the board have
-        the largest value of the dtype.
+        Pairs of hand and board in one class differ only by a permutation of suits.  If no hand can have five cards,
+        suits do not count at all.  Boards are in order of dealing, so
+        a class determines the class on the street before.  Hands that share a card with the board have the largest
+        value of the dtype, uint16 or uint32.
+
+        share  function called with the completed share of the work; here once, with 0
         """
         share(0.0)
         numbers = self.listing.numbers(self._street(street), merge_suits=True)
@@ -271,9 +285,10 @@ class SmallDeck:
         return counts.reshape(last - first, hands, bins).astype(np.uint32)
 
     def histogram(self, street: str, bins: int) -> Features:
-        """Return features of a street before the last: histograms of strength over the run-outs.
+        """Return a `Features`, which computes histograms of hands' strength over the run-outs.
 
-        bins  number of equal intervals of strength, 2·wins + ties
+        street  any street but the last
+        bins    number of equal intervals of strength, 2·wins + ties
 
         For clustering, histograms become cumulative distributions.
         """
@@ -294,7 +309,7 @@ class SmallDeck:
         return np.array([numbers[kind] for kind in kinds])
 
     def ochs(self, street: str, clusters: int, seed: int) -> Features:
-        """Return the last street's features OCHS (opponent cluster hand strength).
+        """Return a `Features` with the last street's opponent cluster hand strengths (OCHS).
 
         They are each hand's equities against clusters of opponent hands.
 
@@ -324,10 +339,11 @@ class SmallDeck:
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
-        """Return a function that gives each hand's bucket on the street before.
+        """Return a function that gives each hand's bucket on the street before `street`.
 
-        Its result for boards [first, last) is [last − first, H].  `others.before` holds the buckets of the street
-        before.
+        The function takes (first, last), a range of boards of `street`, and returns [last − first, H].
+
+        others  its field `before`, [B, H], holds the buckets of the street before
         """
         assert others.before is not None
         above, before = self.listing.parents[self._street(street)], others.before
@@ -338,7 +354,10 @@ Deck = StandardDeck | SmallDeck
 
 
 def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Features:
-    """Return the features by which a street's hands are clustered, as the recipe's `document` names them.
+    """Return a `Features`, which computes the features by which a street's hands are clustered.
+
+    document  settings of the street's buckets by name, such as "features": "histogram", "ochs" or "potential"
+    others    buckets of other streets; the features "potential" read those of the next street
 
     Raises `ValueError` for the features "potential" if `others` lacks the next street's buckets.
     """
@@ -355,9 +374,11 @@ def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Fe
 def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:
     """Return a function that gives the parent within which each hand's bucket must lie, or None.
 
-    With `nested` in the recipe's `document` a parent is a bucket of the street before.  With `public` = n it is one of
-    n clusters of boards.  Without both the result is None.  The function returns [last − first, hands], the parents'
-    numbers on boards [first, last).
+    document  settings of the street's buckets by name.  With "nested" a parent is a bucket of the street before; with
+              "public": n it is one of n clusters of boards; without both the result is None
+    others    buckets of other streets, for "nested"
+
+    The function takes (first, last), a range of boards, and returns the parents' numbers [last − first, hands].
     """
     street, hands = document["street"], deck.hands(document["street"])
     if document.get("nested"):

@@ -89,7 +89,7 @@ def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
 def _score(category: int, main: NDArray[np.int64], kickers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the scores of N hands of one category, [N] int64; of two hands the higher score wins.
 
-    Category (index in `CATEGORIES`), main ranks and kickers count in this order.
+    Category (0 high card to 8 straight flush), main ranks and kickers count in this order.
 
     main, kickers  [N] int64 rank sets of 13 bits
     """
@@ -184,12 +184,12 @@ def evaluator_tables() -> EvaluatorTables:
 
 @part_njit
 def board_sums(tables, board):
-    """Return the key and the suit sets (two int64) of the cards `board` [n], to add those of hole cards.
+    """Return (key, suit_sets), two int64 that the evaluator needs of the cards `board` [n].
 
-    key        `SUIT_START` plus `tables.card_key` of each card, which counts ranks and suits
-    suit_sets  bit 16·suit + rank of each card
+    key        the constant `SUIT_START` plus `tables.card_key` of each card, which counts ranks and suits
+    suit_sets  set of bits 16·suit + rank of each card
 
-    `tables` is `EvaluatorTables`.
+    The caller adds the values of the hole cards to both.  `tables` is `EvaluatorTables`.
     """
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(board.shape[0]):
@@ -203,7 +203,7 @@ def strength_of_ranks(tables, key, cards):
     """Return the strength (int64) of 5, 6 or 7 cards by their ranks alone, without flushes.
 
     tables  `EvaluatorTables`
-    key     int64, sum of `tables.card_key` of the cards, with or without `SUIT_START`
+    key     int64, sum of `tables.card_key` of the cards, which counts their ranks; suits in it are ignored
     cards   number of cards
     """
     low = np.int64(tables.low_offset[cards - 5, key & _LOW_BITS])
@@ -377,7 +377,10 @@ def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer])
 
 
 def category(value: int) -> int:
-    """Return the index in `CATEGORIES`, 0 to 8, of a strength; `ValueError` for one outside 1..7,462."""
+    """Return the category of a strength: 0 high card, 1 pair, ..., 8 straight flush.
+
+    Raises `ValueError` for a strength outside 1..7,462.
+    """
     last = np.cumsum(CATEGORY_SIZES)
     if not 1 <= value <= last[-1]:
         raise ValueError(f"strength {value} does not exist: strengths run from 1 to {last[-1]}")

@@ -25,7 +25,7 @@ COUNT_DTYPES = {3: np.uint16, 4: np.uint8}
 def fill_histograms(tables, boards, river, bin_of, start, stop, out):
     """Count the river strengths (2·wins + ties) of each hand over the run-outs of boards [start, stop).
 
-    tables  `BoardTables`
+    tables  `BoardTables`, which map boards to canonical boards (one for each suit-isomorphism class)
     boards  [N, 3 or 4] int8 canonical boards
     river   [134459, 1326] uint16 river strengths by canonical board and combination
     bin_of  [65536] bin of each strength
@@ -73,7 +73,7 @@ def equity_histograms(
 def preflop_histograms(strengths: NDArray[np.int64], bins: int = DEFAULT_BINS) -> NDArray[np.int64]:
     """Return the equity histograms of the 169 preflop classes, [169, bins] int64.
 
-    `strengths` [169, 1981] counts how often each class has each river strength (`preflop_strengths`).  Counts are pairs
-    of a board and a combination of the class: rows sum to 2,118,760 times 4, 6 or 12.
+    `strengths` [169, 1981] counts how often each class has each river strength (2·wins + ties).  Each pair of a river
+    board and a combination of the class counts once: rows sum to 2,118,760 times 4, 6 or 12.
     """
     return np.add.reduceat(strengths, np.searchsorted(strength_bins(bins), np.arange(bins)), axis=1)

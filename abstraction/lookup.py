@@ -1,4 +1,4 @@
-"""Bucket look-up for kernels: all players' buckets in a deal, or all buckets of a board.
+"""Bucket look-up for kernels (compiled functions): players' buckets in a deal, or all of a board.
 
 The tables of an abstraction lie in one block of memory, in huge pages if the system grants them.  The block is seen as
 uint16 and as uint32, and each street states which of the two it uses, so kernels have one signature.  A deal of P
@@ -53,9 +53,10 @@ _LOCATIONS = _LOCATION_FIRST[5] + comb(CARD_COUNT, 5)
 
 
 class BucketTables(NamedTuple):
-    """Tables with which kernels find buckets on S streets.  Read-only.
+    """Tables with which compiled code finds buckets on S streets.  Read-only.
 
-    `narrow` and `wide` are views of one block of memory as uint16 and as uint32; `location` is its beginning.
+    `narrow` and `wide` are views of one block of memory as uint16 and as uint32.  The block begins with `location`;
+    the buckets of all streets follow.
     """
 
     board_cards: NDArray[np.int64]
@@ -211,7 +212,7 @@ def fill_buckets(tables, deals, count, out):
 def showdown_result(evaluator, deals, k, board_cards):
     """Return +1.0 if player 0 wins the showdown of deal k, −1.0 if player 1 wins, 0.0 for a tie.
 
-    evaluator    `abstraction.hand_evaluator.EvaluatorTables`
+    evaluator    `EvaluatorTables` of the hand evaluator
     deals        [K, 9] int8 cards: two hole cards of player 0, two of player 1, then the board
     board_cards  number of board cards that count: 3, 4 or 5
     """
@@ -232,7 +233,7 @@ def showdown_result(evaluator, deals, k, board_cards):
 def fill_results(evaluator, deals, count, board_cards, result):
     """Write each deal's showdown to `result`: +1.0 if player 0 wins, −1.0 if player 1 wins, 0.0 for a tie.
 
-    evaluator    `abstraction.hand_evaluator.EvaluatorTables`
+    evaluator    `EvaluatorTables` of the hand evaluator
     deals        [K >= count, 9] int8 cards: two hole cards of player 0, two of player 1, then the board
     board_cards  number of board cards that count: 3, 4 or 5
     result       [K] float64, in place
@@ -245,7 +246,7 @@ def fill_results(evaluator, deals, count, board_cards, result):
 def fill_strengths(evaluator, deals, count, board_cards, strength):
     """Write each player's showdown strength, greater wins, into strength [K >= count, P] int32, in place.
 
-    evaluator    `abstraction.hand_evaluator.EvaluatorTables`
+    evaluator    `EvaluatorTables` of the hand evaluator
     deals        [K >= count, 2·P + 5] int8 cards: each player's two hole cards, then the board
     board_cards  number of board cards that count: 3, 4 or 5
     """
@@ -266,8 +267,10 @@ def fill_strengths(evaluator, deals, count, board_cards, strength):
 def fill_board_rows(tables, street, boards, out):
     """Write the buckets of all combinations (two hole cards) on boards [N, 5] int8 to out [N, 1326] int32.
 
-    −1 marks combinations that share a card with the board.  Only the board cards known on `street` (index in
-    `tables.board_cards`) count; the others may be any of 0..51.
+    tables  `BucketTables`
+    street  number of the street, from 0; only the board cards known on it count, the others may be any of 0..51
+
+    −1 marks combinations that share a card with the board.
     """
     cards, start = tables.board_cards[street], tables.location_first[tables.board_cards[street]]
     for i in range(boards.shape[0]):
@@ -289,13 +292,19 @@ def fill_board_rows(tables, street, boards, out):
 
 
 def _rows(cards: int) -> int:
-    """Return the number of canonical boards of `cards` cards; 1 for no cards."""
+    """Return the number of canonical boards of `cards` cards; 1 for no cards.
+
+    A canonical board stands for all boards that differ from it only by a permutation of suits.
+    """
     return BOARD_COUNTS[cards] if cards else 1
 
 
 @dataclass(frozen=True)
 class BucketLayout:
-    """Layout of the tables of S streets in one block of memory, which several processes may share."""
+    """Layout of the bucket tables of S streets in one block of memory, which processes may share.
+
+    The block begins with a table that maps every board to its canonical board, the one of its suit-isomorphism class.
+    """
 
     board_cards: tuple[int, ...]
     """number of known board cards on each street: 0, 3, 4 or 5, ascending"""
@@ -313,7 +322,7 @@ class BucketLayout:
             raise ValueError(f"buckets of dtypes {self.dtypes}: uint16 or uint32 for each of {len(counts)} streets")
 
     def _first_bytes(self) -> list[int]:
-        """Return the byte offset of each street's buckets in the block of memory, then the block's length."""
+        """Return a list of each street's byte offset in the block of memory, then the block's length."""
         places = [_aligned(_LOCATIONS * np.dtype(np.int32).itemsize)]
         for cards, dtype in zip(self.board_cards, self.dtypes, strict=True):
             places.append(places[-1] + _aligned(_rows(cards) * COMBO_COUNT * np.dtype(dtype).itemsize))
@@ -325,13 +334,19 @@ class BucketLayout:
         return self._first_bytes()[-1]
 
     def street(self, memory: NDArray[np.uint8], street: int) -> NDArray[Any]:
-        """Return a view of the buckets of street number `street` in the block of memory, [boards, 1326]."""
+        """Return a view of a street's buckets in the block of memory, [boards, 1326].
+
+        memory  [length_bytes] uint8, the block
+        street  number of the street, from 0
+        """
         cards, dtype, first = self.board_cards[street], np.dtype(self.dtypes[street]), self._first_bytes()[street]
         end = first + _rows(cards) * COMBO_COUNT * dtype.itemsize
         return memory[first:end].view(dtype).reshape(_rows(cards), COMBO_COUNT)
 
     def tables(self, memory: NDArray[np.uint8]) -> BucketTables:
-        """Return the tables for kernels as views of a block of memory, which may still be unfilled.
+        """Return the `BucketTables` for compiled code as views of a block of memory.
+
+        The block may still be unfilled.
 
         Raises `ValueError` unless `memory` is [length_bytes] uint8, writable and in C order.
         """
@@ -361,7 +376,7 @@ def _aligned(length_bytes: int) -> int:
 def bucket_tables(
     streets: Sequence[NDArray[Any]], board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
 ) -> BucketTables:
-    """Return the `BucketTables` that kernels take, with the buckets of each street in one block of memory.
+    """Return the `BucketTables` for compiled code, with all streets' buckets in one memory block.
 
     Buckets that are not in `memory` yet are copied into it.
 
@@ -395,8 +410,9 @@ def bucket_tables(
 def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
     """Return the bucket of every combination (two hole cards) on boards [N, n], as [N, 1326] int32.
 
-    Boards hold distinct cards in any order.  −1 marks combinations that share a card with the board.  Raises
-    `ValueError` for invalid or repeated cards, and if no street of the tables has n board cards.
+    `tables` are the bucket tables of a game's streets.  Boards hold distinct cards in any order.  −1 marks combinations
+    that share a card with the board.  Raises `ValueError` for invalid or repeated cards, and if no street of the tables
+    has n board cards.
     """
     cards = np.asarray(boards)
     if cards.ndim != 2 or cards.shape[1] not in tables.board_cards:
@@ -414,7 +430,7 @@ def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
 def board_row(tables: BucketTables, board: Sequence[int]) -> NDArray[np.int32]:
     """Return the bucket of every combination (two hole cards) on one board, [1326] int32.
 
-    −1 marks combinations that share a card with the board.  Raises `ValueError` for invalid or repeated cards, and if
-    no street of the tables has as many board cards.
+    `tables` are the bucket tables of a game's streets.  −1 marks combinations that share a card with the board.  Raises
+    `ValueError` for invalid or repeated cards, and if no street of the tables has as many board cards.
     """
     return board_rows(tables, np.array([board]).reshape(1, -1))[0]

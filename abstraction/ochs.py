@@ -121,10 +121,10 @@ def cluster_classes(
 def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
     """Write each hand's equities against k clusters of opponent hands, for boards [start, stop).
 
-    tables      `EvaluatorTables`
-    boards      [N, 5] int8
-    pairs       `PairOrder`, scratch memory
-    cluster_of  [1326] int16 cluster of each combination
+    tables      `EvaluatorTables`, of the hand evaluator
+    boards      [N, 5] int8 cards of river boards
+    pairs       `PairOrder`, scratch memory to rank the hands on a board
+    cluster_of  [1326] int16 cluster of each combination (two hole cards)
     clusters    number of clusters k
     out         [stop − start, 1326, k] float32, in place; −1 if hand and board share a card
 

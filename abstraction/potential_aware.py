@@ -33,7 +33,10 @@ VALUES = 8
 
 
 class NextStreet(NamedTuple):
-    """The K buckets of the next street, from which a street's potential features are computed."""
+    """The K buckets of the next street, by which potential-aware features describe a hand.
+
+    The features are the hand's distribution over these buckets.
+    """
 
     table: NDArray[Any]
     """[boards, slots] bucket of each hand"""
@@ -47,9 +50,9 @@ class NextStreet(NamedTuple):
     """distance between the centres: l2 or emd"""
 
     def positions(self) -> NDArray[np.float64]:
-        """Return the positions [K, S] of the bucket centres on S directions (`bucket_positions`).
+        """Return the projections [K, S] of the K bucket centres on S directions.
 
-        Buckets without centres have their mean equities as positions, [K, 1].
+        If the buckets were not clustered, the result is their mean equities, [K, 1].
         """
         if self.centres is None:
             return self.equity[:, None]
@@ -60,10 +63,10 @@ class NextStreet(NamedTuple):
 
 
 def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: int = 3) -> NDArray[np.float64]:
-    """Return the positions of bucket centres [K, D] on their first S principal axes, [K, S] float64.
+    """Return [K, S] float64: coordinates of bucket centres [K, D] on their first S principal axes.
 
-    S is `axes`, or D if that is smaller.  Positions are relative to the mean of the centres, weighed by `weights` [K].
-    The largest component of each axis is positive.
+    S is `axes`, or D if that is smaller.  Coordinates are relative to the mean of the centres, with weights [K]
+    (None: equal).  The largest component of each axis is positive.
     """
     masses = np.ones(len(centres)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = centres.astype(np.float64)
@@ -109,9 +112,9 @@ def bucket_positions(
 
 @part_njit
 def _list_next(tables, board, cards, locations):
-    """List the boards that follow a board [3 or 4] by one card; return their number.
+    """List the boards that follow `board` [3 or 4 cards] by one card; return their number.
 
-    tables     `BoardTables`
+    tables     `BoardTables`, which map boards to canonical boards (one for each suit-isomorphism class)
     cards      [n + 1] int64, scratch for a board of n cards
     locations  [>= 49, 3] int64, receives each next board's new card, canonical index and suit permutation to it
     """
@@ -145,14 +148,15 @@ def _sort(values):
 def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
     """Write the point of every hand on boards [N, 3 or 4] to out [N, 1326, S·Q] float32.
 
-    For each of S directions, the positions of the hand's next-street buckets are sorted and divided into Q runs of
-    neighbours.  A point holds the sum of each run.  It is 0 if hand and board share a card.
+    A point is the vector of features by which hands are clustered.  Each next card gives the hand a next-street bucket.
+    A bucket has one coordinate on each of S directions.  For each direction, the hand's coordinates are sorted and
+    divided into Q consecutive groups; the point holds the sum of each.  It is 0 if hand and board share a card.
 
-    tables  `BoardTables`
-    combos  [1326, 2] cards of each combination
-    table   [next boards, 1326] next-street bucket of each hand
-    scaled  [S, K] float32 bucket positions divided by the number of next boards of a hand
-    starts  [Q + 1] index of each run's first position, then the number of next boards of a hand
+    tables  `BoardTables`, which map boards to canonical boards (one for each suit-isomorphism class)
+    combos  [1326, 2] cards of each combination (two hole cards)
+    table   [next boards, 1326] next-street bucket of each hand on each canonical board
+    scaled  [S, K] float32 coordinates of the K buckets, divided by the number of next cards of a hand
+    starts  [Q + 1] index of each group's first coordinate, then the number of next cards of a hand
     """
     locations, cards = np.empty((CARD_COUNT, 3), np.int64), np.empty(boards.shape[1] + 1, np.int64)
     buckets = np.empty(CARD_COUNT, np.int64)
@@ -181,13 +185,15 @@ def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
 
 
 def potential_features(street: str, following: NextStreet) -> Features:
-    """Return potential-aware features of the hands of hold'em's flop or turn.
+    """Return a `Features`, which computes potential-aware features of hold'em's flop or turn.
+
+    They describe a hand by its distribution over the next street's buckets.
 
     street     "flop" or "turn"
-    following  buckets of the next street
+    following  the buckets of the next street, with their centres and mean equities
 
-    The resulting buckets are numbered by the position of their centres, along the direction from the weakest to the
-    strongest next-street bucket.
+    Buckets made by these features are numbered by strength.  It is the sum of their centres' coordinates, each with the
+    sign of the step from the weakest to the strongest next-street bucket.
     """
     cards, positions = STREET_CARDS[street], following.positions()
     count = CARD_COUNT - cards - 2

@@ -54,7 +54,7 @@ _HandClass = tuple[int, int, str]
 
 @cache
 def _members(hand: _HandClass) -> tuple[int, ...]:
-    """Return the numbers of the combinations in a hand class."""
+    """Return the combination numbers, 0 to 1,325, of a hand class such as (12, 11, "s"), AKs."""
     high, low, suited = hand
     return tuple(
         combo_index(4 * high + i, 4 * low + j)
@@ -65,15 +65,21 @@ def _members(hand: _HandClass) -> tuple[int, ...]:
 
 
 def _hand_class(first: str, second: str, suited: str) -> _HandClass | None:
-    """Return the class of two rank letters and "s", "o" or "", in lower case; None for "kks" or "kko"."""
+    """Return the hand class (higher rank, lower rank, suited) of two rank letters in lower case.
+
+    `suited` is "s", "o" or "" (both).  Ranks are 0 to 12.  The result is None for a pair with "s" or "o".
+    """
     ranks = _LETTERS.index(first), _LETTERS.index(second)
     return None if first == second and suited else (max(ranks), min(ranks), suited)
 
 
 def _onward(hand: _HandClass, sign: str) -> list[_HandClass]:
-    """Return the classes of an item with "+" or "-": the class itself, and those above or below it.
+    """Return the hand classes of an item such as "TT+" or "A5s-".
 
-    Raises `ValueError` for connectors, because programs disagree about them.
+    hand  the item's own class: (higher rank, lower rank, suited), such as (12, 3, "s") for A5s
+    sign  "+" or "-": adds the higher or lower pairs, or the classes with a higher or lower second card
+
+    Raises `ValueError` for connectors such as 76s, whose items with a sign have two meanings in different programs.
     """
     high, low, suited = hand
     if high == low:
@@ -89,9 +95,10 @@ def _onward(hand: _HandClass, sign: str) -> list[_HandClass]:
 
 
 def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
-    """Return the classes from one to the other, in either order; None if there is no such run.
+    """Return the hand classes from one to the other, such as A2s to A5s; None if they form no run.
 
-    A run changes only the lower card, or both cards of a hand (also of a pair) by equal steps.
+    A class is (higher rank, lower rank, suited).  A run changes only the lower card, or both cards of a hand (also of a
+    pair) by equal steps.  The two ends may come in either order.
     """
     (high, low, suited), (other_high, other_low, other_suited) = max(first, last), min(first, last)
     if suited != other_suited or (high == low) != (other_high == other_low):
@@ -142,7 +149,11 @@ def _refuse_two_meanings(name: str) -> None:
 
 
 def _item_combos(text: str) -> Sequence[int] | None:
-    """Return the combinations that an item without its weight names, or None if it is not an item."""
+    """Return the combination numbers, 0 to 1,325, that an item of a range text names.
+
+    The item, such as "A5s-A2s", has no weight.  The result is None if the text is not an item.  Raises `ValueError` for
+    an item with two meanings, the same card twice, or invalid shares of the best hands.
+    """
     name = text.lower()
     if name in _EVERY:
         return range(COMBO_COUNT)
@@ -168,7 +179,10 @@ def _item_combos(text: str) -> Sequence[int] | None:
 
 
 def _suited_or_not(match: re.Match[str]) -> str:
-    """Return the class of an item with suit variables: AxKx is AKs, AxKy is AKo, AxAy is AA."""
+    """Return the hand class, as text, of an item with suit variables: AxKx is AKs, AxKy is AKo.
+
+    match  the item, whose groups 1 and 3 are its ranks and 2 and 4 its suit variables; AxAy is AA
+    """
     suited = "s" if match[2] == match[4] else "" if match[1] == match[3] else "o"
     return f"{match[1]}{match[3]}{suited}"
 
@@ -271,11 +285,13 @@ def parse_range(text: str) -> NDArray[np.float64]:
 
 
 def read_range(range_: str | Sequence[float]) -> NDArray[np.float64]:
-    """Return the weight of every combination, [1326] float64 in 0..1, of a range text or of numbers.
+    """Return the weight of every combination in a range, [1326] float64 in 0..1.
 
-    169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations
-    (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` for an invalid item, a
-    weight outside 0..1, and another count of numbers.
+    range_  a text such as "TT+,AKs:0.5", 169 or 1,326 weights, or a text with these numbers
+
+    169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations by number:
+    2c2d, 2c2h, ....  In a text, spaces or commas separate numbers.  Raises `ValueError` for an invalid item, a weight
+    outside 0..1, and another count of numbers.
     """
     numbers = range_ if not isinstance(range_, str) else re.split(r"[\s,;]+", range_.strip("\ufeff \t\r\n"))
     if isinstance(range_, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):

@@ -1,13 +1,13 @@
 """Perfect-recall buckets for the full deck: each bucket determines the bucket of the street before.
 
-These are percentile buckets within the bucket before, as in Johanson, Bard, Burch & Bowling 2012 (CFR-BR): 2, 4, 8 and
-16, or 3, 9, 27 and 81.  Bucket tables use unordered boards, so a turn or river table does not know which cards were the
-flop.  The table of such a street therefore holds a percentile of each hand by E[HS] or E[HS²], 0 to `PERCENTILES` − 1.
-A small table, the *history* [buckets before, PERCENTILES] int32, maps the bucket on the street before and a percentile
-to the bucket.
+Each bucket is divided by strength into buckets of the next street, as in Johanson, Bard, Burch & Bowling 2012 (CFR-BR).
+The four streets then have, for instance, 2, 4, 8 and 16 buckets, or 3, 9, 27 and 81.  Bucket tables use unordered
+boards, so a turn or river table does not know which cards were the flop.  The table of such a street therefore holds a
+percentile of each hand by E[HS] or E[HS²], 0 to `PERCENTILES` − 1.  A small table, the street's *history*
+[buckets before, PERCENTILES] int32, maps the bucket on the street before and a percentile to the bucket.
 
-Each bucket before is divided into equal shares of the hands that deals bring to it, estimated on `DEALS` deals drawn by
-the recipe's seed.  Sixteen buckets are then equal to 0.3 % of all hands.
+The buckets within one bucket of the street before get equal shares of its hands, estimated on `DEALS` random deals.
+Sixteen buckets are then equal to 0.3 % of all hands.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,12 +48,13 @@ def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) 
 
 @dataclass(frozen=True)
 class Histories:
-    """Histories of a game's S streets, with which perfect-recall buckets of deals are looked up.
+    """Maps with which perfect-recall buckets of deals are looked up, one for each of S streets.
 
-    A street's history maps (bucket on the street before, entry of the street's table) to the bucket.
+    With perfect recall a bucket determines the bucket on the street before.  A street's map, its history, leads from
+    (bucket on the street before, entry of the street's table) to the bucket.
 
     in_tables  [S] number of different entries of each street's table: percentiles, or buckets without a history
-    load       returns the histories; called when hands are first looked up
+    load       function that returns the maps; called when hands are first looked up
     """
 
     in_tables: tuple[int, ...]
@@ -107,7 +108,11 @@ def history_of(
 
 
 def _count(table: NDArray[Any], history: Table) -> int:
-    """Return a street's number of buckets; history None: its table holds the buckets themselves."""
+    """Return a street's number of buckets.
+
+    table    [boards, 1326] entry of each hand: percentile, or bucket without a history
+    history  map [bucket on the street before, percentile] to bucket; None: `table` holds the buckets themselves
+    """
     return 1 + int(table[table != np.iinfo(table.dtype).max].max() if history is None else history.max())
 
 

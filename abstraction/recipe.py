@@ -70,9 +70,10 @@ _APPLY = _KEYS | {"lossless": ("buckets",)} | dict.fromkeys(("ehs", "ehs2"), ("b
 
 
 class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A street's table in a recipe: features of its hands, number of buckets, and clustering settings.
+    """Settings of one street of an abstraction: features, number of buckets, and clustering.
 
-    None stands for a default that `stage_document` fills in if the key applies to the features.
+    They are a table, such as [flop], of a recipe, the TOML file from which the abstraction is built.  None stands for a
+    default, if the key applies to the features.  `buckets` has a default only for lossless features.
     """
 
     features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs"]
@@ -97,14 +98,15 @@ class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     board_cards: Sequence[int] = (0, 1)
 
     def listing(self) -> DeckListing:
-        """Return the deck's hands and boards; `ValueError` for an invalid deck."""
+        """Return the `DeckListing` of all hands and boards; `ValueError` for an invalid deck."""
         return DeckListing(self.ranks, self.suits, self.hole_cards, tuple(self.board_cards))
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings by which an abstraction is built, for hold'em or a small deck: one table per street.
 
-    The preflop is lossless by default.
+    They are parsed from a TOML file.  The preflop is lossless by default: one bucket for each class of hands that
+    differ only by a permutation of suits.
     """
 
     seed: Annotated[int, Meta(ge=0, lt=2**32)] = 0
@@ -120,7 +122,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return STREETS if self.deck is None else STREETS[: len(self.deck.board_cards)]
 
     def part(self, street: str) -> StreetRecipe:
-        """Return the recipe of a street; `ValueError` if it is missing."""
+        """Return the settings of a street, such as "flop"; `ValueError` if they are missing."""
         street_recipe: StreetRecipe | None = getattr(self, street)
         if street_recipe is None:
             raise ValueError(f"[{street}] is missing: the recipe needs {', '.join(self.streets[1:])}")
@@ -128,7 +130,10 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe; `ValueError` in one sentence that names the file, the key and the allowed values."""
+    """Parse a TOML file of an abstraction's settings as a `Recipe`, and check it.
+
+    Raises `ValueError` in one sentence that names the file, the key and the allowed values.
+    """
     try:
         with reading(path):
             document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -147,7 +152,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise `ValueError`, naming the key and the allowed values, unless the recipe can be built."""
+    """Raise `ValueError`, naming key and allowed values, if a recipe has settings not allowed."""
     if recipe.deck is not None:
         _check_deck(recipe)
     for street in recipe.streets:
@@ -158,9 +163,13 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
-    """Yield (True if the rule is violated, message) for each rule on a street's keys.
+    """Yield (True if a rule is violated, error message) for each rule on a street's settings.
 
-    Later rules are valid only if no earlier one is violated.
+    The caller stops at the first violated rule; the results of later rules have no meaning then.
+
+    recipe  settings of all streets
+    street  name of the street, such as "flop"
+    part    its settings
     """
     small, features, buckets = recipe.deck is not None, part.features, part.buckets or 0
     lossless, most, allowed = LOSSLESS_BUCKETS[street], LOSSLESS_BUCKETS[street], ALLOWED[street]
@@ -202,7 +211,14 @@ def _nesting_problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterat
 
 
 def _history_problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
-    """Yield (True if the rule is violated, message) for each rule on a street and the street before it."""
+    """Yield (True if a rule is violated, error message) for the rules on two consecutive streets.
+
+    They are the rules of hold'em's nested streets, each of whose buckets lies inside one bucket of the street before.
+    A street after one with perfect recall must be nested too.
+
+    recipe  settings of all streets
+    street  name of the later street; `part` are its settings
+    """
     before, buckets, nested = STREETS[STREETS.index(street) - 1], part.buckets or 0, f"{street}.nested = true"
     count = bucket_count(recipe, before)
     if remembers(recipe, street):
@@ -250,10 +266,10 @@ def bucket_count(recipe: Recipe, street: str) -> int:
 
 
 def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
-    """Return all settings that determine a street's buckets, by name, with defaults filled in.
+    """Return {name: value} of the settings that determine a street's buckets, defaults included.
 
     Buckets depend on these settings and on the buckets of other streets (`parent_streets`) alone.  So a street is not
-    built again for a recipe in which both are equal.
+    built again if both are unchanged.
     """
     part, small = recipe.part(street), recipe.deck is not None
     document: dict[str, Any] = {"street": street, "features": part.features}
@@ -281,28 +297,31 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
 
 
 def next_street(recipe: Recipe, street: str) -> str | None:
-    """Return the street whose buckets this one's features use: the next street for `potential`, else None."""
+    """Return the next street if this one's features are "potential", else None.
+
+    These features describe a hand by its distribution over the next street's buckets.
+    """
     return STREETS[STREETS.index(street) + 1] if recipe.part(street).features == "potential" else None
 
 
 def street_before(recipe: Recipe, street: str) -> str | None:
-    """Return the street within whose buckets this street is nested, else None.
+    """Return the street before if each of this street's buckets lies inside one of its, else None.
 
-    A flop nested in the 169 preflop classes needs no preflop stage.
+    The result is also None for a hold'em flop within the 169 preflop classes: they need no built buckets.
     """
     nested = recipe.part(street).nested if recipe.deck is not None else remembers(recipe, street)
     return STREETS[STREETS.index(street) - 1] if nested else None
 
 
 def parent_streets(recipe: Recipe, street: str) -> list[str]:
-    """Return the streets that must be built before this one."""
+    """Return the adjoining streets whose buckets this one is built from: the next, the one before."""
     return [other for other in (next_street(recipe, street), street_before(recipe, street)) if other is not None]
 
 
 def build_order(recipe: Recipe) -> list[str]:
-    """Return the streets in an order that builds parents first.
+    """Return the names of all streets of a recipe in an order in which they can be built.
 
-    Raises `ValueError` if two streets need each other.
+    A street comes after those from whose buckets it is built.  Raises `ValueError` if streets need each other.
     """
     try:
         return list(TopologicalSorter({each: parent_streets(recipe, each) for each in recipe.streets}).static_order())

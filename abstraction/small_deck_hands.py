@@ -80,7 +80,10 @@ class DeckListing:
         self._check_size()
 
     def _check_size(self) -> None:
-        """Raise `ValueError` if hands have too many cards to rank, or the listing would be too large."""
+        """Raise `ValueError` if hand and board together, or the lists of both, are too large.
+
+        More than seven cards cannot be ranked.  At most 5,000,000 pairs of hand and board are listed.
+        """
         if self.hole_cards + sum(self.board_cards) > _MOST:
             raise ValueError(
                 f"{self.hole_cards} cards in a hand and {list(self.board_cards)} on the board: together they are "
@@ -109,7 +112,7 @@ class DeckListing:
         return len(self.board_cards)
 
     def cards_on(self, street: int) -> int:
-        """Return the number of board cards dealt up to and including a street."""
+        """Return the number of board cards dealt up to and including street number `street`."""
         return sum(self.board_cards[: street + 1])
 
     def next_boards(self, street: int) -> int:
@@ -132,12 +135,18 @@ class DeckListing:
 
     @cached_property
     def boards(self) -> tuple[npt.NDArray[np.int16], ...]:
-        """S × [B_s, n] all board cards dealt up to and including a street, in order of dealing."""
+        """One array [B_s, n] for each street: the cards of each board, in order of dealing.
+
+        n counts all board cards dealt up to and including the street.
+        """
         return tuple(np.array([sum(board, ()) for board in b], np.int16).reshape(len(b), -1) for b in self._dealt[0])
 
     @cached_property
     def parents(self) -> tuple[npt.NDArray[np.int32], ...]:
-        """S × [B_s] index of the board on the street before that each board continues; 0 on street 0."""
+        """One array [B_s] for each street: index of the board that each continues; 0 on street 0.
+
+        The index is that of the board's earlier cards among the boards of the street before.
+        """
         return tuple(np.array(parent, np.int32) for parent in self._dealt[1])
 
     @cached_property
@@ -185,11 +194,13 @@ class DeckListing:
     # --- suit isomorphism ---
 
     def numbers(self, street: int, *, merge_suits: bool) -> npt.NDArray[np.int32]:
-        """Return the infoset number of each hand on each board, [B, H] int32; `BLOCKED` for a shared card.
+        """Return the infoset number of each hand on each board of a street, [B, H] int32.
 
-        With `merge_suits`, pairs of hand and board that a suit permutation maps to each other, street by street, are
-        one infoset.  Suits then do not count at all if no hand can have five cards.  Infosets are numbered by first
-        appearance.
+        street       number of the street, from 0
+        merge_suits  True: pairs of hand and board that differ only by a permutation of suits are one infoset.  If no
+                     hand can have five cards, suits then do not count at all
+
+        Infosets are numbered by first appearance.  A hand that shares a card with the board has −1.
         """
         codes = self._card_codes(merge_suits)
         hand, last = _groups(self.hands[:, : self.hole_cards], codes), 0
@@ -210,10 +221,10 @@ class DeckListing:
         return numbers
 
     def _card_codes(self, merge: bool) -> _Cells:
-        """Return [R, deck] the code of each card under each of R suit permutations, the identity first.
+        """Return [R, deck] the code of each card under each of R suit permutations.
 
-        The sum of the codes identifies a set of cards.  Without `merge` there is only the identity.  If no hand can
-        have five cards, and so no flush, merged codes ignore suits.
+        The sum of its cards' codes identifies a set of cards.  If `merge` is False, the identity is the only
+        permutation.  If it is True and no hand can have five cards, there is one code for each card that ignores suits.
         """
         card = np.arange(self.cards)
         rank, suit = card // self.suits, card % self.suits
@@ -233,7 +244,7 @@ class DeckListing:
         return ["".join(names[card] for card in hand[::-1] if card >= 0) for hand in self.hands.tolist()]
 
     def parse(self, text: str) -> tuple[int, ...]:
-        """Return the cards of a text such as "AsKd"; a deck with one suit takes ranks alone.
+        """Return the card numbers of a text such as "AsKd"; a deck with one suit takes ranks alone.
 
         Raises `ValueError` for a text that is not a list of the deck's cards.
         """
@@ -266,7 +277,7 @@ def _groups(cards: npt.NDArray[np.int16], codes: _Cells) -> _Cells:
     """Return [R, N] a number for each row's set of cards under each of R suit permutations.
 
     cards  [N, n]
-    codes  [R, deck] code of each card under each permutation (`_card_codes`)
+    codes  [R, deck] code of each card under each permutation; the sum of codes identifies a set of cards
 
     Rows whose permuted cards are the same set (the same ranks, if codes ignore suits) have equal numbers.
     """
@@ -279,7 +290,11 @@ def _ranks(values: _Cells) -> _Cells:
 
 
 def same_listing(listing: DeckListing, hands: npt.NDArray[np.int16], boards: Sequence[npt.NDArray[np.int16]]) -> bool:
-    """Return whether hands [H, 2] and boards S × [B_s, n] are those of a listing, in its order."""
+    """Return whether hands and boards are those of a small deck's listing, in its order.
+
+    hands   [H, 2] cards of each hand
+    boards  one array [boards, n] for each street: cards of each board
+    """
     return (
         np.array_equal(listing.hands, hands)
         and len(listing.boards) == len(boards)

@@ -42,14 +42,17 @@ class Phases:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Share]:
-        """Report a phase; yields a function that takes its completed share."""
+        """Report a phase at its start and end, within a `with` block.
+
+        The block gets a function, which it calls with the phase's completed share, 0 to 1.
+        """
         self._tell(name, 0.0)
         yield lambda share: self._tell(name, min(0.99, share))  # 1 is reported once, at the end
         self._tell(name, 1.0)
 
 
 class Stage(NamedTuple):
-    """Result of building one street, as it is saved: arrays with the buckets, and statistics."""
+    """Result of building one street, as it is saved: {name: array} and {name: statistic}."""
 
     arrays: dict[str, NDArray[Any]]
     """bucket [boards, slots]; hands and equity [K]; centres [K, D] if clustered; history if there is one"""
@@ -58,7 +61,7 @@ class Stage(NamedTuple):
 
 
 class StageMaker:
-    """Builds the buckets of one recipe's streets, each from its settings (`stage_document`).
+    """Builds the buckets of an abstraction's streets, each from its settings, for one deck.
 
     River strengths, which several streets need, are computed once.
     """
@@ -108,11 +111,12 @@ class StageMaker:
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
     def _percentiles(self, document: dict[str, Any], others: StageInputs, phases: Phases) -> tuple[NDArray[Any], Stage]:
-        """Return [boards, slots] buckets of about equal weight by E[HS] or E[HS²], and the `Stage`.
+        """Divide hands into buckets of about equal weight by E[HS] or E[HS²].
 
-        Buckets are numbered from the weakest on, within each parent (bucket of the street before, or cluster of boards)
-        if there are parents.  With `others.earlier` (perfect recall on the full deck) they are percentiles.  The
-        history in the `Stage` then maps (bucket on the street before, percentile) to the bucket.
+        Returns the bucket of each hand, [boards, hands], and a `Stage` with the other arrays and statistics.  Buckets
+        are numbered from the weakest on, within each parent (bucket of the street before, or cluster of boards) if
+        there are parents.  With `others.earlier` (perfect recall on the full deck) the first result holds percentiles.
+        The array "history" in the `Stage` then maps (bucket on the street before, percentile) to the bucket.
         """
         street, buckets = document["street"], document.get("percentiles", document["buckets"])
         with phases.phase("features") as share:
@@ -162,9 +166,10 @@ class StageMaker:
 
 
 def _percentile_labels(hands: HandPoints, span: int, buckets: int) -> NDArray[np.int64]:
-    """Return the bucket of each point [N, 1]: a percentile of its value within its parent, if any.
+    """Return the bucket of each of N points, [N]: a percentile of its value within its parent.
 
-    hands    points whose only coordinate is a sum of strengths, or of their squares, from 0 to `span` − 1
+    hands    points [N, 1], each with a sum of strengths, or of their squares, from 0 to `span` − 1.  A point's parent
+             is a bucket of the street before or a cluster of boards; without parents all points are divided at once
     buckets  number of buckets in all; parents with more weight and a wider spread of values get more of them
     """
     values = hands.points[:, 0]
@@ -191,7 +196,7 @@ def _draw_sample(
     weights  [N] number of hands with each point
     sample   number of draws, with replacement; 0, or no fewer than there are hands: take all
 
-    Returns the numbers of the points drawn, ascending, and how often each was drawn.
+    Returns the indices of the points drawn, ascending, and how often each was drawn.
     """
     if sample == 0 or sample >= weights.sum():
         return None
@@ -229,9 +234,11 @@ def _cluster(
     """Cluster the chosen points, and assign every point to a bucket.
 
     whole     all N points
-    parents   [N] parent within which each point's bucket lies; None: buckets may hold any points
-    chosen    numbers of the points to cluster, and their weights (`_draw_sample`); None: all points
-    document  the street's settings (`stage_document`)
+    parents   [N] bucket of the street before, or cluster of boards, within which each point's bucket lies; None: it may
+              hold any points
+    chosen    indices of the points to cluster, and their weights; None: all points
+    document  the street's settings by name, such as "buckets", their number
+    saver     saves and restores the state, so that an interrupted clustering resumes
     share     called with the completed share, 0 to 1
     """
     part = whole
@@ -290,7 +297,10 @@ def _nested(
     whole    all N points
     part     the points to cluster, all or a sample
     parents  [N] bucket of the street before, or cluster of boards, within which each point's bucket lies
-    chosen   numbers in `whole` of the points of `part`; None: all
+    chosen   indices in `whole` of the points of `part`; None: all
+
+    Returns the centres, and the bucket of each of the N points: its nearest centre in its parent, if only a sample was
+    clustered.
 
     Raises `ValueError` if no point of a parent is in `part`, or if there are fewer buckets than parents or more than
     points in `part`.

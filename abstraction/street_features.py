@@ -71,7 +71,11 @@ def standard_hands(cards: int) -> StreetHands:
 
 
 def listed_hands(listing: DeckListing, street: int) -> StreetHands:
-    """Return the `StreetHands` of a small deck's street: the numbers of listed boards and of hands."""
+    """Return the `StreetHands` of a small deck's street: numbers of boards and hands.
+
+    listing  the small deck
+    street   number of the street, from 0
+    """
     free = listing.free(street)
     largest = float(listing.most_strength * listing.run_outs(street))
     boards, slots = free.shape
@@ -131,9 +135,11 @@ def _with_parents(rows: Rows, parents: Rows) -> Rows:
 def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
     """Compute the features of all hands of a street and merge equal feature rows into one point.
 
-    parents  gives the parent of each hand, a bucket of the street before or a cluster of boards; points of different
-             parents are not merged
-    share    called with the completed share of the work, 0 to 1
+    features  computes the features of a range of boards
+    workers   number of threads
+    parents   gives the parent of each hand, a bucket of the street before or a cluster of boards; points of different
+              parents are not merged
+    share     called with the completed share of the work, 0 to 1
 
     Points are numbered by first appearance.
     """

@@ -50,7 +50,7 @@ _CHUNK = 256  # boards in one call of a kernel
 
 
 class PairOrder(NamedTuple):
-    """Scratch memory of one thread: all hands that fit a river board, ranked by strength."""
+    """Scratch memory of one thread: the hands possible on a river board, with ranks by strength."""
 
     board: NDArray[np.int8]
     """[5] the board, set by the caller"""
@@ -89,8 +89,8 @@ def pair_order() -> PairOrder:
 def fill_pair_order(tables, pairs):
     """Rank all hands on the river board pairs.board by strength; return the number of distinct strengths.
 
-    tables  `EvaluatorTables`
-    pairs   `PairOrder`, filled in place
+    tables  `EvaluatorTables` of the hand evaluator
+    pairs   `PairOrder`, arrays filled in place
 
     There are at most 1,081 distinct strengths.
     """
@@ -142,9 +142,9 @@ def _count_beaten_by_card(order, beaten):
 def fill_river_strengths(tables, boards, pairs, start, stop, out):
     """Write the river strengths (2·wins + ties) of all hands on boards [start, stop) to `out`.
 
-    tables  `EvaluatorTables`
-    boards  [N, 5] int8
-    pairs   `PairOrder`, scratch memory
+    tables  `EvaluatorTables` of the hand evaluator
+    boards  [N, 5] int8 cards
+    pairs   `PairOrder`, scratch memory to rank the hands on a board
     out     [stop − start, 1326] uint16; 65,535 if hand and board share a card
 
     A hand is compared with all 1,081 hands, less those with its first card, less those with its second (inclusion and
@@ -177,7 +177,7 @@ def fill_river_strengths(tables, boards, pairs, start, stop, out):
 def list_runouts(tables, board, cards, rivers, permutations):
     """Write the canonical index and suit permutation of each river board that a board [3 or 4] can become.
 
-    tables                `BoardTables`
+    tables                `BoardTables`, which map boards to canonical boards (one for each suit-isomorphism class)
     cards                 [5] int64, scratch
     rivers, permutations  [1176] int64, in place: canonical index, and suit permutation to that canonical board
 
@@ -204,7 +204,7 @@ def list_runouts(tables, board, cards, rivers, permutations):
 def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
     """Sum river strengths and their squares over the run-outs of each hand on boards [start, stop).
 
-    tables         `BoardTables`
+    tables         `BoardTables`, which map boards to canonical boards (one for each suit-isomorphism class)
     boards         [N, 3 or 4] int8 canonical boards
     river          [134459, 1326] uint16 river strengths by canonical board and combination
     sums, squares  [stop − start, 1326] int64, added to in place
@@ -316,8 +316,11 @@ def preflop_strengths(
 def _strength_counts(combo: int, cards: tuple[int, ...], workers: int) -> NDArray[np.int64]:
     """Return how often each river strength occurs over the run-outs of a hand on a board, [1981].
 
-    combo  combination number 0..1325 of the hole cards
-    cards  the board: none, 3, 4 or 5 cards
+    River strength is 2·wins + ties, 0 to 1,980; the counts are int64.
+
+    combo    combination number 0..1325 of the hole cards
+    cards    the board: none, 3, 4 or 5 cards
+    workers  number of threads, used only without board cards
     """
     if not cards:
         classes = preflop_classes()
@@ -332,8 +335,9 @@ def _strength_counts(combo: int, cards: tuple[int, ...], workers: int) -> NDArra
 def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, str | int | float]:
     """Return the exact strength of a hand such as "AsKd" on a board such as "Qs7h2d".
 
-    The board has 0, 3, 4 or 5 cards; without cards it takes 1 to 2 s, shared by `workers`.  The result has street,
-    hand, board, runouts, ehs, ehs2, and the sums of 2·wins + ties and of its square: wins2_sum and wins2_square_sum.
+    The board has 0, 3, 4 or 5 cards; without cards it takes 1 to 2 s, shared by `workers` threads.  The result is a
+    dictionary: "street", "hand", "board", "runouts" (their number), "ehs" (E[HS], 0 to 1) and "ehs2" (E[HS²]).  Its
+    keys "wins2_sum" and "wins2_square_sum" hold the sums of 2·wins + ties and of its square over the run-outs.
 
     Raises `ValueError` for invalid texts, a card twice, a hand without exactly two cards or another number of board
     cards.

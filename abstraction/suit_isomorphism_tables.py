@@ -19,7 +19,7 @@ _Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
 
 
 class RankSets(NamedTuple):
-    """Size and index of every set of ranks that one suit may hold; a set is a number of 13 bits."""
+    """Size of every set of ranks, and its index among sets of that size; a set is 13 bits."""
 
     set_size: NDArray[np.int64]
     """[8192] number of ranks in a rank set"""
@@ -30,8 +30,8 @@ class RankSets(NamedTuple):
 class Configurations(NamedTuple):
     """Factors and offsets for each of the C configurations, to number hands up to suit order.
 
-    A configuration is a way to divide the cards of R rounds among the four suits, whichever suit is which.  It lists
-    the suits' numbers of cards in each round, sorted in descending order.  A position 0..3 is an index into this list.
+    A configuration is a way to divide the cards of R rounds among four suits that are not named.  It lists the suits'
+    numbers of cards in each round, sorted in descending order.  A position, 0 to 3, is an index in this list.
     """
 
     radix: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Configurations(NamedTuple):
     group: NDArray[np.int64]
     """[C, 4] number of the group of suits with equal counts, shifted left by 32"""
     member: NDArray[np.int64]
-    """[C, 4] place within the group; 0 for the first suit of a group"""
+    """[C, 4] index within the group of suits with equal counts; 0 for the first suit of a group"""
     group_radix: NDArray[np.int64]
     """[C, 4] product of the numbers of classes of the earlier groups"""
     offset: NDArray[np.int64]
@@ -55,7 +55,7 @@ class IsomorphismTables(NamedTuple):
     round_start: NDArray[np.int64]
     """[R + 1] first card of each round, then N"""
     card_weight: NDArray[np.int64]
-    """[N, 4] weight that a card adds to the sum which identifies the counts, by its place in the hand and its suit"""
+    """[N, 4] weight of a card in the sum that tells the counts, by index in the hand and suit"""
     layout: NDArray[np.int64]
     """[largest sum + 1] configuration << 32, and in byte s 16 times the position of suit s"""
     ranks: RankSets
@@ -72,7 +72,7 @@ def _rank_sets() -> RankSets:
 
 
 def _splits(cards: int) -> Iterator[tuple[int, ...]]:
-    """Return all ways to divide `cards` cards among the suits, each as four counts."""
+    """Return an iterator over all ways to divide `cards` cards among suits, each as four counts."""
     return (split for split in product(range(cards + 1), repeat=_SUITS) if sum(split) == cards)
 
 
@@ -91,10 +91,12 @@ def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64],
 
 
 def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all configurations, the cards' weights [R, 4], and the table `layout` of their sums.
+    """Return all configurations, the cards' weights [R, 4] by round and suit, and a table of sums.
 
-    A configuration is a way to divide the cards of each round among the suits, in any order of suits.
-    `_count_weights` defines the weights.  `IsomorphismTables.layout` gives a sum's configuration and order of suits.
+    A configuration is a way to divide the cards of each round among four suits that are not named.  The sum of a hand's
+    weights identifies how many cards each suit has in each round.  The table, int64, holds for each sum the number of
+    the configuration << 32; −1 if no hand has this sum.  Byte s of the entry is 16 times the position of suit s in the
+    configuration.
     """
     weights, sums = _count_weights(cards_per_round)
     deals = []
@@ -112,7 +114,9 @@ def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], ND
 
 
 def _choices(counts: _SuitCounts) -> list[int]:
-    """Return the number of rank sets that a suit can get in each round, given those of the earlier rounds.
+    """Return how many sets of ranks a suit can get in each round, one number for each round.
+
+    Ranks that the suit has from earlier rounds are excluded.
 
     counts  number of the suit's cards in each round
     """
@@ -121,15 +125,16 @@ def _choices(counts: _SuitCounts) -> list[int]:
 
 
 def _products(factors: Sequence[int]) -> list[int]:
-    """Return the products of the first 0, 1, ..., all factors."""
+    """Return the list of the products of the first 0, 1, ..., all factors; it begins with 1."""
     return list(accumulate(factors, lambda a, b: a * b, initial=1))
 
 
 def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[int], int]:
-    """Return one configuration's rows of `Configurations`, and its number of classes of hands.
+    """Return (group, member, group_radix, number of classes of hands) of one configuration.
 
-    The rows are those of `group` (not shifted here), `member` and `group_radix`, one number for each of the four suits.
-    Suits with equal numbers of cards in each round form a group; `member` counts the suits in a group from 0.
+    A configuration lists how many cards each of the four suits has in each round.  The first three results have one
+    number for each suit.  Suits with equal counts form a group: `group` is its number, and `member` the index of the
+    suit in it.  `group_radix` is the product of the numbers of classes of the earlier groups.
     """
     group, member = [0], [0]
     for before, counts in pairwise(configuration):

@@ -28,10 +28,10 @@ _STILL_READ = ".old"  # suffix to the temporary name of a replaced version
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
     """Raise `FileExistsError` unless `path` is absent, empty, or an output that may be replaced.
 
-    replaceable  returns whether the existing file or directory may be replaced
+    replaceable  function of a path: returns True if the existing file or directory may be replaced
 
-    Call it for every path that a user names for writing, also for appending. Links, devices and pipes always raise.
-    Raises `UnreadableError` if the system cannot read it.
+    Call it for every path that a user names for writing, also for appending. It always raises for a symbolic link, a
+    device or a pipe. Raises `UnreadableError` if the system cannot read `path`.
     """
     if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
         raise FileExistsError(f"{path} is a link, a device or a pipe, not a file or directory: choose another name")
@@ -42,13 +42,19 @@ def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
 
 
 def begins_with(*heads: bytes) -> Callable[[Path], bool]:
-    """Return a test, for use as `replaceable`: does a file begin with one of `heads`."""
+    """Return a function of a path: True if there is a file that begins with one of the bytes `heads`.
+
+    It serves as the argument `replaceable` of `output`.
+    """
     most = max(map(len, heads))
     return lambda path: _head(path, most).startswith(heads)
 
 
 def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
-    """Return a test, for use as `replaceable`: is `mark` in a file's first `within` bytes."""
+    """Return a function of a path: True if the first `within` bytes of a file contain the bytes `mark`.
+
+    It serves as the argument `replaceable` of `output`.
+    """
     return lambda path: mark in _head(path, within)
 
 
@@ -64,17 +70,17 @@ def _head(path: Path, most_bytes: int) -> bytes:
 def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = True) -> Iterator[Path]:
     """Yield a temporary name beside `path`; at the end of the block it is renamed to `path` atomically.
 
-    The block must make its content durable (`durable.write_file`, `adopt_file`, `adopt_tree`); this function makes the
-    names durable. If the block raises, the temporary is removed and `path` is unchanged.
+    The `with` block writes the file or directory, and must fsync its content (`durable.write_file`, `adopt_file`,
+    `adopt_tree`). This function fsyncs the names. If the block raises, its output is removed and `path` is unchanged.
 
     Args:
-        path:        the output
-        replaceable: returns whether the existing file or directory may be replaced
-        parents:     create missing parents; otherwise they must exist
+        path:        final name of the file or directory
+        replaceable: function of a path: returns True if the existing file or directory may be replaced
+        parents:     create missing parent directories; otherwise they must exist
 
     Raises:
-        FileExistsError: the name is taken by something else, before or after the block; `path` is unchanged.
-        OSError: the file system fails, or cannot exchange two names atomically.
+        FileExistsError: something else has the name, before or after the block; it is unchanged.
+        OSError: the file system fails, or cannot swap the names of an old and a new directory atomically.
     """
     check_output(path, replaceable)
     with durable.making_dirs(path.parent) if parents else contextlib.nullcontext():
@@ -91,9 +97,9 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
 
 
 def _give_name(temporary: Path, path: Path) -> None:
-    """Rename an output to its final name.
+    """Rename the file or directory `temporary` to its final name `path`, atomically.
 
-    Where the system cannot replace the older output in this step, the two exchange their names.
+    If the system cannot replace the old output at `path`, such as a non-empty directory, the two swap their names.
     """
     try:
         durable.rename(temporary, path)
@@ -104,9 +110,10 @@ def _give_name(temporary: Path, path: Path) -> None:
 
 
 def _remove_unread(temporary: Path) -> None:
-    """Remove a temporary file or directory; a directory that a reader has locked is only renamed.
+    """Remove a temporary file or directory; only rename a directory that a reader has locked.
 
-    A later `output` to the same path removes the renamed one after its last reader. Errors of the system are ignored.
+    A later call of `output` for the same final name removes the renamed one after its last reader. Errors of the
+    system are ignored.
     """
     with contextlib.suppress(OSError):
         if temporary.is_dir():
@@ -120,7 +127,10 @@ def _remove_unread(temporary: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporaries of the output `path` older than a day, and its replaced versions without readers."""
+    """Remove temporary files and directories of earlier calls of `output` for `path`, older than a day.
+
+    Replaced directories are removed too, unless another process has locked them to read them.
+    """
     name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
     for leftover in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
         with contextlib.suppress(OSError):

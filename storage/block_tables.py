@@ -62,7 +62,7 @@ class Partition(msgspec.Struct, frozen=True):
         return sum(spec.nbytes for spec in self.parts(block))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the partition as plain data for a checkpoint's state."""
+        """Return the partition as dictionaries and lists, to store as JSON in a checkpoint's state."""
         return {"arrays": specs_to_json(self.arrays), "first": self.first}
 
 
@@ -86,20 +86,25 @@ def partition_from_json(data: Any) -> Partition:
 
 
 def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {"blocks_of": ID}, which each block version stores to show to which run it belongs.
+    """Return {"blocks_of": ID}, which each stored block contains to show to which run it belongs.
 
-    identity  identity of the run's checkpoints, whose `run_identity` is ID (None if absent)
+    identity  fields that identify the run in its checkpoints; `run_identity` is the ID (None if absent)
     """
     return {"blocks_of": identity.get("run_identity")}
 
 
 def block_name(block: int, version: int) -> str:
-    """Return the name by which checkpoints refer to a version: its path relative to ROOT."""
+    """Return the name of a version of a block, such as "blocks/0003/000017".
+
+    A version is the directory with one block's rows as written at one time; its name is its path in the run directory.
+    """
     return f"{BLOCKS}/{block:04d}/{version:06d}"
 
 
 class BlockStore:
-    """Reads and writes the versions of a run's blocks; thread-safe, for one writing process.
+    """Reads and writes the blocks of a run's tables; thread-safe, for one writing process.
+
+    A block is a range of consecutive rows of each table. Each write of a block creates a new directory, a version.
 
     Attributes:
         partition: division of the arrays into blocks
@@ -118,8 +123,11 @@ class BlockStore:
     ) -> None:
         """Open the store; nothing is read yet.
 
-        identity  identity of the checkpoints that name the versions
-        lock      checked before a version is written or removed (`RunLock.check`)
+        root       run directory
+        partition  division of the tables into blocks
+        identity   fields that identify the run in its checkpoints
+        format     `zarr` or `hdf5`
+        lock       the run's lock; writing and removing raise `LostDirectoryError` if it is lost
         """
         self._held = lock
         self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
@@ -132,11 +140,12 @@ class BlockStore:
         self._removing: list[Future[None]] = []
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Continue from the versions that a checkpoint names; remove unused versions.
+        """Continue from the block versions that a checkpoint names; remove versions that none names.
 
-        Without a checkpoint all blocks hold zeros. Unused are the versions that no checkpoint of the run names.
+        A block version is a directory with a range of the tables' rows at one time. Without a checkpoint all blocks
+        hold zeros.
 
-        Raises `ValueError` if the checkpoint has another partition.
+        Raises `ValueError` if the checkpoint divides the tables into other blocks.
         """
         self.versions = {}
         if checkpoint is not None:
@@ -149,9 +158,10 @@ class BlockStore:
         self.settle()
 
     def names(self) -> dict[str, str]:
-        """Return {name: hash of the manifest} of each block's newest version, for a checkpoint to name.
+        """Return {name: hash of the manifest} of each block's newest version, such as "blocks/0003/000017".
 
-        Write them to the checkpoint's `parents`. These versions are kept at least until `settle`.
+        A version is a directory with one block's rows at one time. Store the result as `parents` of a new checkpoint,
+        which then includes these rows. The versions are kept at least until the next call of `settle` or `names`.
         """
         with self._lock:
             content_hashes = {
@@ -163,14 +173,16 @@ class BlockStore:
         return content_hashes
 
     def state(self) -> dict[str, Any]:
-        """Return {"blocks": partition as JSON}, which a checkpoint's state must contain to read its blocks."""
+        """Return {"blocks": JSON of the division into blocks}; store it in the state of each checkpoint."""
         return {BLOCKS: self.partition.to_json()}
 
     def write(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Write a new version of a block durably, and remove the previous one in a thread.
 
-        The previous one stays if a checkpoint on disk names it, or the newest result of `names` until `settle`.
+        The previous one stays if a checkpoint on disk names it. It also stays until `settle` if the newest result of
+        `names` has it, for a checkpoint that is being written.
 
+        block   index of the block
         arrays  {name: cells of the block}; must not change during the call
 
         Raises `OSError` if the disk is full or fails, `NotFiniteError` for a NaN or infinite cell, and
@@ -217,10 +229,12 @@ class BlockStore:
             self.moved += self.partition.nbytes(block)
 
     def settle(self) -> None:
-        """Remove versions that no checkpoint on disk names, except the newest of each block.
+        """Remove block versions that no checkpoint on disk names, except the newest of each block.
 
-        Call it after each commit of a checkpoint whose parents include the result of `names`. It removes nothing if a
-        checkpoint of the run cannot be read.
+        A block version is a directory with a range of the tables' rows at one time.
+
+        Call it after a checkpoint with the result of `names` is written. It removes nothing if a checkpoint of the run
+        cannot be read.
         """
         with self._lock:
             while self._removing:
@@ -235,36 +249,49 @@ class BlockStore:
             self._held.check()
 
     def _drop(self, name: str) -> None:
-        """Remove a version unless a checkpoint on disk names it or cannot be read."""
+        """Remove a directory with one block's rows, unless a checkpoint on disk names it or cannot be read.
+
+        name  path of the directory in the run directory, such as "blocks/0003/000017"
+        """
         self._check()
         named = versions_of_checkpoints(self.root)
         if named is not None and name not in named and (self.root / name).exists():
             durable.drop_trees([self.root / name])
 
     def close(self) -> None:
-        """Wait for running removals of old versions; the next `go_on` removes what they leave."""
+        """Wait until the thread of this object has removed outdated directories of blocks.
+
+        The next call of `go_on` removes any that are left.
+        """
         self._remover.shutdown(wait=True)
 
 
 def sweep_blocks(root: Path) -> None:
-    """Remove half-written versions of killed runs; only for the holder of the run lock, at start-up."""
+    """Remove directories of blocks (ranges of the tables' rows) that a killed process has half written.
+
+    The caller must hold the run lock.
+
+    root  run directory
+    """
     for path in checkpoints.list_entries(root / BLOCKS):
         checkpoint_writer.sweep(path)
 
 
 def drop_unnamed(root: Path) -> None:
-    """Remove half-written versions, and all versions that no checkpoint of the run names.
+    """Remove half-written block versions, and all block versions that no checkpoint of the run names.
 
-    A note is the file `NUMBER.note` of a damaged or rejected checkpoint; it lists the versions that the checkpoint
-    names, or all if these are unknown. If a note, or a checkpoint without a note, cannot be read, only half-written
-    versions are removed.
+    A block version is a directory with a range of the tables' rows at one time. A note is the file `NUMBER.note` of a
+    damaged or rejected checkpoint. It lists the versions that the checkpoint names, or all if these are unknown. If a
+    note, or a checkpoint without a note, cannot be read, only half-written versions are removed.
     """
     sweep_blocks(root)
     _keep_only(root, ())
 
 
 def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) -> set[str] | None:
-    """Return the names of the block versions that a run's checkpoints name, including those set aside.
+    """Return the names, such as "blocks/0003/000017", of the block versions that a run's checkpoints name.
+
+    A block version is a directory with a range of the tables' rows at one time; several checkpoints may share it.
 
     among  numbers of the checkpoints to read; None: all. Those that the user set aside are always read
 
@@ -286,10 +313,11 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
 
 
 def _named_by_one(path: Path) -> Collection[str]:
-    """Return the names of the block versions that the checkpoint at `path` names.
+    """Return the names, such as "blocks/0003/000017", of the block versions that a checkpoint names.
 
-    They are read from its note, the file `NUMBER.note` of a damaged checkpoint, or without a note from itself. The
-    note lists all versions if those of the checkpoint are unknown.
+    A block version is a directory with a range of the tables' rows at one time. The names are read from the
+    checkpoint's note, the file `NUMBER.note` of a damaged checkpoint, or without a note from the checkpoint. The note
+    lists all versions if those of the checkpoint are unknown.
 
     Returns () if the checkpoint does not exist, for example because another process has removed it.
     """
@@ -305,9 +333,11 @@ def _named_by_one(path: Path) -> Collection[str]:
 
 
 def _keep_only(root: Path, versions: Collection[str]) -> None:
-    """Remove all versions except `versions` and those that checkpoints name.
+    """Remove all block versions, except those named in `versions` and those that checkpoints name.
 
-    It removes nothing if a checkpoint's note (`NUMBER.note`), or a checkpoint without a note, cannot be read.
+    A block version is a directory, such as blocks/0003/000017, with a range of the tables' rows at one time.
+
+    It removes nothing if a damaged checkpoint's note (`NUMBER.note`), or a checkpoint without a note, cannot be read.
     """
     named = versions_of_checkpoints(root)
     if named is None:
@@ -318,7 +348,10 @@ def _keep_only(root: Path, versions: Collection[str]) -> None:
 
 
 def list_versions(root: Path) -> list[str]:
-    """Return the names `blocks/BLOCK/VERSION` of all block versions of a run, valid or damaged."""
+    """Return the names `blocks/BLOCK/VERSION` of all directories with rows of tables in a run directory.
+
+    Each has the rows of one block (a range of rows) at one time; it may be damaged.
+    """
     return [
         f"{BLOCKS}/{block.name}/{version:06d}"
         for block in checkpoints.list_entries(root / BLOCKS)
@@ -327,18 +360,31 @@ def list_versions(root: Path) -> list[str]:
 
 
 def versions_of_checkpoint(checkpoint: Checkpoint) -> dict[str, str]:
-    """Return {name: hash of its manifest} of the block versions that a checkpoint names."""
+    """Return {name: hash of its manifest} of the blocks of table rows to which a checkpoint refers.
+
+    A name is a directory, such as "blocks/0003/000017": the version of the block at the checkpoint's time.
+    """
     return {name: content_hash for name, content_hash in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
 def _open_named(checkpoint: Checkpoint, name: str) -> Checkpoint:
-    """Open a version that a checkpoint names; `DamagedError` if it is damaged, missing or a different one."""
+    """Open the directory of a block of table rows that a checkpoint names; return it as a `Checkpoint`.
+
+    name  path of the directory in the run directory, such as "blocks/0003/000017"
+
+    Raises `DamagedError` if it is damaged, missing or a different one.
+    """
     root = checkpoint.path.parent.parent
     return _open_version(root, name, checkpoint.parents[name], version_identity(checkpoint.identity))
 
 
 def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[str, Any]) -> Checkpoint:
-    """Open the version `name` of the run directory `root`.
+    """Open the directory of a block of table rows at one time; return it as a `Checkpoint` of these rows.
+
+    root          run directory
+    name          path of the directory in it, such as "blocks/0003/000017"
+    content_hash  required hash of the directory's manifest
+    identity      required fields that identify the run
 
     Raises `DamagedError` if it is damaged, missing, of another run, or its manifest's hash is not `content_hash`.
     """
@@ -356,7 +402,9 @@ def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[st
 
 
 def block_problems(checkpoint: Checkpoint, checked_versions: dict[str, list[str]]) -> list[str]:
-    """Check every byte of the versions that a checkpoint names; return one sentence for each problem.
+    """Check every byte of the block versions that a checkpoint names; return a sentence per problem.
+
+    A block version is a directory with a range of the tables' rows at one time.
 
     checked_versions  {name: problems} of versions already checked for other checkpoints, which are not read again;
                       new results are added in place
@@ -375,7 +423,7 @@ def block_problems(checkpoint: Checkpoint, checked_versions: dict[str, list[str]
 
 
 class CheckpointWithBlocks(Checkpoint):
-    """A checkpoint whose `read` and `read_into` also give arrays stored in block versions."""
+    """A checkpoint whose `read` and `read_into` also give arrays stored outside of it, in blocks of rows."""
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         super().__init__(path, manifest)
@@ -403,8 +451,8 @@ class CheckpointWithBlocks(Checkpoint):
 def open_with_blocks(path: Path) -> Checkpoint:
     """Open a checkpoint and check its manifest and state; arrays stored in blocks are readable too.
 
-    Raises the errors of `checkpoint.open_checkpoint`: `FileNotFoundError`, `DamagedError`, `UnreadableError` and
-    `ValueError`.
+    Raises `FileNotFoundError` if it does not exist, `DamagedError` if manifest or state is damaged, and
+    `UnreadableError` if the system cannot read them. Raises `ValueError` for another format or version.
     """
     checkpoint = checkpoints.open_checkpoint(path)
     if BLOCKS not in checkpoint.state:

@@ -58,20 +58,25 @@ def list_checkpoints(root: Path) -> list[int]:
 
 
 def note_path(path: Path) -> Path:
-    """Return the path of a checkpoint's note: a file `NUMBER.note` that excludes it from resuming."""
+    """Return the path of a checkpoint's note: a file that marks it as damaged or set aside by the user.
+
+    path  the checkpoint, such as checkpoints/000123; its note is checkpoints/000123.note
+    """
     return path.with_name(f"{path.name}{_NOTE}")
 
 
 def list_notes(root: Path) -> list[Path]:
     """Return the paths of the notes `NUMBER.note` in `root`, sorted by name; [] if `root` does not exist.
 
-    A note excludes a checkpoint from resuming. Raises `UnreadableError` if the system cannot list `root`.
+    A note marks a checkpoint as damaged or set aside. Raises `UnreadableError` if the system cannot list `root`.
     """
     return list_entries(root, f"*{_NOTE}")
 
 
 def list_entries(root: Path, pattern: str = "*") -> list[Path]:
-    """Return the entries of `root` whose names match a glob pattern, sorted; [] if it does not exist.
+    """Return the sorted paths of files and folders in `root` whose names match a glob pattern.
+
+    Returns [] if `root` does not exist.
 
     Raises `UnreadableError` if the system cannot list it.
     """
@@ -83,17 +88,22 @@ def list_entries(root: Path, pattern: str = "*") -> list[Path]:
 
 
 def next_number(root: Path) -> int:
-    """Return the lowest number for a new checkpoint in `root`: the highest number plus one, or 0."""
+    """Return the lowest allowed number of a new checkpoint in `root`.
+
+    It is the highest number of an existing checkpoint plus one; 0 if there is none.
+    """
     return max(list_checkpoints(root), default=-1) + 1
 
 
 class Checkpoint:
-    """An open checkpoint. Manifest and state are checked on opening, arrays on reading.
+    """An open checkpoint: a directory with the arrays and the state of a run at one moment.
+
+    Its manifest, a list of its files with checksums, and its state are checked on opening, arrays on reading.
 
     Attributes:
         path, number: the directory, and its number
         identity:     JSON that identifies the run; a run resumes only from checkpoints with its own
-        parents:      {name: content hash} of stored results on which it depends, such as block versions
+        parents:      {path: hash of its manifest} of other directories on which it depends, such as blocks of rows
         specs:        schema of the arrays
         state:        JSON of the run's state, such as counters and random states
         format:       `zarr` or `hdf5`
@@ -188,9 +198,10 @@ class Checkpoint:
     def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
         """Read rows of an array, from row `first` on, into `out` [rows, ...], in place.
 
-        Reads only the chunks that hold these rows, and checks only the chunks' checksums and not the manifest's.
-        Therefore call it after `verify`. Raises `KeyError` for an unknown array, and `UnreadableError` if the system
-        cannot read a file. Raises `DamagedError` for a damaged or missing file, and for arrays without chunks.
+        Reads only the chunks that hold these rows. It checks the chunks' own checksums, but not those of the manifest,
+        so call it only for checkpoints that have passed `verify`. Raises `KeyError` for an unknown array, and
+        `UnreadableError` if the system cannot read a file. Raises `DamagedError` for a damaged or missing file, and for
+        arrays without chunks.
         """
         with self._opened(self.spec(name)) as array:
             step = max(1, array.chunks[0])
@@ -200,7 +211,10 @@ class Checkpoint:
 
     @contextmanager
     def _opened(self, spec: ArraySpec) -> Iterator[Any]:
-        """Open an array for reading by slices; every library error about bad data becomes `DamagedError`."""
+        """Open an array of the checkpoint in a `with` block, for reading by slices such as array[2:5].
+
+        Errors of zarr or h5py about bad data become `DamagedError`.
+        """
         with _inside(self.path), self._layout.open_array(self.path, spec, list(self.files)) as array:
             yield array
 
@@ -217,7 +231,7 @@ class Checkpoint:
         return out
 
     def _checked_cells(self, spec: ArraySpec) -> FileCells:
-        """Return the file and offset of a contiguous array after checking the length of the file.
+        """Return file and offset of an array that is stored as raw cells; check the length of the file.
 
         Raises `DamagedError` for a file that is missing, not in the manifest, or of another length. Raises `ValueError`
         if the manifest states cells outside of the file.
@@ -237,7 +251,10 @@ class Checkpoint:
         return cells
 
     def file_problems(self) -> list[str]:
-        """Check every byte of all files and the cells of contiguous arrays; return a sentence per problem."""
+        """Check every byte of all files; return a sentence for each problem.
+
+        In arrays stored as raw cells without chunks, the cells are checked too, also for NaN and infinity.
+        """
         whole: dict[str, list[ArraySpec]] = {}
         for spec in self.specs:
             if spec.name in self._cells:
@@ -249,9 +266,12 @@ class Checkpoint:
         return problems
 
     def _whole_problems(self, name: str, specs: Sequence[ArraySpec]) -> list[str]:
-        """Check every byte of the file `name`, which stores `specs` as contiguous arrays; return the problems.
+        """Check every byte of a file of arrays stored as raw cells; return one sentence for each problem.
 
-        Each problem is one sentence. Raises `UnreadableError` if the system cannot read the file.
+        name   the file, relative to the checkpoint's directory
+        specs  schemas of the arrays in this file
+
+        Raises `UnreadableError` if the system cannot read the file.
         """
         try:
             places = [(spec, self._checked_cells(spec)) for spec in specs]
@@ -263,8 +283,8 @@ class Checkpoint:
     def array_problem(self, spec: ArraySpec) -> str | None:
         """Decode all cells of an array; return a sentence on damage, NaN or infinity, or None.
 
-        Contiguous arrays give None, because `file_problems` checks them. Raises `UnreadableError` if the system cannot
-        read a file.
+        Arrays stored as raw cells without chunks give None, because `file_problems` checks them. Raises
+        `UnreadableError` if the system cannot read a file.
         """
         if spec.name in self._cells:
             return None  # `file_problems` checks these
@@ -291,7 +311,7 @@ def is_checkpoint(path: Path) -> bool:
 
 @contextmanager
 def _inside(path: Path) -> Iterator[None]:
-    """Convert errors about missing files of the checkpoint `path` to `DamagedError`.
+    """Convert errors of a `with` block about missing files of the checkpoint `path` to `DamagedError`.
 
     `FileNotFoundError` stays if the whole directory is gone, because a checkpoint may be removed during reading.
     """
@@ -370,8 +390,9 @@ def newest_valid(
 
     Args:
         root:     directory of the checkpoints
-        identity: required identity; None accepts any
-        elsewhere: returns the problems of files outside of a checkpoint's directory on which it depends, such as blocks
+        identity: required fields that identify the run; None accepts any
+        elsewhere: function of a checkpoint. It checks files in other directories on which the checkpoint depends, and
+            returns a sentence for each problem
 
     Returns:
         (checkpoint or None, problems of the checkpoints that were skipped).
@@ -403,7 +424,10 @@ def newest_valid(
 
 
 def identity_problem(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> str | None:
-    """Return a sentence on how a checkpoint's identity differs from the given one; None if it does not."""
+    """Return a sentence on how a checkpoint's identity, which names its run, differs from the given one.
+
+    Returns None if they are equal.
+    """
     stored, expected = checkpoint.identity, dict(identity)
     if canonical_json(stored) == canonical_json(expected):
         return None

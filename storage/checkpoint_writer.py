@@ -69,19 +69,19 @@ def commit(
         number:     number of the checkpoint; at least `next_number(root)`
         specs, arrays: the schema, and {name: array} with its shapes and dtypes
         state:      JSON of the run's state, such as counters and random states; must read back exactly
-        identity:   JSON that identifies the run (`identity_problem`)
+        identity:   JSON that identifies the run; a run resumes only from checkpoints with its own
         format:     `zarr` or `hdf5`
         keep:       number of checkpoints to keep, at least 1
         journal:    file that gets a JSON line with the number, the manifest's hash and the time; None: no file
-        parents:    {name: content hash} of stored results on which it depends, such as block versions
+        parents:    {path: hash of its manifest} of other directories on which it depends, such as blocks of rows
         spared:     numbers of older checkpoints to keep in addition
         compressed, whole: compressed=False: chunks of raw cells. whole=True: contiguous raw cells without chunks
         background: compress and write at low priority
         notes:      JSON for readers of the tables: attributes of the Zarr group or HDF5 file
-        lock:       checked before each step: writing, the journal line, removing older checkpoints
+        lock:       the run's lock; each step (writing, the journal line, removing older ones) first checks it
 
     Raises:
-        ValueError: unfit arrays, a state or identity that is not exact in JSON, keep < 1, or an unknown format.
+        ValueError: arrays unlike the schema, state or identity not exact in JSON, keep < 1, or an unknown format.
         FileExistsError: the number is taken or lower than an existing one.
         NotFiniteError: a cell is NaN or infinite; the message names it.
         OSError: the disk is full or fails; older checkpoints are untouched.
@@ -118,7 +118,8 @@ def _write_arrays(
     layout   module of the format, `storage.zarr_format` or `storage.hdf5_format`
     options  further arguments of the function that writes, such as `background` and `notes`
 
-    Returns ({file name: (length in bytes, checksum)}, {array: position of its cells}); the second is {} for chunks.
+    Returns ({file name: (length in bytes, checksum)}, {array: its file, offset and checksum}); the second is {} for
+    chunks.
     """
     if whole:
         return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)
@@ -158,13 +159,13 @@ def _write_and_rename(
     state: bytes,
     fields: dict[str, Any],
 ) -> str:
-    """Write a checkpoint durably under a temporary name, rename it, and return its content hash.
+    """Write a checkpoint durably under a temporary name, rename it, and return the hash of its manifest.
 
     final         path of the checkpoint
-    write_tables  function that writes the tables to a directory. It returns their files, and the positions of
-                  contiguous cells, {} if there are none
+    write_tables  function that writes the tables to a directory. It returns {file name: (length in bytes, checksum)},
+                  and {array: its file, offset and checksum}, which is {} for arrays in chunks
     state         content of `state.json`
-    fields        fields of the manifest besides the files and positions
+    fields        fields of the manifest, besides those for the two results of `write_tables`
     """
     with output(final, lambda _: False, parents=False) as temporary:
         durable.make_dir(temporary)
@@ -202,9 +203,9 @@ def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
 
 
 def sweep(root: Path) -> list[Path]:
-    """Remove temporary files of killed runs in `root` and return their paths.
+    """Remove temporary files and directories of killed runs in `root`; return their paths.
 
-    Only for the holder of the run lock, at start-up.
+    The caller must hold the run lock, and calls it before it writes checkpoints.
     """
     root, removed = Path(root), []
     for path in list_entries(root, f"{durable.TEMPORARY_PREFIX}*"):

@@ -42,7 +42,7 @@ class Sum:
             self._xxh3.update(piece)
 
     def found(self) -> Checksum:
-        """Return the checksum of all bytes so far."""
+        """Return the checksum of all bytes so far: an integer for CRC-32C, 32 hexadecimal digits for XXH3."""
         return self._crc if self._xxh3 is None else self._xxh3.hexdigest()
 
 
@@ -52,7 +52,10 @@ def new_sum(kind: str) -> Sum:
 
 
 def is_checksum(value: object, kind: str) -> TypeGuard[Checksum]:
-    """Return whether `value` is an int for `CRC32C` or a str for `XXH3`; False for another kind."""
+    """Return whether a value has the type of a checksum of `kind`: int for `CRC32C`, str for `XXH3`.
+
+    Returns False for another kind.
+    """
     return type(value) is _TYPES.get(kind)
 
 
@@ -88,7 +91,10 @@ def _product(first: int, second: int) -> int:
 
 @cache
 def _power(count: int) -> int:
-    """Return the polynomial x^(8 * count) modulo that of CRC-32C, the factor for `count` bytes."""
+    """Return the polynomial x^(8 * count) modulo the polynomial of CRC-32C, over GF(2), as an integer.
+
+    The CRC of data is multiplied by it when `count` bytes follow (`joined`).
+    """
     power, square = _ONE, _X8
     while count:
         if count & 1:

@@ -10,9 +10,9 @@ from storage.open_directory import shown
 
 @contextlib.contextmanager
 def closed_after(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` at the end of a `with` block.
+    """Call `close` at the end of a `with` block, also if the block raises.
 
-    If the block raised, errors of `close` are not raised, so that they do not hide the block's; `OSError` is logged.
+    If the block raised, its error is raised, and errors of `close` are not; an `OSError` of `close` is logged.
     """
     try:
         yield

@@ -22,9 +22,12 @@ _ROWS_AT_ONCE = 1 << 9
 def pack_rows(
     table: npt.NDArray[Any], dtype: npt.DTypeLike | None = None
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
-    """Return `streams` and `starts` of a table [R, C] of integers; `ValueError` above 4 GiB of streams.
+    """Compress each row of a table [R, C] of integers with zlib; return `streams` and `starts`.
 
     dtype  dtype to which the cells are cast before they are packed; None: the table's
+
+    `streams` [bytes] uint8 has all compressed rows. `starts` [R+1] uint32 has the index in `streams` of each row's
+    first byte, and at the end the length of `streams`. Raises `ValueError` if that is more than 4 GiB.
     """
     packed = np.dtype(table.dtype if dtype is None else dtype).newbyteorder("<")
 
@@ -41,7 +44,7 @@ def pack_rows(
 
 
 class PackedRows:
-    """Reads single rows of a table [R, C] that `pack_rows` has packed; len() is R."""
+    """Reads single rows of a table [R, C] whose rows `pack_rows` has compressed; len() is R."""
 
     def __init__(
         self,
@@ -54,11 +57,13 @@ class PackedRows:
     ) -> None:
         """Take the arrays that `pack_rows` returned; no row is unpacked yet.
 
-        file   name of the streams' file, for messages
-        width  number C of cells in a row
-        dtype  dtype to which the cells were cast for packing
-        check  called before a row is unpacked, with the index in `streams` of its stream's first byte, then with that
-               of its last byte. It should raise an error if the file is damaged there
+        file     name of the file with `streams`, for messages
+        streams  [bytes] uint8, the compressed rows one after the other
+        starts   [R+1] uint32, index in `streams` of each row's first byte, and at the end the length of `streams`
+        width    number C of cells in a row
+        dtype    dtype to which the cells were cast for packing
+        check    called before a row is unpacked, with the index in `streams` of the row's first byte, then with that
+                 of its last byte. It should raise an error if the file is damaged there
 
         Raises `ValueError` if `starts` does not ascend from 0 to the length of `streams`.
         """
@@ -71,7 +76,10 @@ class PackedRows:
         return len(self._starts) - 1
 
     def rows(self, first: int, stop: int) -> npt.NDArray[Any]:
-        """Return rows `first` to `stop` - 1 as [n, C], read-only; `DamagedError` for bad data."""
+        """Return rows `first` to `stop` - 1 as [n, C], read-only.
+
+        Raises `DamagedError` if the compressed bytes of a row are damaged.
+        """
         unpacked = b"".join(self._unpack(row) for row in range(first, min(stop, len(self))))
         return np.frombuffer(unpacked, self._dtype).reshape(-1, self._width)
 

@@ -86,7 +86,7 @@ def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
 
 
 class MovingFile:
-    """A file opened twice: with O_DIRECT for aligned pieces, and through the page cache for the rest."""
+    """A file opened twice: with O_DIRECT for cells at multiples of 4096 bytes, and normally for the rest."""
 
     def __init__(self, path: Path, flags: int) -> None:
         self._path = path
@@ -100,7 +100,10 @@ class MovingFile:
             os.close(descriptor)
 
     def write(self, piece: Piece) -> np.ndarray:
-        """Write a piece and return its cells; raises `OSError` if the disk is full or fails."""
+        """Write a piece (cells and their offset in the file); return its cells.
+
+        Raises `OSError` if the disk is full or fails.
+        """
         remaining, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
         with durable.naming(self._path):
             while remaining:
@@ -109,7 +112,7 @@ class MovingFile:
         return piece.cells
 
     def read(self, piece: Piece) -> np.ndarray:
-        """Read a piece's cells from its place in the file, in place, and return them.
+        """Fill a piece's cells from its byte offset in the file, and return them.
 
         Raises `OSError` if the disk fails, `DamagedError` if the file is too short.
         """
@@ -142,7 +145,10 @@ def _bytes(cells: np.ndarray) -> memoryview:
 
 @contextmanager
 def moving(path: Path, flags: int) -> Iterator[MovingFile]:
-    """Open a `MovingFile` in a `with` statement; `flags` are those of `os.open`."""
+    """Open a `MovingFile` in a `with` statement: a file for fast transfers, with and without O_DIRECT.
+
+    flags  those of `os.open`, such as `os.O_RDONLY`
+    """
     file = MovingFile(path, flags)
     with closed_after(file.close):
         yield file
@@ -159,12 +165,12 @@ def write_tables(
 ) -> tuple[dict[str, tuple[int, Checksum]], dict[str, FileCells]]:
     """Write the arrays `specs` durably into a directory, each as contiguous raw cells.
 
-    layout      module of the format, which creates the files
+    layout      module of the format, `storage.zarr_format` or `storage.hdf5_format`, which creates the files
     arrays      {name: array} with the schema's shapes and dtypes
     background  run at low priority
-    notes       JSON that becomes attributes of the group or file
+    notes       JSON that becomes attributes of the Zarr group or HDF5 file
 
-    Returns ({file name relative to `directory`: (length in bytes, CRC-32C)}, {array name: position of its cells}).
+    Returns ({file name relative to `directory`: (length in bytes, CRC-32C)}, {array name: its file, offset, CRC-32C}).
 
     Raises:
         NotFiniteError: a cell is NaN or infinite.
@@ -227,10 +233,11 @@ def _file_sums(
 def _sum_of(
     work: Callable[[Item], tuple[int, int]], parts: Iterable[Item], size_bytes: int, background: bool = False
 ) -> int:
-    """Read or write all parts, and return the CRC-32C of their bytes together, in their order.
+    """Call `work` for all parts of an array in several threads; return the CRC-32C of the whole array.
 
-    work        reads or writes one part and returns (its CRC-32C, its length in bytes); several threads call it
-    size_bytes  length of all parts in bytes
+    work        function that reads or writes one part and returns (its CRC-32C, its length in bytes)
+    parts       parts of the array, in the order of its cells
+    size_bytes  length of all parts in bytes; below 1 MiB no threads are started
     background  run at low priority
     """
     whole = 0
@@ -242,7 +249,8 @@ def _sum_of(
 def _write_piece(file: MovingFile, spec: ArraySpec, offset: int, piece: Piece) -> tuple[int, int]:
     """Write a piece of an array to the file, and return its (CRC-32C, length in bytes).
 
-    offset  position of the array's first cell in the file
+    spec    schema of the array
+    offset  offset of the array's first cell in the file, in bytes
 
     Raises `NotFiniteError`, before writing, for a NaN or infinite cell.
     """
@@ -254,9 +262,10 @@ def _write_piece(file: MovingFile, spec: ArraySpec, offset: int, piece: Piece) -
 
 
 def _not_finite(spec: ArraySpec, offset: int, piece: Piece) -> NotFiniteError | None:
-    """Return an error for the first NaN or infinite cell of a piece, or None.
+    """Return an error for the first NaN or infinite cell of a piece of an array, or None.
 
-    offset  position of the array's first cell in the file
+    spec    schema of the array
+    offset  offset of the array's first cell in the file, in bytes
     """
     bad = first_not_finite(piece.cells)
     if bad is None:

@@ -26,8 +26,8 @@ class DamagedError(OSError):
 class UnreadableError(OSError):
     """The system could not read a file, such as one of a checkpoint; nothing was changed.
 
-    The text is one sentence: the file, the system's error and what to do. `errno` and `filename` are those of `cause`.
-    `number` is the number of the file's checkpoint, if known.
+    The text is one sentence: the file, the system's error and what to do. `cause` is the system's `OSError`; `errno`
+    and `filename` are copied from it. `number` is the number of the file's checkpoint, if known.
     """
 
     def __init__(self, cause: OSError, advice: str = "") -> None:
@@ -94,10 +94,12 @@ def _raise(error: OSError) -> NoReturn:
 
 @contextmanager
 def decoding(path: Path, library_data: str) -> Iterator[None]:
-    """Raise `DamagedError` if a library fails on the data of the file or directory `path`.
+    """Raise `DamagedError` if h5py or zarr fails in a `with` block on the data of a file or directory.
 
-    A library's error that a system error has caused is raised as `OSError` with its number. `library_data` is the
-    beginning of the message, such as "PATH cannot be read".
+    If a system error, such as a failing disk, caused the failure, it is raised as `OSError` with its `errno`.
+
+    path          the file or directory, for messages
+    library_data  beginning of the message, such as "PATH cannot be read"
     """
     try:
         yield

@@ -16,7 +16,7 @@ Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 
 def in_main_thread() -> bool:
-    """Return whether this is the main thread, where Python runs all handlers."""
+    """Return whether this is the main thread, in which Python runs all signal handlers."""
     return threading.current_thread() is threading.main_thread()
 
 

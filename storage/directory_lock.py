@@ -1,9 +1,9 @@
 """Shared locks on directories: writers do not remove a directory that a reader has locked.
 
-Such directories are checkpoints, which retention removes, and exports, which a newer export replaces. The lock is a
+Such directories are old checkpoints, which a run removes, and exports, which a newer export replaces. The lock is a
 `flock` on the directory itself: a reader needs no write permission, and the kernel frees the lock if the reader dies.
-File systems may lack these locks or keep them to one machine (NFS). A reader whose directory was removed there reads
-the one that replaced it.
+Some file systems have no such locks, or show them only to processes on one machine (NFS). On these, a reader whose
+directory was removed reads the one that replaced it.
 """
 
 import errno
@@ -74,7 +74,7 @@ class ReadLock:
         return in_place
 
     def is_in_place(self) -> bool:
-        """Return whether `path` leads to the opened directory; True if it could not be opened."""
+        """Return whether `path` still leads to the directory that was opened; True if none was opened."""
         return self._descriptor is None or _leads_to(self.path, self._descriptor)
 
     def release(self) -> None:
@@ -93,10 +93,13 @@ class ReadLock:
 
 
 def read_directory(path: Path, read: Callable[[Path], Found]) -> Found:
-    """Return `read(inside)`; `inside` leads to the directory now at `path` even if it is renamed.
+    """Call `read` with a path that leads to one directory even if it is renamed; return its result.
 
-    All files that `read` opens below `inside` belong to this directory, even if it is replaced meanwhile. Errors of
-    `read` name `path`. If there is no directory, `read` is called with `path` itself.
+    path  path that leads to the directory now
+    read  function that reads files below the path that it gets
+
+    All files that `read` opens belong to this directory, even if another one replaces it at `path` meanwhile. Errors of
+    `read` name `path`. If there is no directory, `read` gets `path` itself.
     """
     for _ in range(_READS):
         try:
@@ -114,9 +117,9 @@ def read_directory(path: Path, read: Callable[[Path], Found]) -> Found:
 
 
 def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
-    """Return `read()`, called again if the directory at `path` was replaced meanwhile.
+    """Call `read` and return its result; call it again if the directory at `path` was replaced meanwhile.
 
-    For callers that read a directory in several steps by name.
+    read  function without arguments that reads the directory in several steps by its name
     """
     for _ in range(_READS):
         try:
@@ -131,7 +134,11 @@ def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
 
 
 def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
-    """Replace the path `inside`, of a locked directory, by its real `path` in an error's texts."""
+    """Replace one path by another in the texts of an error, in place.
+
+    inside  path of a locked directory, such as /proc/self/fd/5
+    path    its real path
+    """
 
     def renamed(text: object) -> object:
         return text.replace(inside, path) if isinstance(text, str) else text
@@ -181,11 +188,11 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _flock(descriptor: int, kind: int) -> bool:
-    """Lock a file without waiting; return False if the file system has no locks.
+    """Lock an open file without waiting; return True, or False if the file system has no locks.
 
-    kind  LOCK_SH or LOCK_EX of `fcntl`
+    kind  `fcntl.LOCK_SH` (shared) or `fcntl.LOCK_EX` (exclusive)
 
-    Raises `BlockingIOError` if another process holds the lock.
+    Raises `BlockingIOError` if another lock forbids this one.
     """
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

@@ -39,11 +39,11 @@ def disk_speed(directory: Path) -> DiskSpeed:
 
 
 def _moved(move: Callable[[Piece], np.ndarray], cells: np.ndarray, most: int) -> int:
-    """Write or read one buffer again and again at consecutive offsets; return the bytes moved.
+    """Write or read one buffer again and again at consecutive offsets of a file; return the bytes moved.
 
-    move   `MovingFile.write` or `read`
+    move   function that writes or reads cells at an offset: `MovingFile.write` or `MovingFile.read`
     cells  the buffer
-    most   bytes after which to stop; it also stops after `_SECONDS`
+    most   bytes after which to stop; it also stops after `_SECONDS` (0.7 s)
     """
     began = time.perf_counter()
 

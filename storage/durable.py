@@ -68,7 +68,10 @@ def recording() -> Iterator[list[Operation]]:
 
 
 def _record(operation: Operation) -> None:
-    """Record a step under real names: paths through an open directory (/proc/PID/fd/N) are replaced."""
+    """Add a step of writing to disk, such as a rename, to the lists of all `recording` blocks in progress.
+
+    Paths through an open directory (/proc/PID/fd/N) are replaced by its real name.
+    """
     if not _recordings:
         return
     target = None if operation.target is None else Path(shown(str(operation.target)))
@@ -81,8 +84,8 @@ def _record(operation: Operation) -> None:
 def naming(path: Path) -> Iterator[None]:
     """Add the file name `path` to a system error of a `with` block that names no file.
 
-    Names of temporary files, which users do not know, are replaced too. Errors of writing, truncating, allocating,
-    locking and syncing name no file by themselves.
+    If the error names a temporary file, which users do not know, `path` replaces this name. Errors of writing,
+    truncating, allocating, locking and fsync name no file by themselves.
     """
     try:
         yield
@@ -162,7 +165,7 @@ def write_file(
     Args:
         path: the file; an existing one is overwritten in place, so a crash may leave part of the content
         data: the content, or an iterable of its pieces
-        kind: kind of checksum (`storage.checksums`)
+        kind: kind of the checksum: `CRC32C` or `XXH3`
 
     Returns:
         (length in bytes, checksum) of the content.
@@ -183,12 +186,10 @@ def write_file(
 
 
 def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
-    """Make a file durable that a library such as h5py wrote; return its length and checksum.
+    """Make a file durable that a library such as h5py wrote; return (length in bytes, checksum).
 
-    The file is read back for its checksum unless `checksum` gives (length, checksum).
-
-    Returns:
-        (length in bytes, checksum of the `kind`), or `checksum`.
+    checksum  the result if known; None: read the file back
+    kind      kind of the computed checksum: `CRC32C` or `XXH3`
     """
     if checksum is not None and not _recordings:
         with naming(path), path.open("r+b") as file:
@@ -207,7 +208,7 @@ def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: s
 
 
 def adopt(path: Path, checksums: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
-    """Make a file or directory durable that a library has written, and return its checksums.
+    """Make a file or directory durable that a library has written; return the checksums of its files.
 
     checksums  {path: (length in bytes, CRC-32C)} of files that need not be read back
 
@@ -226,12 +227,12 @@ def adopt_tree(
     """Make a directory durable that a library has written: all files, then folders, deepest first.
 
     checksums  {path: (length in bytes, checksum)} of files that need not be read back
-    kind       kind of the checksums (`storage.checksums`)
+    kind       kind of the checksums: `CRC32C` or `XXH3`
 
     The name of `path` itself is durable after `fsync_dir(path.parent)`.
 
     Returns:
-        {file name relative to `path.parent`: (length in bytes, checksum of the `kind`)}.
+        {file name relative to `path.parent`: (length in bytes, checksum)}.
     """
     checksums = checksums or {}
     folders, files = [], []
@@ -249,7 +250,9 @@ def adopt_tree(
 
 
 def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
-    """Return (length in bytes, checksum of the `kind`) of a file, read in pieces.
+    """Return (length in bytes, checksum) of a file, which is read in pieces.
+
+    kind  kind of the checksum: `CRC32C` or `XXH3`
 
     Raises `UnreadableError` if the system cannot read it.
     """
@@ -338,9 +341,9 @@ def remove_tree(path: Path) -> None:
 
 
 def drop_trees(paths: Iterable[Path]) -> None:
-    """Remove directories of the same parent directory durably.
+    """Remove directories with all their content, durably: they stay removed after a power cut.
 
-    Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under its name.
+    Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under the old name.
     """
     dropped = []
     for path in paths:
@@ -393,7 +396,9 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checks
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a journal and fsync it, after cutting off an incomplete last line.
+    """Append a line to a journal (a file of lines) and fsync it.
+
+    An incomplete last line, left by a crash, is cut off first.
 
     Raises:
         ValueError: `line` contains a line break.
@@ -404,9 +409,10 @@ def append_line(path: Path, line: str) -> None:
 
 
 def append_lines(path: Path, lines: Sequence[bytes]) -> None:
-    """Append lines to a journal in one write and fsync it, after cutting off an incomplete last line.
+    """Append lines to a journal (a file of lines) in one write and fsync it.
 
-    Raises the errors of `append_line`: `ValueError` for a line break in a line, `OSError` if the disk is full or fails.
+    An incomplete last line, left by a crash, is cut off first. Raises `ValueError` for a line break in a line, and
+    `OSError` if the disk is full or fails.
     """
     for line in lines:
         if b"\n" in line:
@@ -454,7 +460,7 @@ def cut(path: Path, file: BinaryIO, length: int) -> None:
 
 
 def complete_lines_length(file: BinaryIO) -> int:
-    """Return the length in bytes of an open journal up to its last line break; 0 if it has none."""
+    """Return the length in bytes of an open file up to and with its last line break; 0 if it has none."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - 4096)

@@ -34,7 +34,11 @@ def available_memory_bytes(root: Path = Path("/")) -> int:
 
 
 def _control_group_bytes(root: Path) -> list[int]:
-    """Return the bytes left under each memory limit of this process's control groups (versions 1 and 2)."""
+    """Return a list of the bytes left under each memory limit of this process; [] if it has none.
+
+    The limits are those of Linux's control groups, versions 1 and 2. `root` is the directory that contains `proc` and
+    `sys`.
+    """
     memberships = root / "proc/self/cgroup"
     free_bytes: list[int] = []
     if not memberships.exists():

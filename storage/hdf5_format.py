@@ -1,12 +1,12 @@
 """Stores a run's arrays as one HDF5 file: live tables, on which workers train, and checkpoints.
 
 Live tables are contiguous datasets, allocated early and aligned. Each is mapped at its offset after the file is closed.
-The superblock is never mapped, and the file is never open for writing during a run. In anonymous memory the cells are
-external raw files, because HDF5 needs the real path of its own file.
+HDF5's own data (the superblock) are never mapped, and the file is never open for writing during a run. Cells in
+anonymous memory are external raw files of the HDF5 file, because HDF5 needs the real path of its own file.
 
-Checkpoints have chunks of about 4 MiB with gzip and Fletcher-32, or raw; the manifest has a checksum of the whole file.
-Several threads encode the chunks here, because HDF5's own gzip runs in one thread. The deflate strategy is zlib's
-Z_RLE: as small as the default for tables, and 2 to 3 times as fast.
+Checkpoints have chunks of about 4 MiB, raw or with gzip and a Fletcher-32 checksum. The manifest has a checksum of the
+whole file. Several threads encode the chunks here, because HDF5's own gzip runs in one thread. The deflate strategy is
+zlib's Z_RLE: as small as the default for tables, and 2 to 3 times as fast.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ def create_live(
         notes:     attributes of the file; values that are not text are stored as JSON
 
     Returns:
-        The place of each array's cells in the file, in the order of `specs`; all cells are zero.
+        File and offset of each array's cells, in the order of `specs`; all cells are zero.
     """
     path = directory / TABLES
     smallest = min(spec.nbytes for spec in specs)  # the threshold that aligns every dataset
@@ -111,8 +111,8 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
     `directory` gets `tables.h5`, and a link to the memory of each array, which HDF5 reads as an external raw file.
 
     Returns:
-        (place of each array's cells, in the order of `specs`; descriptors that keep the memory). The links work while
-        this process has the descriptors open.
+        (link and offset of each array's cells, in the order of `specs`; file descriptors). The memory is kept, and the
+        links work, while this process has the descriptors open.
     """
     regions, descriptors = [], []
     try:
@@ -146,7 +146,10 @@ def fletcher32(data: bytes) -> int:
 
 
 def encoded(chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview]:
-    """Return a 1-tuple of a chunk's stored bytes: raw cells, or deflate data and Fletcher-32."""
+    """Return a 1-tuple of a chunk's bytes as the file stores them.
+
+    compressed  True: the cells compressed by zlib, followed by a Fletcher-32 checksum; False: raw cells
+    """
     raw = chunk.data.cast("B")
     if not compressed:
         return (raw,)
@@ -203,7 +206,10 @@ def _write_chunks(
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Return ["tables.h5"], the file of all arrays; [] if the checkpoint's `files` lack it."""
+    """Return the names of the files that store an array: ["tables.h5"], which stores all arrays.
+
+    files  names of a checkpoint's files; the result is [] if they lack "tables.h5"
+    """
     return [name for name in files if name == TABLES]
 
 
@@ -245,16 +251,16 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
 
 @contextlib.contextmanager
 def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterator[Any]:
-    """Open an array of a checkpoint for reading by slices.
+    """Open an array of a checkpoint in a `with` block, for reading by slices such as array[2:5].
 
     Args:
         directory: the checkpoint
-        spec:      the array according to the manifest
+        spec:      the array's schema, from the manifest
         files:     names of the files that the manifest lists
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        DamagedError: the file is not in the manifest, has no such array in its own chunks, or is too short for its
+        DamagedError: the file is not in the manifest, does not store the array in chunks, or is too short for its
             cells. Also raised in the `with` block for data that cannot be decoded.
         UnreadableError: the system cannot read the file.
     """

@@ -33,9 +33,9 @@ def gives_huge_pages() -> bool:
 
 
 def huge_bytes(arrays: Iterable[npt.NDArray[np.generic]]) -> int:
-    """Return the bytes in huge pages of the memory mappings that hold the arrays; 0 if unknown.
+    """Return how many bytes of the memory around some arrays are in huge pages; 0 if unknown.
 
-    Whole mappings of this process are counted, including memory beside the arrays.
+    The memory mappings of this process that overlap the arrays count as a whole, also beyond the arrays.
     """
     spans = [(array.__array_interface__["data"][0], array.nbytes) for array in arrays if array.nbytes]
     try:

@@ -35,7 +35,7 @@ class LiveTables:
     Attributes:
         directory: holds `tables.zarr` or `tables.h5`; users of the tables create further shared files in it
         tables:    the Zarr group or HDF5 file
-        specs:     the schema
+        specs:     schemas of the arrays
         regions:   file and offset of each array's cells, in the order of `specs`
         anonymous: True if the memory is anonymous and ends with this process
         warning:   a sentence for the user if the tables are on disk, which makes training slow; otherwise None
@@ -60,7 +60,7 @@ class LiveTables:
         self.close()
 
     def close(self) -> None:
-        """Remove the tables and their directory, then the run's link to it.
+        """Remove the tables and their directory, then the link `live` in the run directory that leads to it.
 
         Processes that have mapped the tables keep the memory until they unmap it. Failures are logged, not raised. A
         second call does nothing, and neither does a call in a forked child.
@@ -91,7 +91,7 @@ def check_free_space(
     free_bytes_margin: int = FREE_BYTES_MARGIN,
     fixed_memory_bytes: int = 0,
 ) -> None:
-    """Raise an error if there is too little memory or room for live tables; nothing is created.
+    """Raise an error if memory or disk space is too small for the tables on which a run trains.
 
     specs               schema of the tables
     format              `zarr` or `hdf5`
@@ -99,7 +99,8 @@ def check_free_space(
     free_bytes_margin   bytes that must stay free in the file system besides the tables
     fixed_memory_bytes  further memory that the run needs, in bytes
 
-    Raises `MemoryError`, `OSError`, and `ValueError` for an unknown format.
+    Raises `MemoryError` if too little memory is available, and `OSError` if `live_dir` has too little room or is no
+    directory. Raises `ValueError` for an unknown format.
     """
     _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, fixed_memory_bytes)
 
@@ -223,10 +224,10 @@ def _refuse_above(share: float, needed: int, other_bytes: int, force: bool) -> N
 
 
 def remove_stale_live(link: Path) -> Path | None:
-    """Remove the live tables that a killed run has left, and the link `link` to them.
+    """Remove the tables on which a killed run trained (live tables), and the link `link` to them.
 
-    Only for the holder of the run lock. The tables are left alone if the process that created them is alive, because
-    the link may be in a copy of its run directory. The link is removed in all cases.
+    The caller must hold the run lock. The tables stay if the process that created them is alive, because the link may
+    be in a copy of its run directory. The link is removed in all cases.
 
     Returns:
         The removed directory, or None.
@@ -246,7 +247,7 @@ def remove_stale_live(link: Path) -> Path | None:
 
 
 def sweep_live(live_dir: str | Path = "auto") -> list[Path]:
-    """Remove live tables that dead processes of this user have left.
+    """Remove the tables on which dead processes of this user trained (live tables).
 
     It looks in `/dev/shm`, in the directory for temporary files, and in `live_dir` unless it is "auto".
 

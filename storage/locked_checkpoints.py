@@ -11,8 +11,11 @@ from storage.directory_lock import ReadLock
 def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
     """Open and lock the newest checkpoint in `root`, or checkpoint `number`; None if it does not exist.
 
-    A damaged newest checkpoint raises; an older one is not tried. The checkpoint and its blocks stay on disk as long as
-    the object or its `lock` is kept. Raises `DamagedError`, `UnreadableError`, or `ValueError` for another format.
+    Where the file system has locks, this keeps the checkpoint on disk, with the parts of its tables that are stored in
+    other directories (blocks). The lock lasts as long as the result or its attribute `lock` is kept.
+
+    Raises `DamagedError` if the checkpoint is damaged; no older one is tried. Raises `UnreadableError` if the system
+    cannot read it, and `ValueError` for another format.
     """
     while True:
         numbers = list_checkpoints(root)

@@ -39,14 +39,15 @@ def content_hash(value: Any) -> str:
 def exact_json(value: Any, document_name: str) -> bytes:
     """Return readable JSON text that reads back exactly as `value`.
 
-    Integers of any size and finite floats are exact. Tuples, non-string keys, NaN and NumPy values raise.
+    Integers of any size and finite floats are exact.
 
     Args:
         value: the value to write
         document_name: its name in messages
 
     Raises:
-        ValueError: the value would change; the message says what to do.
+        ValueError: the value has tuples, non-string keys, NaN, or NumPy integers or arrays, which would change or
+            cannot be written.
     """
     advice = "use dictionaries with string keys, lists, strings, integers, finite floats, booleans and None"
     try:

@@ -67,10 +67,14 @@ def link_problem(root: Path, name: str) -> str | None:
 
 @reading()
 def file_problem(root: Path, name: str, stated: ListedFile, *, content: bool = True) -> str | None:
-    """Return a sentence on the problem of a listed file, or None for a valid file.
+    """Return a sentence on the problem of a file that a manifest lists, or None for a valid file.
+
+    root, name  directory of the manifest, and the file's name relative to it
+    stated      length and checksum by the manifest
+    content     False: do not compare the checksum
 
     A file has a problem if it is a symbolic link, not a regular file, missing, or of another length or checksum than
-    `stated`. Without `content` the checksum is not compared. Raises `UnreadableError` if the system cannot read it.
+    `stated`. Raises `UnreadableError` if the system cannot read it.
     """
     linked = link_problem(root, name)
     if linked:

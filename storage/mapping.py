@@ -1,7 +1,7 @@
-"""Maps table regions into memory: many arrays of one dtype as one contiguous flat array.
+"""Maps arrays in files into memory: many arrays of one dtype as one contiguous flat array.
 
-Kernels take one flat array per dtype with element offsets, for any number of tables. The mapping reserves an address
-range and then maps each region's pages at their place in it.
+The compiled CFR code takes one flat array per dtype, and the offset of each table in it. The mapping reserves an
+address range and then maps the pages of each array's file at their offset in it.
 """
 
 import contextlib
@@ -60,12 +60,12 @@ class Region(msgspec.Struct, frozen=True):
 
 
 def regions_to_json(regions: Iterable[Region]) -> list[dict[str, Any]]:
-    """Return regions as plain lists and dictionaries for `json.dumps`, to pass to worker processes."""
+    """Return regions (places of arrays in files) as lists and dictionaries for `json.dumps`."""
     return msgspec.json.decode(msgspec.json.encode(list(regions)))
 
 
 def regions_from_json(data: Any) -> tuple[Region, ...]:
-    """Return the regions that `regions_to_json` turned into plain data.
+    """Return the regions (places of arrays in files) that `regions_to_json` turned into plain data.
 
     Raises:
         ValueError: a field is missing or of the wrong type.
@@ -74,7 +74,7 @@ def regions_from_json(data: Any) -> tuple[Region, ...]:
 
 
 class _Pages:
-    """Owner of a mapped address range; it is unmapped after the last NumPy array over it is dropped."""
+    """Owner of a mapped address range; the range is unmapped once no NumPy array over it is left."""
 
     def __init__(self, reserved: int, reserved_bytes: int) -> None:
         self.unmap = weakref.finalize(self, _libc.munmap, reserved, reserved_bytes)
@@ -126,18 +126,18 @@ class Mapping:
 
 
 def map_regions(regions: Iterable[Region], *, writable: bool, populate: bool) -> Mapping:
-    """Map regions of one dtype, in the given order, into one contiguous address range.
+    """Map arrays in files, all of one dtype, in the given order into one contiguous address range.
 
-    A region of 2 MiB or more with a suitable file offset begins at a multiple of 2 MiB, others at a page. Huge pages
+    An array of 2 MiB or more begins at a multiple of 2 MiB if its file offset is one too, others at a page. Huge pages
     are requested. File sizes are checked first; a file that is too short raises and is never extended.
 
     Args:
-        regions:  at least one; all of one dtype, with unique names
+        regions:  places of the arrays in files, at least one; all of one dtype, with unique names
         writable: map for reading and writing, shared with all processes that map the file; otherwise read-only
         populate: fill the page table now, so that training has no page faults
 
     Raises:
-        ValueError: regions that do not fit together, do not begin at a page, or disagree with their shape.
+        ValueError: no regions, several dtypes, a repeated name, an offset inside a page, or a length unlike the shape.
         FileNotFoundError: a file does not exist.
         OSError: a file is shorter than its region, or the system refuses the mapping.
     """
@@ -176,7 +176,10 @@ def _check_regions(regions: Sequence[Region]) -> np.dtype[Any]:
 
 
 def _open_checked(region: Region, writable: bool) -> int:
-    """Open the region's file; raises `OSError` if it is too short."""
+    """Open the file of a region (the place of an array in it); return the file descriptor.
+
+    Raises `OSError` if the file is too short.
+    """
     descriptor = os.open(region.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
     size, needed = os.fstat(descriptor).st_size, region.offset_bytes + region.length_bytes
     if size < needed:
@@ -192,7 +195,10 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def _place(regions: Sequence[Region]) -> tuple[list[int], int]:
-    """Lay out regions in one address range; return the byte offset of each, and the total bytes."""
+    """Choose an offset for each array's pages in one address range; return these, and the total bytes.
+
+    regions  places of the arrays in files
+    """
     positions, end = [], 0
     for region in regions:
         huge = region.length_bytes >= HUGE_PAGE_BYTES and region.offset_bytes % HUGE_PAGE_BYTES == 0
@@ -231,14 +237,17 @@ def _map_descriptors(
 
 
 def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return [cells] zeros in private, allocated memory; raises `OSError` if there is too little."""
+    """Return an array [cells] of zeros in private memory of this process, which is allocated at once.
+
+    Raises `OSError` if there is too little memory.
+    """
     mapped = map_reserved(cells, dtype)
     populate(mapped)
     return mapped
 
 
 def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
-    """Return [cells] zeros in private memory that is allocated page by page on the first write.
+    """Return an array [cells] of zeros in private memory, allocated page by page on the first write.
 
     The array may be many times larger than memory. It begins at a multiple of 2 MiB, and huge pages are requested for
     large ones. The memory is freed with the last array over it. Raises `OSError` if address space is limited.
@@ -324,7 +333,10 @@ class ControlBlock:
 
 
 def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
-    """Create a file of int64 cells, all 0, and map it; put it beside the live tables.
+    """Create a file of int64 cells, all 0, and map it into memory to share it with other processes.
+
+    path   the file; should be in the directory of the tables on which the run trains, which is removed with them
+    shape  shape of the cells
 
     If the file system has no room, as in a container's `/dev/shm`, the memory is anonymous and the file a link to it.
 
@@ -372,7 +384,11 @@ def allocate(descriptor: int, offset: int, length: int) -> None:
 def _allocate_huge_pages(descriptor: int, offset: int, length: int) -> None:
     """Allocate a range of whole huge pages of a file up to the first that the system refuses.
 
-    A huge page is made from its first small page.  Filling and copying all 512 of them takes 3 to 15 times as long.
+    Only the first of the 512 small pages of a huge page is filled before the system merges them. To fill all of them
+    takes 3 to 15 times as long.
+
+    descriptor      the open file
+    offset, length  the range in bytes, multiples of 2 MiB
     """
     reserved_bytes = length + HUGE_PAGE_BYTES
     reserved = _mmap(None, reserved_bytes, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE, -1, 0)
@@ -389,9 +405,10 @@ def _allocate_huge_pages(descriptor: int, offset: int, length: int) -> None:
 
 
 def _allocate(path: Path, length: int) -> None:
-    """Create a file of `length` zero bytes, with space on the disk.
+    """Create a file of `length` zero bytes, and allocate its space on the disk or in memory.
 
-    Raises `FileExistsError`, or an `OSError` that names the folder if there is no room; the file is then removed.
+    Raises `FileExistsError` if it exists. Raises an `OSError` that names the folder if there is no room; the file is
+    then removed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
@@ -406,7 +423,9 @@ def _allocate(path: Path, length: int) -> None:
 
 
 def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]:
-    """Create a file of zeros for arrays, each beginning at a page, in the given order.
+    """Create one file of zeros for several arrays; return the place of each array in it.
+
+    specs  schemas of the arrays, in their order in the file; each array begins at a page
 
     Raises:
         FileExistsError: the file already exists.
@@ -421,7 +440,9 @@ def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]
 
 
 def map_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
-    """Map the cells that `create_cells` created in another process, for reading and writing.
+    """Map int64 cells that `create_cells` has created in another process, for reading and writing.
+
+    path, shape  the file, and the shape of the cells
 
     Raises:
         OSError: the file does not exist or has another size than the shape requires.

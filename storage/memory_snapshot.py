@@ -27,7 +27,7 @@ class Snapshot:
         }
 
     def populate(self) -> None:
-        """Allocate the memory of the copies now; what the system refuses, `take` allocates."""
+        """Allocate the memory of the copies now; if the system refuses some, `take` allocates the rest."""
         for array in self.arrays.values():
             try:
                 populate(array)

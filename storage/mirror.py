@@ -19,7 +19,10 @@ _PIECE_BYTES = 4 << 20
 
 
 def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> None:
-    """Copy checkpoint `number` from `root` to `mirror`, with the versions of `blocks` that it names.
+    """Copy checkpoint `number` from `root` to `mirror`, with those parts of its tables stored in blocks.
+
+    A block is a range of rows of the tables. Each write of a block creates a new directory, a version, to which
+    checkpoints refer.
 
     root    run directory
     mirror  directory of the copies
@@ -48,9 +51,12 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
 
 
 def restore(root: Path, mirror: Path) -> list[str]:
-    """Copy to the run `root` its missing or damaged checkpoints and block versions from `mirror`.
+    """Copy to a run its missing or damaged checkpoints, and the blocks of its tables, from its mirror.
 
-    Returns their names, relative to `root`. Copies that are damaged in `mirror` are left out.
+    root    run directory
+    mirror  directory with copies of its checkpoints, and of its blocks (directories with a range of table rows)
+
+    Returns the restored paths, relative to `root`. Copies that are damaged in `mirror` are left out.
 
     Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read a file in `root` or
     `mirror`. An unreadable file is not replaced, because it may be valid.
@@ -72,9 +78,12 @@ def _whole(directory: Path) -> list[str]:
 
 
 def _copy(source: Path, target: Path, name: str) -> None:
-    """Copy the checkpoint or block version `name`; one with the same manifest in `target` stays.
+    """Copy a checkpoint, or one version of a block of the tables' rows, between a run and its mirror.
 
     source, target  run directory and mirror, or the reverse
+    name            path below these, such as "checkpoints/000123" or "blocks/0003/000017"
+
+    Nothing is copied if `target` has it with the same manifest; otherwise its old copy is removed.
 
     Raises `DamagedError` if a file differs from the manifest.
     """
@@ -105,7 +114,10 @@ def _content_hash(path: Path) -> str | None:
 
 
 def _copy_file(source: Path, target: Path, kind: str) -> tuple[int, Checksum]:
-    """Copy a file durably, and return its length in bytes and its checksum of the `kind`."""
+    """Copy a file durably; return its length in bytes, and its checksum.
+
+    kind  kind of the checksum: `CRC32C` or `XXH3`
+    """
     durable.make_dirs(target.parent)
 
     def pieces() -> Iterator[bytes]:

@@ -100,7 +100,7 @@ def shown(text: str) -> str:
 
 @contextlib.contextmanager
 def errors_shown() -> Iterator[None]:
-    """Replace paths through open directories (/proc/PID/fd/N) by real names in errors of the block."""
+    """Replace paths through open directories (/proc/PID/fd/N) by real names in errors of a `with` block."""
     try:
         yield
     except Exception as error:

@@ -32,11 +32,11 @@ def write_arrays(
 
     Args:
         path:        the group's directory or the file
-        arrays:      {name: array}; names and dtypes as `ArraySpec` allows them
+        arrays:      {name: array}; a name is a relative path; dtypes are integers (not int8) and floats up to 64 bits
         format:      `zarr` or `hdf5`
         axes:        {name of the array: names of its axes}
         description: JSON for the attribute `description` of the group or file
-        replaceable: returns whether what exists at `path` may be replaced; the replacement is one atomic step
+        replaceable: function of a path: returns True if an existing file or group may be replaced, which is atomic
 
     Raises:
         ValueError: an unknown format, or a name, shape or dtype that is not allowed.

@@ -106,7 +106,7 @@ class RunLock:
 
     @property
     def directory(self) -> OpenDirectory:
-        """The open directory that has the lock file; available only while the lock is held."""
+        """The directory with the lock file, held open; raises `ValueError` unless the lock is held."""
         if self._directory is None:
             raise ValueError(f"{self.path} is not locked")
         return self._directory
@@ -144,10 +144,10 @@ class RunLock:
             raise UnreadableError(error) from error
 
     def note(self, text: str) -> None:
-        """Write to the lock file a line on the work of the holder, such as its progress.
+        """Write to the lock file a line on the present work of this process, such as its progress.
 
-        Other processes read it with `noted` to show it to users. Errors of the disk are therefore ignored. Without the
-        lock it does nothing.
+        Other processes read the line with the function `noted`, only to show it to users. So errors of the disk are
+        ignored. If this object does not hold the lock, nothing is written.
         """
         if self._descriptor is not None:
             data = f"{_own_line()}{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]

@@ -42,7 +42,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
     Fields:
         name:  path of plain components inside the tables, such as `regret/street0/player1`
         shape: positive lengths of the axes, at least one
-        dtype: one of `ALLOWED_DTYPES`, stored little endian
+        dtype: name of an integer or float dtype, such as "float32" (`ALLOWED_DTYPES`), stored little endian
         axes:  names of the axes, one for each length of `shape`
         fill:  initial value of every cell; must be exact in `dtype`
 
@@ -90,7 +90,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
 
 
 def validate_specs(specs: Iterable[ArraySpec]) -> tuple[ArraySpec, ...]:
-    """Return the specs as a tuple after checking them against each other.
+    """Return schemas of arrays as a tuple, after checking their names against each other.
 
     Raises:
         ValueError: there are none, two have one name, or the name of one is a folder of another.
@@ -113,12 +113,12 @@ def validate_specs(specs: Iterable[ArraySpec]) -> tuple[ArraySpec, ...]:
 
 
 def specs_to_json(specs: Iterable[ArraySpec]) -> list[dict[str, Any]]:
-    """Return the specs as plain lists and dictionaries that `json.dumps` takes."""
+    """Return schemas of arrays as plain lists and dictionaries that `json.dumps` takes."""
     return msgspec.json.decode(msgspec.json.encode(list(specs)))
 
 
 def specs_from_json(data: Any) -> tuple[ArraySpec, ...]:
-    """Return the specs that `specs_to_json` turned into plain data, validated again.
+    """Return the schemas of arrays that `specs_to_json` turned into plain data, validated again.
 
     Raises:
         ValueError: a field is missing, of the wrong type or invalid.

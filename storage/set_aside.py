@@ -19,13 +19,14 @@ from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, no
 
 
 def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
-    """Write a note beside a damaged checkpoint, so that the run does not resume from it.
+    """Write a note, the file `NUMBER.note`, that marks a checkpoint as damaged, beside it.
 
     run       run directory
     number    number of the checkpoint
     problems  sentences about the damage, stored in the note
 
-    The note is durable. An existing note stays as it is.
+    The note is fsynced. It is JSON that also lists the parts of tables in other directories that the checkpoint needs,
+    or all if these are unknown. An existing note stays as it is.
     """
     path = checkpoint_path(run / CHECKPOINTS, number)
     if not note_path(path).exists():
@@ -33,7 +34,11 @@ def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
 
 
 def note_sound(run: Path, number: int) -> None:
-    """Remove the note of checkpoint `number`, which is valid, and notes without a checkpoint."""
+    """Remove the note that marks checkpoint `number` as damaged, and notes without a checkpoint.
+
+    run     run directory
+    number  number of a valid checkpoint
+    """
     root = run / CHECKPOINTS
     existing = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
     stale = [path for path in list_notes(root) if path not in existing]
@@ -44,9 +49,10 @@ def note_sound(run: Path, number: int) -> None:
 
 
 def set_aside(run: Path, number: int, reason: str) -> Path:
-    """Move checkpoint `number` of directory `run` to `set-aside/` durably and return its new path.
+    """Move checkpoint `number` of the run directory `run` to `set-aside/` durably; return its new path.
 
-    The checkpoint may be damaged. `reason` is one sentence, stored in the note beside the moved checkpoint.
+    The run does not resume from it any more. The checkpoint may be damaged. `reason` is one sentence, stored in a JSON
+    file `NUMBER.note` beside the moved checkpoint.
     """
     path = checkpoint_path(run / CHECKPOINTS, number)
     durable.make_dirs(run / SET_ASIDE)

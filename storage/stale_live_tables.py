@@ -3,7 +3,7 @@
 Live tables are the arrays in shared memory on which a run trains. Shared memory that is not removed stays used until
 the machine reboots. A directory therefore shows at every moment who may remove it.
 
-* Created (mode 0700): no lock, no marker. A sweep removes it after `_UNMARKED_SECONDS`, and only if empty.
+* Created (mode 0700): no lock, no marker. Other processes may remove it after 10 minutes, and only if empty.
 * Locked: a `flock`, which the kernel frees when the owner dies.
 * Marked: the marker is written under the lock. From now on a free lock means that the owner has ended.
 * Filled: tables and the files beside them.
@@ -37,13 +37,13 @@ def new_directory(parent: Path) -> Path:
 
 
 def claim(directory: Path, link: Path) -> RunLock:
-    """Create a directory for live tables of this process, lock it and mark it; return the lock.
+    """Create a directory for the tables on which this process trains; lock it, and return its lock.
 
-    Live tables are the arrays on which a run trains.
+    A marker, a file with the process's id, its start time and `link`, is written to the directory. From lock and
+    marker other processes learn whether the owner has ended.
 
-    The marker is a file with the process's id, its start time and `link`.
-
-    link  path of the run directory's link that will point to the directory
+    directory  path from `new_directory`
+    link       path of the run directory's link that will point to the directory
     """
     directory.mkdir(mode=0o700)
     lock = RunLock(directory / _LOCK)
@@ -58,7 +58,10 @@ def claim(directory: Path, link: Path) -> RunLock:
 
 
 def remove(directory: Path) -> None:
-    """Remove a live-table directory if it exists; marker and lock are removed after all large files."""
+    """Remove a directory of tables on which a run trained, if it exists.
+
+    The files that state its owner, marker and lock, are removed last.
+    """
     if not directory.exists():
         return
     for entry in sorted(directory.iterdir()):
@@ -72,10 +75,10 @@ def remove(directory: Path) -> None:
 
 
 def remove_if_abandoned(directory: Path) -> bool:
-    """Remove a live-table directory if its owner has ended; return whether it was removed.
+    """Remove a directory of tables on which a run trained, if the run's process has ended.
 
-    Left alone are symbolic links, other names than `new_directory` gives, directories of other users, and locked ones.
-    System errors are ignored.
+    Returns whether it was removed. Symbolic links, directories that `new_directory` has not named, those of other
+    users, and locked ones stay. System errors are ignored.
     """
     try:
         if not _is_abandoned(directory):
@@ -90,7 +93,10 @@ def remove_if_abandoned(directory: Path) -> bool:
 
 
 def sweep(directories: Iterable[Path]) -> list[Path]:
-    """Remove live-table directories of this user's dead processes in `directories`; return them."""
+    """Remove the directories of tables on which dead processes of this user trained; return their paths.
+
+    directories  parent directories in which to search
+    """
     live_tables = []
     for parent in dict.fromkeys(directories):
         with contextlib.suppress(OSError):  # the directory is missing or not readable
@@ -99,12 +105,13 @@ def sweep(directories: Iterable[Path]) -> list[Path]:
 
 
 def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
-    """Return whether a directory was made for live tables of this user whose owner has ended.
+    """Return whether a directory is for tables on which a process of this user trained that has ended.
 
     locked  True if this process holds its lock
 
-    Without a valid marker it must have no other files than marker and lock. It must also be locked by this process or
-    older than `_UNMARKED_SECONDS` (10 minutes). Raises `FileNotFoundError` if the directory does not exist.
+    The marker, a file in the directory, states the process. Without a valid marker the directory must have no other
+    files than marker and lock. It must then also be locked by this process or older than 10 minutes. Raises
+    `FileNotFoundError` if the directory does not exist.
     """
     facts = directory.lstat()
     if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):
@@ -120,7 +127,10 @@ def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
 
 
 def _owner(directory: Path) -> tuple[int, int] | None:
-    """Return (process id, start ticks) of the owner from the marker; None if it is absent or incomplete."""
+    """Return (process id, start in clock ticks since boot) of the process that created a directory.
+
+    Both are in the directory's marker file. Returns None if that is absent or incomplete.
+    """
     try:
         owner = json.loads((directory / _MARKER).read_text())
         return int(owner["pid"]), int(owner["start_ticks"])

@@ -29,16 +29,16 @@ _CHUNKS_PER_BLOCK = 4
 
 
 def raw_bytes(spec: ArraySpec) -> int:
-    """Return the bytes of an uncompressed array in a checkpoint, with its last chunks padded."""
+    """Return the size in bytes of an uncompressed array in a checkpoint, whose last chunks are padded."""
     chunk = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
     counts = [-(-length // width) for length, width in zip(spec.shape, chunk, strict=True)]
     return spec.numpy_dtype.itemsize * math.prod(chunk) * math.prod(counts)
 
 
 class TableFormat(Protocol):
-    """Interface of the modules `storage.zarr_format` and `storage.hdf5_format`.
+    """Interface of the modules `storage.zarr_format` and `storage.hdf5_format`, which store tables.
 
-    `directory` is the directory that contains `tables.zarr` or `tables.h5`.
+    The argument `directory` of the functions is the directory that contains `tables.zarr` or `tables.h5`.
     """
 
     TABLES: str  # name of the tables inside the directory: `tables.zarr` or `tables.h5`
@@ -62,9 +62,10 @@ class TableFormat(Protocol):
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
     ) -> tuple[tuple[Region, ...], list[int]]:
-        """Create the arrays on which workers train in anonymous memory, linked from `directory`.
+        """Create the arrays on which workers train in anonymous memory, and links to it in `directory`.
 
-        Returns (link and offset of each array's cells, open descriptors that keep the memory).
+        Returns (path of the link and offset of each array's cells, in the order of `specs`; file descriptors). The
+        memory is kept while the descriptors are open.
         """
 
     def write_tables(
@@ -87,23 +88,25 @@ class TableFormat(Protocol):
         """
 
     def encoded(self, chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview, ...]:
-        """Return the bytes of a chunk as a checkpoint stores them, in one or two parts.
+        """Return the bytes of a chunk as a checkpoint stores them, as a tuple of parts to concatenate.
 
         chunk       row-major, little-endian cells of a whole chunk
         compressed  False: raw cells
         """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
-        """Return the files that store an array, out of all `files` of a checkpoint.
+        """Return the names of the files that store an array.
 
-        Names are relative to the checkpoint's directory.
+        files  names of all files of a checkpoint, relative to its directory
         """
 
     def open_array(self, directory: Path, spec: ArraySpec, files: Sequence[str]) -> AbstractContextManager[Any]:
-        """Open an array of a checkpoint for reading by slices; check shape, dtype and chunks.
+        """Open an array of a checkpoint in a `with` block, for reading by slices such as array[2:5].
 
         spec   schema of the array, from the manifest
         files  names of all files that the manifest lists
+
+        Raises `ValueError` for another shape or dtype, and `DamagedError` for missing or damaged chunks.
         """
 
 
@@ -138,7 +141,9 @@ def compressed_share(
 
 
 def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], where: Path) -> None:
-    """Compare the shape and dtype in a file with the schema, before any allocation.
+    """Compare the shape and dtype that a file states for an array with the array's schema.
+
+    where  the file, for the message
 
     Raises:
         ValueError: shape or dtype differ; the message has both.
@@ -169,8 +174,8 @@ def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> No
 
     Args:
         spec:   schema of the array
-        part:   some of its cells
-        corner: index of the part's first cell in the array
+        part:   a rectangular part of the array
+        corner: index of the part's first cell in the array, along each axis
     """
     bad = first_not_finite(part)
     if bad is not None:
@@ -178,7 +183,7 @@ def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> No
 
 
 def first_not_finite(part: np.ndarray) -> tuple[int, ...] | None:
-    """Return the index of the first NaN or infinite cell, or None."""
+    """Return the index, along each axis, of the first NaN or infinite cell of an array; None without one."""
     if part.dtype.kind != "f":
         return None
     with np.errstate(all="ignore"):
@@ -195,8 +200,8 @@ def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, rati
         spec:         the array according to the manifest
         chunks:       shape of a chunk
         stored_bytes: size of all chunks on disk
-        ratio:        highest compression ratio of the format
-        where:        the file
+        ratio:        largest factor by which the format's compression can shrink data
+        where:        the file, for the message
 
     Raises:
         DamagedError: the chunks have too few bytes for the array, or a chunk is larger than any that is written.

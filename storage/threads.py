@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def available_threads() -> int:
-    """Return the number of processors that this process may use, at most `MAX_THREADS`."""
+    """Return the number of threads to use: the processors that this process may use, at most 8."""
     return min(MAX_THREADS, len(os.sched_getaffinity(0)))
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def spilled(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
-    """Return an array of zeros that is mapped from an unnamed temporary file.
+    """Return an array of zeros, of a shape and dtype, that is mapped from an unnamed temporary file.
 
     When memory is short, the system can write its pages to the file and free them.
 

@@ -1,13 +1,14 @@
 """Stores the arrays of a run as Zarr version 3 arrays: live tables and checkpoints.
 
-Workers train on live tables. A live array is one uncompressed shard: the raw row-major cells from byte 0, padded to
-whole inner chunks, then the index. The file can be mapped and is a normal Zarr array for readers. Writing it through
-zarr would replace the file under its mappings, so zarr is only imported to read checkpoints.
+Workers train on live tables. A live array is one file, in Zarr's terms an uncompressed shard of several inner chunks.
+It has the raw row-major cells from byte 0, padded to whole inner chunks, then an index of the chunks. The file can be
+mapped and is a normal Zarr array for readers. Writing it through zarr would replace the file under its mappings, so
+zarr is only imported to read checkpoints.
 
 Checkpoints have chunks of about 4 MiB, each followed by a CRC-32C. They are raw, or compressed by Zstandard level 1
-without shuffling, the best that was measured on young tables. Several threads encode and write the chunks here, because
-writing through zarr takes several times the processor time. The manifest has the XXH3-128 of each file. A CRC-32C
-of data followed by their own CRC-32C is a constant, which would be the same for all chunks.
+without shuffling, the best that was measured on tables early in training. Several threads encode and write the chunks
+here, because writing through zarr takes several times the processor time. The manifest has the XXH3-128 of each file.
+A CRC-32C of data followed by their own CRC-32C is a constant, which would be the same for all chunks.
 """
 
 import contextlib
@@ -41,16 +42,19 @@ _INDEX_ENTRY_BYTES = 16
 
 
 def _inner_rows(spec: ArraySpec) -> int:
-    """Return how many rows, indices of the first axis, an inner chunk of a shard has.
+    """Return how many rows (indices of the first axis) each chunk inside of a live array's file has.
 
-    Only chunks of whole rows keep the shard row-major.
+    A chunk has at most 1 MiB, or one row. Only chunks of whole rows keep the cells of the file in row-major order.
     """
     row_bytes = spec.nbytes // spec.shape[0]
     return min(spec.shape[0], max(1, _INNER_CHUNK_BYTES // row_bytes))
 
 
 def _shard_bytes(spec: ArraySpec) -> tuple[int, int]:
-    """Return (bytes of a live array's cells in whole inner chunks, number of inner chunks)."""
+    """Return (bytes of a live array's cells in its file, number of chunks in the file).
+
+    The cells are padded to whole chunks.
+    """
     rows = _inner_rows(spec)
     chunks = -(-spec.shape[0] // rows)
     return chunks * rows * (spec.nbytes // spec.shape[0]), chunks
@@ -132,8 +136,8 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
     The arrays' files are links to the memory.
 
     Returns:
-        (place of each array's cells, in the order of `specs`; descriptors that keep the memory). The links work while
-        this process has the descriptors open.
+        (link and offset of each array's cells, in the order of `specs`; file descriptors). The memory is kept, and the
+        links work, while this process has the descriptors open.
     """
     regions, descriptors = [], []
     try:
@@ -200,9 +204,9 @@ def write_tables(
 
 
 def _make_folders(folders: Iterable[Path]) -> list[Path]:
-    """Create those of the directories that are missing.
+    """Create those of the directories `folders`, and of their parents, that are missing.
 
-    Returns `folders`, the created directories and their parents, the deepest first; they need an fsync.
+    Returns the directories that need an fsync, the deepest first: `folders`, the created ones and their parents.
     """
     changed: dict[Path, None] = {}
     for folder in folders:
@@ -214,18 +218,21 @@ def _make_folders(folders: Iterable[Path]) -> list[Path]:
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Return the names of an array's metadata and chunk files, out of a checkpoint's `files`."""
+    """Return the names of the files that store an array: its metadata and its chunks.
+
+    files  names of all files of a checkpoint, relative to its directory
+    """
     prefix = f"{TABLES}/{spec.name}/"
     return [name for name in files if name.startswith(prefix)]
 
 
 @contextlib.contextmanager
 def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterator[Any]:
-    """Open an array of a checkpoint for reading by slices.
+    """Open an array of a checkpoint in a `with` block, for reading by slices such as array[2:5].
 
     Args:
         directory: the checkpoint
-        spec:      the array according to the manifest
+        spec:      the array's schema, from the manifest
         files:     names of the files that the manifest lists
 
     Raises:

@@ -29,7 +29,7 @@ def chunk_key(position: Sequence[int]) -> str:
 
 
 def sharded(spec: ArraySpec, shard: Sequence[int], chunk: Sequence[int]) -> Document:
-    """Return the metadata, the content of `zarr.json`, of an array stored in shards.
+    """Return the metadata of an array stored in shards: the content of `zarr.json` as a dictionary.
 
     A shard is a file with several uncompressed chunks and, at its end, their index.
 
@@ -45,7 +45,9 @@ def sharded(spec: ArraySpec, shard: Sequence[int], chunk: Sequence[int]) -> Docu
 
 
 def chunked(spec: ArraySpec, chunk: Sequence[int], level: int | None) -> Document:
-    """Return the metadata (`zarr.json`) of an array whose chunks are files with a CRC-32C.
+    """Return the metadata, the content of `zarr.json` as a dictionary, of an array stored in chunks.
+
+    Each chunk is a file of its own that ends with a CRC-32C.
 
     chunk  shape of a chunk
     level  Zstandard level; None: uncompressed
@@ -57,7 +59,8 @@ def chunked(spec: ArraySpec, chunk: Sequence[int], level: int | None) -> Documen
 def write_group(root: Path, arrays: Mapping[str, Document], attributes: Mapping[str, Any] | None = None) -> None:
     """Create a Zarr group without cells: directories and metadata of groups and arrays.
 
-    arrays      {path of the array in the group: metadata of `sharded` or `chunked`}
+    root        directory of the group, which must not exist
+    arrays      {path of the array in the group: content of its `zarr.json`, from `sharded` or `chunked`}
     attributes  JSON for readers of the group
     """
     root.mkdir()
@@ -76,7 +79,7 @@ def _write(directory: Path, document: Document) -> None:
 
 
 def _bytes(spec: ArraySpec) -> Document:
-    """Return the metadata of the codec `bytes`: little endian for cells of two or more bytes."""
+    """Return Zarr's metadata on the byte order of an array: little endian, or none for cells of one byte."""
     return _LITTLE if spec.numpy_dtype.itemsize > 1 else {"name": "bytes"}
 
 

@@ -26,10 +26,10 @@ _NUMBER = 0xFFFFFFFF  # mask of the centre's number in a sort key; the upper hal
 
 
 class Members(NamedTuple):
-    """Numbers of points grouped by label; label c has order[starts[c] : starts[c + 1]], ascending."""
+    """Point indices grouped by label; label c has order[starts[c] : starts[c + 1]], ascending."""
 
     order: NDArray[np.int32]
-    """[N] point numbers"""
+    """[N] point indices"""
     starts: NDArray[np.int64]
     """[k + 1] index in `order` of each label's first point"""
 
@@ -49,7 +49,7 @@ def _group(labels, starts, order):
 
     labels  [N] int32, 0 to k − 1
     starts  [k + 1] int64, 0 at the start; receives the index in `order` of each label's first point
-    order   [N] int32, receives the point numbers by label
+    order   [N] int32, receives the point indices by label
     """
     for label in labels:
         starts[label + 1] += 1
@@ -62,7 +62,10 @@ def _group(labels, starts, order):
 
 
 def group_members(labels: NDArray[np.int32], k: int) -> Members:
-    """Group the numbers of points by their labels [N] int32, which are 0 to k − 1."""
+    """Group the indices of points by their labels [N] int32, 0 to k − 1.
+
+    In the result, label c has the points order[starts[c] : starts[c + 1]], ascending.
+    """
     members = Members(np.empty(len(labels), np.int32), np.zeros(k + 1, np.int64))
     _group(labels, members.starts, members.order)
     return members
@@ -73,7 +76,7 @@ def _widest(points, mine, centre, metric, distances):
     """Write the distances of some points to one centre; return the largest.
 
     points     [N, D] float32
-    mine       [n] numbers of these points
+    mine       [n] indices of these points
     centre     [D] float32
     metric     L2 (squared distance) or EMD (earth mover's distance)
     distances  [N] float32, written at the entries `mine`
@@ -89,9 +92,9 @@ def _widest(points, mine, centre, metric, distances):
 
 @allocating_njit
 def _candidates(a, widest, metric, centres, packed, keys):
-    """List the other centres that can be nearest to a point of label a; return their number.
+    """List the other centres that can be nearest to a point of label a; return how many there are.
 
-    a        number of the points' current centre
+    a        index of the points' current centre
     widest   largest distance of these points to it
     metric   L2 (squared distance) or EMD (earth mover's distance)
     centres  [k, D] float32
@@ -138,7 +141,7 @@ def _assign_range(first, last, metric, points, members, centres, packed, nearest
 
     metric   L2 (squared distance) or EMD (earth mover's distance)
     points   [N, D] float32
-    members  order [N] of the point numbers by current label, and starts [k + 1] of the labels
+    members  order [N] of the point indices by current label, and starts [k + 1] of the labels
     centres  [k, D] float32
     packed   the same centres, [ceil(k / 32), D, 32] float32
     nearest  labels [N] int32 and distances [N] float32, in place

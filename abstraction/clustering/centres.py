@@ -20,7 +20,7 @@ def _means_range(first, last, points, weights, members, centres):
 
     points   [N, D] float32
     weights  [N] float64
-    members  order [N] of the point numbers by group, and starts [k + 1] of the groups
+    members  order [N] of the point indices by group, and starts [k + 1] of the groups
     centres  [k, D] float32, in place
     """
     dimensions = points.shape[1]
@@ -46,7 +46,7 @@ def _count_below(points, weights, mine, pivot, below, under, above):
 
     points   [N, D] float32
     weights  [N] float64
-    mine     [n] numbers of the group's points
+    mine     [n] indices of the group's points
     pivot    [D] float32
     below    [D] float64, 0 at the start: weight of the values <= pivot
     under    [D] float32, a lower bound at the start: largest value <= pivot
@@ -68,7 +68,7 @@ def _medians_range(first, last, points, weights, members, centres):
 
     points   [N, D] float32
     weights  [N] float64
-    members  order [N] of the point numbers by group, and starts [k + 1] of the groups
+    members  order [N] of the point indices by group, and starts [k + 1] of the groups
     centres  [k, D] float32, in place
 
     The median of each coordinate is found by bisection between two values of the group, until they are equal.  All
@@ -124,7 +124,7 @@ def group_centres(
 
     points   [N, D] float32
     weights  [N] float64 > 0
-    members  order [N] of the point numbers by group, and starts [k + 1] of the groups
+    members  order [N] of the point indices by group, and starts [k + 1] of the groups
     centres  [k, D] float32, the old centres, which empty groups keep
     metric   L2 (Euclidean) or EMD (earth mover's distance)
     workers  maximum number of threads; does not change the result

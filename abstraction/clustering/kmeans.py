@@ -107,10 +107,13 @@ def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) ->
 
 
 def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansState:
-    """Return the state after k-means++ seeding of k centres.
+    """Return the state of k-means after k-means++ seeding of k centres: centres, labels, inertia.
 
-    `seed` and `purpose` determine the random draws.  `purpose` is any number; clusterings with one seed and different
-    purposes draw independently.  Raises `ValueError` unless k is from 1 to the number of distinct points.
+    problem  distinct points, their weights, the metric and the number of threads
+    seed     of the random draws
+    purpose  any number; clusterings with one seed and different purposes draw independently
+
+    Raises `ValueError` unless k is from 1 to the number of points.
     """
     seeds = seed_centres(problem, k, seed, purpose)
     inertia = float(_inertia(problem.weights, seeds.nearest.distances))
@@ -118,10 +121,11 @@ def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansSt
 
 
 def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> KMeansState:
-    """Return the state for given centres [k, D], with each point assigned to its nearest centre.
+    """Return the state of k-means for given centres, with each point at its nearest centre.
 
-    There are no more centres than points.  Empty buckets take a point as their centre.  `labels` [N] is a guess that
-    saves time and does not change the result.
+    problem  distinct points, their weights, the metric and the number of threads
+    centres  [k, D], no more than points; an empty bucket takes a point as its new centre
+    labels   [N], a guess of the result's labels that saves time and does not change the result
     """
     centres = np.array(centres, dtype=np.float32, order="C")
     nearest = nearest_centres(problem.points, centres, problem.metric, problem.workers, labels)
@@ -130,7 +134,11 @@ def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[n
 
 
 def step(problem: Problem, state: KMeansState) -> KMeansState:
-    """Return the state after one more iteration (new centres, then new labels); `state` is not changed."""
+    """Return the state after one more k-means iteration: new centres, then new labels.
+
+    problem  distinct points, their weights, the metric and the number of threads
+    state    the state before, which is not changed
+    """
     k = len(state.centres)
     members = group_members(state.labels, k)
     centres = group_centres(problem.points, problem.weights, members, state.centres, problem.metric, problem.workers)
@@ -168,10 +176,11 @@ def run(
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
 ) -> KMeansState:
-    """Iterate until `iterations` are done, no label changes or the inertia falls by at most `tolerance`.
+    """Run k-means steps until `iterations` are done or the state has converged; return the state.
 
-    The tolerance is a share of the inertia, the sum of weight · distance.  A step that filled an empty bucket is
-    followed by another, up to 100 more.  `progress` is called with each new state and may save it (`state_arrays`).
+    It has converged if no label changes, or if the inertia falls by at most `tolerance`.  The tolerance is a share of
+    the inertia, the sum of weight · distance.  A step that filled an empty bucket is followed by another, up to 100
+    more.  `progress` is called with each new state and may save it.
     """
     while not finished(state, iterations, tolerance):
         state = step(problem, state)
@@ -252,8 +261,8 @@ def kmeans(
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets by k-means++ and Lloyd's iteration.
 
-    `distance` is "l2" (means) or "emd" (medians).  Raises `ValueError` for another distance, and unless k is from 1 to
-    the number of distinct points.
+    `distance` is "l2" (means) or "emd" (medians).  The result has centres [k, D], labels [N], inertia and number of
+    iterations.  Raises `ValueError` for another distance, and unless k is from 1 to the number of distinct points.
     """
     merged = distinct_points(points, weights)
     whole = Problem(merged.points, merged.weights.astype(np.float64), distance_code(distance), workers)

@@ -40,13 +40,15 @@ def _absolute(builder, difference):
 
 
 def _sum_terms(builder, point, panel, dimensions, term):
-    """Emit LLVM code that sums term(point[j] − centre[j]) over j for 32 centres; return 2 vectors of 16.
+    """Emit LLVM code that sums term(point[j] − centre[j]) over j for 32 centres.
 
-    builder     LLVM builder of the function that receives the code
+    builder     LLVM builder to which the code is added
     point       pointer to float32 [dimensions]
     panel       pointer to float32 [dimensions, 32], the 32 centres
     dimensions  int64 value, at least 1
-    term        emits the square or the absolute value of a vector
+    term        function of (builder, vector) that emits the square or the absolute value of the vector's elements
+
+    Returns the 32 sums as two LLVM vectors of 16 float32.
     """
     before, loop, after = builder.block, builder.append_basic_block("terms"), builder.append_basic_block("summed")
     builder.branch(loop)
@@ -71,9 +73,9 @@ def _sum_terms(builder, point, panel, dimensions, term):
 
 
 def _lanes(term):
-    """Return a function for `intrinsic` that emits the distances of one point to 32 centres.
+    """Return the body of a numba intrinsic that computes the distances of one point to 32 centres.
 
-    `term` emits the square (L2) or the absolute value (EMD) of a vector of differences.
+    `term` emits LLVM code for the square (L2) or the absolute value (EMD) of a vector of differences.
     """
 
     def lanes(typing_context, points, row, panels, panel, dimensions, sums):

@@ -27,7 +27,7 @@ _ROWS = 1 << 16  # histograms converted at a time, so that the temporary float64
 
 
 def distance_code(distance: str) -> int:
-    """Return the code L2 or EMD (earth mover's) of "l2" or "emd"; raise `ValueError` for another name."""
+    """Return the integer L2 or EMD (earth mover's) for "l2" or "emd"; `ValueError` for others."""
     if distance not in DISTANCES:
         raise ValueError(f"distance is {distance!r}: allowed are 'l2' (means) and 'emd' (medians)")
     return DISTANCES[distance]
@@ -55,9 +55,10 @@ def rounding_margin(dimensions):
 
 @inline_njit
 def length(distance, metric):
-    """Return `distance` as a float64 that satisfies the triangle inequality: for L2 its square root.
+    """Return a distance as a float64 that satisfies the triangle inequality.
 
-    metric  L2 or EMD; a distance by EMD is not changed
+    distance  of two points by the metric; for L2 it is squared, so the result is its square root
+    metric    L2 or EMD (earth mover's distance, which is returned unchanged)
     """
     return math.sqrt(np.float64(distance)) if metric == L2 else np.float64(distance)
 

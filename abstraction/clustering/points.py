@@ -63,9 +63,10 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
     """Number rows in order of first appearance and store new ones; return the number of stored rows.
 
     words          [N, D] bits of the rows as unsigned integers
-    weights        [N] int64, added to the totals of the rows
+    weights        [N] int64 weight of each row
     negative_zero  bits of −0.0, which count as 0
-    store          (stored words [L, D], totals [L] int64, number of stored rows), arrays in place
+    store          (bits of the stored rows [L, D], their summed weights [L] int64, number of stored rows); arrays in
+                   place
     table          open-addressed hash table, in place: slots [2^b] int32, the row numbers or −1; tags [2^b] uint32, the
                    upper half of each hash
     numbers        [N] int32, receives the number of each row
@@ -96,6 +97,7 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
 def _insert_all(stored_words, count, negative_zero, slots, tags):
     """Insert rows 0 to `count` − 1 of stored_words [L, D] into an empty hash table, in place.
 
+    stored_words   bits of distinct rows as unsigned integers
     negative_zero  bits of −0.0, which count as 0
     slots          [2^b] int32, −1 at the start, receives the row numbers
     tags           [2^b] uint32, receives the upper half of each hash
@@ -143,9 +145,10 @@ class PointSet:
 
 
 def distinct_points(points: NDArray[Any], weights: NDArray[np.int64]) -> DistinctPoints:
-    """Merge equal rows of points [N, D] and add up their weights [N] int64.
+    """Merge equal rows of points [N, D], integers or floats, and add up their weights [N] int64.
 
-    The dtype is any of integers or floats.  Rows are compared in full; the two zeros of a float are equal.
+    The result holds the distinct rows, their weights, and the number of the distinct row for each given row.  The two
+    zeros of a float are equal.
     """
     point_set = PointSet(len(points), points.shape[1], points.dtype)
     numbers = point_set.add(points, weights)
@@ -154,7 +157,7 @@ def distinct_points(points: NDArray[Any], weights: NDArray[np.int64]) -> Distinc
 
 @dataclass(frozen=True)
 class Problem:
-    """Points to cluster, with metric and number of threads."""
+    """Distinct points to cluster, with weights, metric (L2 or EMD) and number of threads."""
 
     points: NDArray[np.float32]
     """[N, D] C-contiguous, distinct, finite and below 1e15, so that sums of squares stay within float32"""

@@ -41,7 +41,7 @@ class Seeds(NamedTuple):
     """Result of k-means++ seeding: the points chosen as first centres, and each point's nearest."""
 
     chosen: NDArray[np.int64]
-    """[k] numbers of the points that are the first centres"""
+    """[k] indices of the points that are the first centres"""
     nearest: Nearest
     """label and distance of every point"""
 
@@ -54,7 +54,7 @@ def _gaps(points, chosen, count, metric, limits):
     distance of the two centres (for L2 the square of the half).  It is lowered by a margin for rounding.
 
     points  [N, D] float32
-    chosen  [k] numbers of the points that are centres
+    chosen  [k] indices of the points that are centres
     metric  L2 (squared distance) or EMD (earth mover's distance)
     limits  [k] float32 distances; the first `count` are written
     """
@@ -68,9 +68,9 @@ def _gaps(points, chosen, count, metric, limits):
 
 @part_njit
 def _mass(weights, distances, begin, end):
-    """Return Σ weights[x] · distances[x] of points `begin` to `end` − 1.
+    """Return Σ weights[x] · distances[x] over points x from `begin` to `end` − 1.
 
-    Four sums, whose additions overlap in time, are added at the end.
+    The terms are divided among four partial sums, whose additions the processor overlaps.
     """
     whole = begin + (end - begin) // 4 * 4
     first = second = third = fourth = 0.0
@@ -92,7 +92,7 @@ def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state)
 
     metric   L2 (squared distance) or EMD (earth mover's distance)
     problem  (points [N, D] float32, weights [N] float64)
-    chosen   [k] numbers of the points that are centres
+    chosen   [k] indices of the points that are centres
     nearest  labels [N] and distances [N] to the nearest of centres 0 to `count` − 1, updated in place
     state    (limits [k] float32, masses [blocks] float64): points within limits[a] of their centre a are not measured;
              masses are each block's Σ weight · distance, updated in place
@@ -130,7 +130,7 @@ def _draw(weights, distances, masses, share):
     distances  [N] float32
     masses     [blocks] float64, Σ weight · distance of each block of 4,096 points
 
-    Returns the number of the point, or −1 if the total is 0.
+    Returns the index of the point, or −1 if the total is 0.
     """
     total = 0.0
     for mass in masses:
@@ -159,9 +159,11 @@ def _draw(weights, distances, masses, share):
 
 
 def seed_centres(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> Seeds:
-    """Choose k distinct points as first centres by k-means++; `seed` and `purpose` determine the draws.
+    """Choose k distinct points as first centres by k-means++; return also each point's nearest.
 
-    `purpose` is any number; with one seed and different purposes the draws are independent.
+    problem  points, weights, metric and number of threads
+    seed     of the random draws
+    purpose  any number; with one seed and different purposes the draws are independent
 
     Raises `ValueError` unless k is from 1 to the number of distinct points.
     """

@@ -71,7 +71,8 @@ def share_buckets(need: NDArray[np.floating[Any]], distinct: NDArray[np.int64], 
 def group_needs(problem: Problem, members: Members) -> NDArray[np.float64]:
     """Return [G] float64 weights in proportion to which G groups of points best share buckets.
 
-    members  numbers of the points of each group
+    problem  the points, their weights and the metric
+    members  indices of the points of each group
 
     A weight is the group's inertia, Σ weight · distance to its own centre, to the power 4/6 (L2) or 4/5 (EMD).
     """
@@ -102,8 +103,10 @@ def cluster_within(
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
 
+    Returns the centres of all buckets, the bucket of each point, the inertia and the number of iterations.
+
     problem  the points, their weights and the metric
-    members  numbers of the points of each group
+    members  indices of the points of each group
     shares   [G] number of buckets of each group
     saver    saves the finished groups under the name "buckets", from which a later call resumes
     more     further arrays by name, saved together with the finished groups
@@ -148,7 +151,8 @@ def _within_groups(
 ) -> KMeansState:
     """Cluster points into about √k groups, then each group alone into its share of the k buckets.
 
-    Returns the state of all k buckets, in which each point has its nearest centre.  `saver` may resume an earlier call.
+    Returns the k-means state of all k buckets, in which each point has its nearest centre.  If `saver` holds the state
+    of an interrupted call, that call is resumed.
     """
     groups = round(k**0.5)
     saved = saver.resume("buckets")

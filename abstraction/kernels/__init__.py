@@ -1,1 +1,1 @@
-"""Kernels: the only import of numba, the kernel cache on disk, and threads that run kernels."""
+"""Kernels (functions compiled by numba): import of numba, kernel cache on disk, and threads."""

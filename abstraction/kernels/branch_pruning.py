@@ -47,7 +47,12 @@ def _decide(function_ir: Any, arguments: Sequence[Any]) -> None:
 
 
 def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool | None:
-    """Return whether a variable is None; None if that is not known from types."""
+    """Return True if a variable is None, False if it is not, None if types do not decide it.
+
+    function_ir  numba's intermediate code of the function
+    arguments    numba types of the function's arguments
+    variable     variable in that code
+    """
     types: Any = import_module("numba.core.types")
     kind = _kind(function_ir, arguments, variable)
     if kind in (None, types.unknown, types.pyobject) or isinstance(kind, types.Optional | types.Omitted):
@@ -58,7 +63,11 @@ def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool 
 def _kind(function_ir: Any, arguments: Sequence[Any], variable: Any) -> Any:
     """Return a variable's numba type if the types of the arguments decide it, else None.
 
-    For a named tuple that the kernel makes, the result is the Python class.
+    For a named tuple that the compiled function makes, the result is the Python class.
+
+    function_ir  numba's intermediate code of the function
+    arguments    numba types of the function's arguments
+    variable     variable in that code
     """
     definition = _definition(function_ir, variable)
     operation = getattr(definition, "op", type(definition).__name__)
@@ -87,6 +96,9 @@ def _kind(function_ir: Any, arguments: Sequence[Any], variable: Any) -> Any:
 
 
 def _definition(function_ir: Any, variable: Any) -> Any:
-    """Return the only definition of a variable, or None if there are several."""
+    """Return the only expression assigned to a variable in numba's intermediate code, or None.
+
+    The result is None if several expressions are assigned to it.
+    """
     tools: Any = import_module("numba.core.ir_utils")
     return tools.guard(tools.get_definition, function_ir, variable)

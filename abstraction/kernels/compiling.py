@@ -1,7 +1,8 @@
 """Detects kernel compilation, and provides a clock that excludes it.
 
-A kernel is compiled when it is first called, once for each version of the program; later processes load it.
-With compilation, a command that takes a second takes half a minute, which measured times must not include.
+A kernel is a function that numba compiles when it is first called, once for each version of the program; later
+processes load it.  With compilation, a command that takes a second takes half a minute, which measured times must not
+include.
 """
 
 import time
@@ -16,9 +17,10 @@ _SECONDS = {"train": 8, "value": 5, "list_hands": 2}
 
 
 class _Watch:
-    """Adds up the time that this process spends on compiling kernels, and tells callbacks of it.
+    """Adds up the time that this process spends on compiling kernels (functions compiled by numba).
 
-    numba compiles one kernel at a time, possibly nested: a kernel's compilation includes those of kernels it calls.
+    It calls `callbacks` with the estimated seconds when a compilation begins, and with None when it ends.  A kernel's
+    compilation includes those of kernels it calls, for which `callbacks` are not called.
     """
 
     def __init__(self) -> None:
@@ -54,7 +56,7 @@ watch_compiling(_watch.on_start, _watch.on_end)
 
 
 def working_seconds() -> float:
-    """Return the time of a clock that stops while this process compiles kernels.
+    """Return the seconds of a clock that stops while this process compiles functions with numba.
 
     Only differences of two times have a meaning.
     """
@@ -63,7 +65,7 @@ def working_seconds() -> float:
 
 @contextmanager
 def told_of_compiling(callback: Callable[[int | None], None]) -> Iterator[None]:
-    """Call `callback` when compilation of kernels begins and ends, within a `with` block.
+    """Within a `with` block, call `callback` when numba's compilation of functions begins and ends.
 
     It is called in the compiling thread.  Its argument is the estimated time in seconds when it begins, and None when
     it ends.

@@ -1,6 +1,7 @@
 """The only module that imports numba: every kernel module takes `njit` and `intrinsic` from here.
 
-The kernel cache (`abstraction.kernels.kernel_files`) is configured here before any kernel is declared.
+A kernel is a function that numba compiles.  Its cache on disk (`abstraction.kernels.kernel_files`) is configured here
+before any kernel is declared.
 
 numba is imported, and kernels are declared to it, when a kernel is first called.  Import and declarations take longer
 than many commands, and most processes call few kernels or none.
@@ -43,7 +44,7 @@ def _numba() -> Any:
 
 
 def kernel_directory() -> Path:
-    """Return the directory of the kernel cache of this version of the program."""
+    """Return the directory on disk with the compiled code of this version of the program."""
     return Path(_numba().config.CACHE_DIR)
 
 
@@ -84,7 +85,7 @@ errors: Any = _Module("numba.core.errors")
 
 
 def _known(value: Any) -> Any:
-    """Return the numba type of a function that kernels call, such as `carray` or an intrinsic."""
+    """Return the numba type of `value`, an intrinsic or numba function that kernels call."""
     return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(value)
 
 
@@ -131,13 +132,14 @@ def _declare_intrinsics() -> None:
 
 
 def _compile_in_turn(compile_now: Callable[[Any], Any], cached: KernelFiles, signature: Any) -> Any:
-    """Compile a kernel for argument types, and release the kernel's lock file afterwards in any case.
+    """Compile a kernel (a function for numba) for argument types; then release its lock file.
 
-    compile_now  numba's `compile`
-    cached       cache of the kernel, which holds the lock file
+    compile_now  numba's function that compiles the kernel for a signature
+    cached       cache of the kernel, which locks the file if code must be compiled; it is released also after an error
     signature    types of the arguments
 
-    Signals wait meanwhile: numba cannot use a function again whose compilation an exception has interrupted.
+    Signals of the operating system are handled only afterwards: numba cannot use a function again whose compilation an
+    exception has interrupted.
     """
     # The lock is taken so that no other thread's lock ends with it.
     with signals_deferred(), import_module("numba.core.compiler_lock").global_compiler_lock:
@@ -198,7 +200,10 @@ class Kernel:
 
 
 class Part(Kernel):
-    """A kernel that only other kernels call, compiled into them, without own machine code."""
+    """A function whose compiled code becomes part of the kernels that call it.
+
+    It has no machine code of its own, so Python cannot call it.
+    """
 
     compiler: Any = None  # set by `_numba` with `part_compiler`
 
@@ -223,9 +228,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def decorator(name: str, *, cached: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
-    """Return a decorator that turns a function into a `Kernel`, compiled when it is called.
+    """Return a decorator that turns a function into a `Kernel`, which numba compiles when called.
 
-    name    key of `OPTIONS`, which holds numba's options; "part_njit" gives a `Part`, which only kernels can call
+    name    which options numba gets: "njit", "nogil_njit", "part_njit", "allocating_njit" or "nogil_allocating_njit".
+            "part_njit" gives a `Part`, which only compiled functions can call
     cached  whether compiled code is kept on disk
     """
     return partial(Part if name == "part_njit" else Kernel, options=OPTIONS[name], cached=cached)

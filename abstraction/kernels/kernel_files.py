@@ -1,4 +1,6 @@
-"""The kernel cache on disk: its directory, look-up of compiled kernels, and locks between processes.
+"""The cache on disk of kernels, which numba compiles: its directory, look-up, and locks.
+
+Locks make one process compile a kernel while others wait.
 
 numba's own cache does not notice edits of helpers or constants in *other* modules.  The cache directory is therefore
 named by a hash of all modules that import `abstraction.kernels.jit` and of the project's modules that they import.
@@ -103,10 +105,10 @@ def choose_directory() -> Path:
 
 
 def _usable(version: Path) -> Path | None:
-    """Return the cache directory `version` of a program version, or None if it cannot be used.
+    """Return `version`, the directory for compiled code of this version, or None if it is unusable.
 
-    It is made if missing.  It cannot be used if making it fails or other users could write in it.  The directories of
-    all but the newest `_KEEP` other versions beside it are removed.
+    It is made if missing.  It cannot be used if making it fails or other users could write in it.  Its parent holds
+    the directories of other versions, too; of these all but the newest four are removed.
     """
     try:
         for folder in reversed([version, *(parent for parent in version.parents if not parent.exists())]):
@@ -143,17 +145,17 @@ def _private() -> Path:
 
 @cache
 def _numba_cache() -> Any:
-    """Return numba's cache class, with files in a folder named by the kernel's place in the packages.
+    """Return a subclass of numba's cache class, with a folder named after each kernel's package.
 
-    numba's own class names the folder by the path of the source and checks each source's time stamp.  Here the hash in
-    the directory's name covers all sources.
+    numba's own class names the folder by the path of the source and checks each source's time stamp.  The project's
+    cache directory has a hash of all sources in its name instead.
     """
     caching: Any = import_module("numba.core.caching")
 
     class Locator(caching.UserProvidedCacheLocator):
-        """Determines a kernel's cache folder, and the stamp by which edits of its source show.
+        """Gives numba a kernel's cache folder, and a stamp that changes when its source is edited.
 
-        The project's kernels have an empty stamp, because the hash in the directory's name covers their sources.
+        The project's kernels have an empty stamp, because the folder's path contains a hash of their sources.
         """
 
         def __init__(self, function: Any, file: str) -> None:
@@ -168,7 +170,7 @@ def _numba_cache() -> Any:
             return "" if self._ours else super().get_source_stamp()
 
     class Files(caching.CompileResultCacheImpl):
-        """Converts compiled kernels to and from the data that cache files store."""
+        """Converts numba's compiled functions to and from the data that are pickled into files."""
 
         _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
 
@@ -181,7 +183,7 @@ def _numba_cache() -> Any:
             return super().rebuild(target, stored)
 
     class Cache(caching.FunctionCache):
-        """Looks up and stores compiled kernels in a `KernelStore` in place of numba's files."""
+        """Looks up and stores compiled kernels, in files with checksums, not in numba's format."""
 
         _impl_class = Files
 
@@ -194,7 +196,10 @@ def _numba_cache() -> Any:
 
 
 def _processor_time(pid: str) -> str:
-    """Return a process's user and system time as Linux writes it; empty if there is no such process."""
+    """Return a process's user and system time as text, such as "12 3", in clock ticks of Linux.
+
+    The text is empty if there is no such process.
+    """
     try:
         return " ".join(Path("/proc", pid.strip() or "0", "stat").read_text().rpartition(")")[2].split()[11:13])
     except OSError:
@@ -202,16 +207,16 @@ def _processor_time(pid: str) -> str:
 
 
 class KernelFiles:
-    """The cache of one kernel, with the methods that numba's dispatcher calls.
+    """The cache of one kernel (a function compiled by numba), with the methods that numba calls.
 
-    The project's own instructions (intrinsics) are declared to numba only before compiling.  Declaring them takes
-    longer than loading a run's kernels.  Processes that need the same kernel at the same time compile it once.  The
-    others wait for its lock file while the compiling process uses processor time.  There is no deadlock: a process that
-    holds a kernel's lock waits only for kernels that it calls.
+    Processes that need the same kernel at the same time compile it once.  The others wait for its lock file while the
+    compiling process uses processor time.  There is no deadlock: a process that holds a kernel's lock waits only for
+    kernels that it calls.
 
-    kernel   the kernel, with `py_func` and `targetoptions`
+    kernel   the kernel, with `py_func` (the Python function) and `targetoptions` (numba's options)
     on_disk  False keeps nothing on disk
-    declare  declares the intrinsics; called before numba compiles, but not before it loads
+    declare  declares the project's intrinsics to numba; called only before numba compiles, because it takes longer than
+             loading compiled kernels
     """
 
     def __init__(self, kernel: Any, on_disk: bool, declare: Callable[[], None]) -> None:
@@ -244,7 +249,10 @@ class KernelFiles:
             self._files.save_overload(signature, compiled)
 
     def _take_turn(self) -> None:
-        """Lock the kernel's lock file, waiting while another process compiles the kernel."""
+        """Lock the kernel's lock file, waiting while another process compiles the kernel.
+
+        It stops waiting if that process uses no processor time for 60 s, and gives up on errors of the file system.
+        """
         folder = Path(import_module("numba").config.CACHE_DIR, _LOCKS)
         until, spent = time.monotonic() + _PATIENCE_SECONDS, ""
         with contextlib.suppress(OSError):  # without space or locks kernels are compiled twice

@@ -65,21 +65,22 @@ def _checksum(body: bytes) -> bytes:
 
 
 class KernelStore:
-    """Loads and saves the compiled versions of one kernel, in place of numba's index and data files."""
+    """Loads and saves one kernel's compiled versions, one file for each set of argument types."""
 
     def __init__(self, folder: Path, kernel: str, stamp: Any) -> None:
         """Set where the kernel's files are; no file is read yet.
 
+        folder  directory of the files
         kernel  name of the kernel in file names
-        stamp   changes with the kernel's source; empty if the folder's name does so
+        stamp   value that changes with the kernel's source; empty if the folder's path changes with it instead
         """
         self._folder, self._kernel, self._stamp = folder, kernel, repr(stamp)
 
     def load(self, key: Any) -> Any:
-        """Return the compiled code saved under `key`, or None.
+        """Return the compiled code saved under `key`, in the form that numba loads, or None.
 
-        The result is None if there is no file, or it is damaged or of another source.  `key` is the one that numba's
-        cache uses: argument types, processor and hashes of the function's code.
+        The result is None if there is no file, it is damaged, or it was compiled from another source.  `key` is the one
+        that numba's cache uses: argument types, processor and hashes of the function's code.
         """
         path, name = self._place(key)
         try:
@@ -117,7 +118,10 @@ class KernelStore:
 
 
 def _described(kind: Any) -> str:
-    """Return the text of a numba type, with the full class names of named tuples (short ones may repeat)."""
+    """Return the text of a numba type, with the module and class names of named tuples.
+
+    numba's own text has class names alone, which two modules may share.
+    """
     tuple_class = getattr(kind, "instance_class", None)
     if tuple_class is None:
         return str(kind)

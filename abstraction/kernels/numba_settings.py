@@ -43,10 +43,10 @@ define void @store(<8 x float> %row, ptr %place, <8 x i1> %mask) {
 
 @cache
 def stores_masked_vectors() -> bool:
-    """Return whether the processor can store chosen elements of a vector fast, as with AVX-512.
+    """Return whether the processor has mask registers, as with AVX-512.
 
-    It then has mask registers.  Without them such a store takes 3.8 ns instead of 0.5 on AMD Zen 4.  Other processors
-    need a branch for each element.
+    With them one instruction stores chosen elements of a vector fast.  Without them such a store takes 3.8 ns instead
+    of 0.5 on AMD Zen 4.
     """
     config, binding = import_module("numba").config, import_module("llvmlite.binding")
     binding.initialize_native_target()
@@ -111,12 +111,12 @@ def _copy_less() -> None:
 
 
 def _part_library() -> Any:
-    """Return numba's class of compiled code, changed to keep parts as LLVM bitcode only."""
+    """Return a subclass of numba's class of compiled code that can keep it as bare LLVM bitcode."""
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     binding: Any = import_module("llvmlite.binding")
 
     class Library(library):
-        """The code of one function: machine code, or bitcode alone if `part` is True."""
+        """The code of one function: machine code, or LLVM bitcode alone if `part` is True."""
 
         part = False
 

@@ -27,10 +27,10 @@ def checked_range(start: int, stop: int | None, count: int, noun: str) -> tuple[
 
 
 def kernel_array(array: NDArray[Any], shape: tuple[int, ...], dtype: DTypeLike, noun: str) -> NDArray[Any]:
-    """Return the array as a plain NumPy array for kernels.
+    """Return the array as a plain NumPy array for kernels (functions compiled by numba).
 
     Raises `ValueError` unless it has the given shape and dtype, is in C order and writable. numba would compile every
-    kernel a second time for a read-only array, so inputs must be writable too.  Map a file with mode "c" (copy on
+    kernel a second time for a read-only array, so inputs must be writable too.  To map a file, use mode "c" (copy on
     write) instead of "r".
     """
     plain = np.asarray(array)

@@ -1,6 +1,6 @@
 """Intrinsics that prefetch a cache line, so that many cache misses overlap.
 
-They read and check nothing.  An index counts cells from the start of an array's memory, for any shape.
+They return nothing and do not check the index, which counts elements from the start of an array's memory.
 """
 
 from llvmlite import ir
@@ -9,7 +9,7 @@ from abstraction.kernels.jit import intrinsic, types
 
 
 def address_of(context, builder, array_type, array, index):
-    """Emit LLVM code for the address of an array's cell `index`, counted from the start of its memory."""
+    """Emit LLVM code for the address of element `index` of an array, counted from its start."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
 
@@ -25,9 +25,9 @@ def emit_prefetch(builder, address, *, write):
 
 @intrinsic
 def prefetch_to_read(typing_context, array, index):
-    """Prefetch the cache line of a cell of `array` for reading.
+    """Prefetch the cache line of an element of `array` for reading.
 
-    `index` is int64 and counts cells from the start of the array's memory.  It is not checked.
+    `index` is int64 and counts elements from the start of the array's memory.  It is not checked.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -39,9 +39,9 @@ def prefetch_to_read(typing_context, array, index):
 
 @intrinsic
 def prefetch_to_write(typing_context, array, index):
-    """Prefetch the cache line of a cell of `array` for writing.
+    """Prefetch the cache line of an element of `array` for writing.
 
-    `index` is int64 and counts cells from the start of the array's memory.  It is not checked.
+    `index` is int64 and counts elements from the start of the array's memory.  It is not checked.
     """
 
     def codegen(context, builder, signature, arguments):

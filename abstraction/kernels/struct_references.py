@@ -138,7 +138,7 @@ def _unbox(kind: Any, value: Any, c: Any) -> Any:
 
 
 def _struct_class() -> Any:
-    """Return a class of numba types: pointers to structs."""
+    """Return a subclass of numba's `Type`, whose instances are types of pointers to structs."""
     types: Any = import_module("numba.core.types")
 
     class Struct(types.Type):
@@ -156,7 +156,7 @@ def _struct_class() -> Any:
 
 @cache
 def _declared() -> SimpleNamespace:
-    """Declare struct pointers to numba; return a namespace whose `kind` is the class of their types."""
+    """Declare struct pointers to numba; return a namespace whose `kind` is their class of types."""
     types: Any = import_module("numba.core.types")
     extending: Any = import_module("numba.extending")
     cgutils: Any = import_module("numba.core.cgutils")
@@ -217,7 +217,10 @@ def _declared() -> SimpleNamespace:
 
 
 def _declare_typing(struct: Any) -> None:
-    """Declare to numba the types of struct.attribute, and of struct[i] if all fields have one type."""
+    """Declare to numba the types of `x.field`, and of `x[i]` if all fields of x have one type.
+
+    struct  class of the numba types of pointers to structs, such as x
+    """
     types: Any = import_module("numba.core.types")
     templates: Any = import_module("numba.core.typing.templates")
 
@@ -230,7 +233,7 @@ def _declare_typing(struct: Any) -> None:
     templates.infer_getattr(Attribute)
 
     class Item(templates.AbstractTemplate):
-        """Gives numba the type of struct[i] if all fields have one type."""
+        """Gives numba the type of `x[i]`, for a struct pointer x whose fields all have one type."""
 
         def generic(self, arguments: Any, named: Any) -> Any:
             kind, index = arguments

@@ -1,4 +1,4 @@
-"""Starts, continues and reads runs in directories, as `mccfr solve` and `mccfr resume` do."""
+"""Starts, continues and reads trainings saved in directories, as `mccfr solve` and `resume` do."""
 
 import signal
 import threading
@@ -47,11 +47,14 @@ class Run:
         return f"mccfr.Run({str(self.directory)!r})"
 
     def status(self) -> dict[str, Any]:
-        """Return state, progress and sizes of the run: the fields that `mccfr status --json` prints."""
+        """Return a dictionary of the run's state and progress, as `mccfr status --json` prints it.
+
+        "state" is for instance "running"; "iterations", "nodes_touched" and "nodes_per_second" are progress.
+        """
         return run_status(rundir.open_to_look(self.directory, self.abstraction))
 
     def evaluations(self) -> list[Evaluation]:
-        """Return all evaluations that the run has recorded, oldest first."""
+        """Return an `Evaluation` for each evaluation that the run has recorded, oldest first."""
         return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
 
     @checked
@@ -161,7 +164,7 @@ def resume(
     replace: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> Run:
-    """Continue a run from its newest intact checkpoint, as `mccfr resume`.
+    """Continue a run from its newest intact checkpoint, as `mccfr resume`; return it.
 
     run                         a `Run`, or the path of a run directory
     nodes, iterations, seconds  new limits: nodes and iterations of the whole run; seconds of this session
@@ -172,7 +175,10 @@ def resume(
     replace                     the final export may replace one of another run
     progress                    called with message texts, each `Evaluation`, and a `Progress` every ten seconds
 
-    Without a limit here, those of the run's configuration hold.  Signals and errors are those of `mccfr.solve`.
+    Without a limit here, those of the run's configuration apply.  Returns when a limit is reached.  At a signal it
+    writes a checkpoint, and raises `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
+
+    Raises `ValueError` and `OSError` with a message of one sentence, and `RuntimeError` if a worker dies.
     """
     require_main_thread()
     opened = rundir.open_run(path_of(run), abstraction_path_of(run) if abstraction is None else Path(abstraction))
@@ -190,7 +196,7 @@ def path_of(run: "Pathlike | Run") -> Path:
 def abstraction_path_of(run: object) -> Path | None:
     """Return the path of the card abstraction that was given when a `Run` was opened.
 
-    Returns None if there was none or `run` is a path: the path in the run's configuration holds.
+    Returns None if there was none or `run` is a path: then the path in the run's configuration applies.
     """
     return run.abstraction if isinstance(run, Run) else None
 
@@ -202,10 +208,10 @@ def require_main_thread() -> None:
 
 
 def trained(opened: rundir.Run, game: Game, terms: Terms) -> Run:
-    """Train a run to its limits, write the export that its configuration names, and return it.
+    """Train a run to its limits, export its strategy if the configuration says so; return the `Run`.
 
-    opened  the run's open directory
-    game    its compiled game
+    opened  the run's opened directory
+    game    the game on which the run trains
     terms   receiver of messages, and whether to train with too little memory or disk
 
     Raises `KeyboardInterrupt` after Ctrl-C, and `SystemExit(75)` after another signal.
@@ -243,5 +249,5 @@ class CallbackReporter(report.Silent):
             self._callback(Progress(*counts, progress.nodes_per_second, share))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Call the function with the record as an `Evaluation`."""
+        """Call the function with an `Evaluation`, made of the fields of an evaluation's record."""
         self._callback(evaluation_of(record))

@@ -1,4 +1,4 @@
-"""Solves one hold'em spot, given by ranges, board, pot and stacks."""
+"""Solves a hold'em hand from a given board on, with both players' ranges, the pot and stacks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,27 +35,27 @@ def spot(
     force: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> dict[str, Any]:
-    """Solve a hold'em spot as `mccfr spot`, and return the fields of its JSON answer.
+    """Solve a two-player hold'em hand from `board` on; return the dictionary of `mccfr spot --json`.
 
     board         three to five cards: "QsJh2h"
-    oop, ip       ranges out of and in position: a text such as "TT+,AQs+"; "@FILE"; or the weights of the 169 classes
-                  or 1,326 combinations
+    oop, ip       ranges out of and in position: "TT+,AQs+", "@FILE", or weights of 169 hand classes or 1,326 hands.
     pot, stack    chips in the pot, and chips behind of each player
-    policy, line  instead: a policy or run, and its line to the start of a street: "b300c/"
+    policy, line  in place of ranges, pot and stack: a policy (saved strategy) or run of a larger game, and the actions
+                  in it up to the start of a street: "b300c/"
     bets, raises  bet sizes, streets separated by "/": "33%,75%/50%"; or "auto:2": the program chooses two for each
                   decision. Both None: those of the policy, if given, else "50%". One None: "50%"; raises None and
                   bets "auto:N": the same as bets
-    menu          further keys of the configuration table `[game.menu]`, such as "donk" or "allin_spr"
+    menu          further settings of the allowed bets, keys of `[game.menu]`, such as "donk" or "allin_spr"
     rake          share taken of every pot, such as "5%", at most `rake_cap` chips; None: that of the policy
-    locks         node locks: a fixed strategy for each line: {"cb94": "f 40%; c 60%"}
+    locks         fixed strategies at decisions, by the actions that lead there: {"cb94": "f 40%; c 60%"}
     to            stop at an exploitability of this share of the pot; None: "0.3%"
-    run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
+    run           run directory; None: runs/spot-BOARD-..., which continues if only `to` or the lines below differ
     workers       number of threads; None: one for each processor
     force         start even if memory or disk are too small
     progress      called with message texts, each `Evaluation`, and a `Progress` every ten seconds
 
-    docs/files.md lists the fields of the result.  Raises `ValueError` or `OSError` with one sentence.  A signal writes
-    a checkpoint, and raises `KeyboardInterrupt` (Ctrl-C) or `SystemExit(75)`.
+    docs/files.md lists the keys of the result.  Raises `ValueError` or `OSError` with one sentence.  A signal writes a
+    checkpoint, and raises `KeyboardInterrupt` (Ctrl-C) or `SystemExit(75)`.
     """
     require_main_thread()
     typed = {"oop": toml_value(oop), "ip": toml_value(ip), "pot": pot, "stack": stack}

@@ -33,13 +33,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Result of an evaluation, with the fields of `mccfr evaluate --json`.
+    """Result of an evaluation of a strategy, with the fields of `mccfr evaluate --json`.
 
-    A field is None if the method does not give it.
+    A field is None if the method does not give it.  "The response" is the strategy against the evaluated one that the
+    method found.
 
     method, bound         name of the method, and its result's kind: "exact", "lower", "upper" or "estimate"
     value_chips           chips per hand: of player 0 if all play the strategy; head-to-head: of the strategy against
-                          the opponent; lbr, sampled-br and bounds: of the response that was found
+                          the opponent; lbr, sampled-br and bounds: of the response
     exploitability_chips  mean over players of the gain of a best response, or the bound on it, per hand
     exploitability_mbb    the same in thousandths of a big blind
     best_response_chips   chips per hand that the response wins as each player
@@ -47,7 +48,7 @@ class Evaluation:
     against, boards, seed the opponent, the number of sampled boards and their seed
     seconds                                wall time, without compilation
     iterations, nodes_touched, checkpoint  of the evaluated strategy
-    record                                 all fields, including those of a user's method
+    record                                 all fields by name, including those of a user's method
     """
 
     method: str
@@ -80,7 +81,7 @@ class MatchResult:
     mean_, ci95_...              A's winnings per hand, and their 95 % interval
     allin_...                    the same with pots of all-in hands replaced by their expected value
     aivat_...                    the same with the AIVAT correction for luck
-    record                       all fields
+    record                       all fields by name
 
     The fields allin_... and aivat_... are None for three and more players.
     """
@@ -107,7 +108,10 @@ class MatchResult:
 
 
 def _filled(kind: type[Any], record: Mapping[str, Any]) -> Any:
-    """Convert a record to the dataclass `kind`; missing fields become None, and lists become tuples."""
+    """Convert a result's {name: value} to the dataclass `kind`; its field `record` holds them all.
+
+    Missing fields become None, and lists become tuples.
+    """
     values = {field.name: record.get(field.name) for field in fields(kind)}
     tuples = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
     return kind(**{**values, **tuples, "record": dict(record)})

@@ -1,4 +1,4 @@
-"""Evaluates a strategy of a run's checkpoint, a policy or memory, and returns the results."""
+"""Evaluates a strategy: of a run's checkpoint, an exported one (policy), or one in memory."""
 
 from collections.abc import Callable, Set
 from pathlib import Path
@@ -32,22 +32,22 @@ def evaluate_target(
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate a run's checkpoint or a policy; return the fields of `mccfr evaluate --json`.
+    """Evaluate a saved strategy; return the dictionary that `mccfr evaluate --json` prints.
 
-    target       path of a run, a policy or exported networks of Deep CFR
-    method       name of a method, `module:Class`, or "auto" (see `evaluate_open_strategy`)
+    target       path of a run (its checkpoints), a policy (an exported strategy) or exported networks of Deep CFR
+    method       name of a method, `module:Class` of a user's, or "auto": head-to-head if there is an opponent, else
+                 exact, or another method in games for which exact is impossible
     number       number of a run's checkpoint; None: the newest
     abstraction  present path of a run's card abstraction, if it was moved
-    average      name of a run's average strategy, for algorithms with several; the record names it
-    against      opponent, for the method head-to-head
-    strategy     "uniform", "always-call" or "always-fold": evaluate this in the target's game instead; the record
-                 names it
-    reporter     receives the phases of the evaluation, such as "reading PATH"; None: nothing is reported
+    average      name of a run's average strategy, for algorithms with several; the result names it
+    against      opponent, for the method head-to-head; it may use other buckets
+    strategy     "uniform", "always-call" or "always-fold": evaluate this in the target's game, not the target
+    reporter     told which phase of the evaluation begins, such as "reading PATH"; None: nothing is reported
     options      options of the method, such as `boards`
 
     Raises `ValueError` for a target that is none of these, and an unknown or unsuitable method. Also for an opponent
-    of another game, or one given to a method that has none. The opponent may use other buckets. A method
-    `module:Class` is searched for in the current directory first.
+    of another game, or one given to a method that has none. A method `module:Class` is searched for in the current
+    directory first.
     """
     reference = Reference(target, number, abstraction, average)
     with naming_phases(reporter or Silent()) as phases:
@@ -74,14 +74,14 @@ def evaluate_open_strategy(
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate a strategy in memory; return the fields of `mccfr evaluate --json`.
+    """Evaluate a strategy in memory; return the dictionary that `mccfr evaluate --json` prints.
 
-    target    the strategy, its game, and the counts of its training
+    target    the strategy, its game, and the numbers of iterations and nodes of its training
     method    "auto": head-to-head if there is an opponent, otherwise exact. In games too large for it, a lower bound:
               lbr, or sampled-br if `boards` is given. For three and more players with dealt cards: trained-response
     against   function that returns the opponent's strategy and name; None: uniform play, if the method needs an
               opponent
-    reporter  receives the phases of the evaluation; None: nothing is reported
+    reporter  told which phase of the evaluation begins; None: nothing is reported
     options   options of the method, such as `boards`
 
     Raises `ValueError` if the method does not suit the game, or has no opponent although one is given. Raises it too
@@ -105,10 +105,10 @@ def evaluate_open_strategy(
 
 
 def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
-    """Return the name of the evaluation method that "auto" means for this game.
+    """Return the name of the evaluation method that "auto" means for this game, such as "exact".
 
-    opposed       True if an opponent is given
-    option_names  options that the user has given
+    opposed       True if an opponent is given; the method is then head-to-head
+    option_names  names of the options that the user has given; "boards" can decide for sampled-br
     """
     if opposed:
         return HeadToHeadMethod.name
@@ -122,7 +122,12 @@ def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
 def _opponent_of(
     target: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
 ) -> tuple[Profile | None, str | None]:
-    """Return the opponent's strategy and name; (None, None) for methods without an opponent."""
+    """Return (opponent's game and strategy, its name); two times None for methods without one.
+
+    against  function that returns both; None: uniform play in the target's game
+
+    Raises `ValueError` if an opponent is given to a method without one.
+    """
     if method.meets:
         return against() if against is not None else (opponent(target, UNIFORM_PLAY), UNIFORM)
     if against is not None:

@@ -1,4 +1,4 @@
-"""Evaluates strategies of solvers, runs and policies, plays matches, and opens policies."""
+"""Evaluates strategies, plays matches between them, and opens policies (saved strategies)."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -38,11 +38,12 @@ def evaluate(
     checkpoint: int | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Evaluate the strategy of a solver, of a run's checkpoint, or of a policy.
+    """Evaluate a strategy by a method such as "exact" (best responses); return an `Evaluation`.
 
-    target        a `Solver`, a `Run`, a `Policy`, or the path of a run or policy
-    method        "exact", "lbr", "sampled-br", "bounds", "head-to-head", "trained-response" or "auto"; `module:Class`;
-                  a class derived from `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
+    target        a `Solver`, a `Run`, a `Policy` (saved strategy), or the path of a run or policy
+    method        "exact", "lbr", "sampled-br", "bounds", "head-to-head", "trained-response" or "auto"; a class derived
+                  from `Method`, or its name `module:Class`; or a function from a `Profile` (`game` and `strategy`) to a
+                  number
     against       opponent, if the method has one: "uniform", "always-call", or a strategy of the same kinds as `target`
     boards, seed  number and seed of samples, if the method samples; None: the method's default
     checkpoint    number of a run's checkpoint; None: the newest
@@ -70,7 +71,10 @@ def evaluate(
 
 
 def _method_of(function: Callable[[Profile], float]) -> type[Method]:
-    """Wrap a function from a `Profile` to a number as a class of evaluation methods."""
+    """Return a subclass of `Method` that evaluates a strategy by a user's function.
+
+    function  takes a `Profile` (game and strategy) and returns a number, the value in chips
+    """
 
     def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
         return {"value_chips": function(side)}
@@ -93,11 +97,12 @@ def match(
     workers: int = 1,
     log: Pathlike | None = None,
 ) -> MatchResult:
-    """Play a match between A and B, each deal in all seats, as `mccfr match`.
+    """Play a match between A and B, each deal in all seats; return A's winnings (`MatchResult`).
 
-    a, b                               a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a
-                                       program such as "always-call", or a class derived from `mccfr.play.Program`.
-                                       With three and more players b is the list of all others
+    a, b                               a `Solver`, `Run` or `Policy` (saved strategy), the path of a run or policy, or
+                                       a program without a strategy: its name, such as "always-call", or a class derived
+                                       from `mccfr.play.Program`. With three and more players b is the list of all
+                                       others
     hands                              number of hands, rounded up to whole deals. A deal is played once for each
                                        rotation of the seats; at least 100 deals are needed
     seed                               seed of deals and sampled actions
@@ -118,7 +123,10 @@ def match(
 
 
 def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPlayer:
-    """Return a player for a match from any form that `match` accepts."""
+    """Return a player for a match from a solver, run, policy, path, name or class of a program.
+
+    manner  whether a strategy plays only its likeliest action, or none below a probability
+    """
     if isinstance(strategy, type):
         return OpenedPlayer(Contender(strategy.__name__, ProgramSpec(strategy)), None)
     if isinstance(strategy, Policy):
@@ -147,7 +155,7 @@ def _target(strategy: Strategic, checkpoint: int | None = None) -> Target:
 
 
 def _name(strategy: Strategic) -> str:
-    """Return the name by which a record names a strategy: its path, or a solver's iterations."""
+    """Return the name of a strategy in results: its path, or "a solver of 1,000 iterations"."""
     if isinstance(strategy, Solver):
         return f"a solver of {strategy.iterations:,} iterations"
     return str(strategy.path if isinstance(strategy, Policy) else path_of(strategy))
@@ -155,7 +163,7 @@ def _name(strategy: Strategic) -> str:
 
 @checked
 def load_policy(path: Pathlike, *, check: bool = True) -> Policy:
-    """Open a policy directory.
+    """Open a policy, the directory of a saved strategy, as a `Policy`.
 
     check  True: check length and checksum of every file, and that each infoset's probabilities sum to 1.  False: check
            of large tables only the parts that a look-up reads, so that opening a large policy is fast

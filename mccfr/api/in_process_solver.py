@@ -43,10 +43,10 @@ _MOST = 2**62
 
 @dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
-    """A game with its settings, which a policy saved by its solver states; created by `mccfr.game`.
+    """A game with its settings, which strategies saved from it store; created by `mccfr.game`.
 
-    table   `[game]` table from which it was compiled
-    origin  description of its card abstraction's origin; None: no abstraction
+    table   the settings, keys of a configuration's `[game]` table
+    origin  content hashes and settings of its card abstraction; None: no abstraction
     """
 
     table: GameConfig | None = None
@@ -142,7 +142,7 @@ def _as_variant(rule: Variant | RegretRule | Callable[..., Any]) -> Variant:
 class Solver:
     """A CFR algorithm that trains on a game in this process; `mccfr.solver` creates it.
 
-    game  the trained game; cards are chance nodes of its tree if the algorithm walks single histories
+    game  the game in the form that the algorithm needs: for some, cards become chance nodes of the game tree
     """
 
     def __init__(self, game: Game, config: Config, threads: int = 1) -> None:
@@ -254,7 +254,7 @@ class Solver:
         return f"<solver {self._algorithm.name} of {self.game.name}: {done}>"
 
     def strategy(self) -> Strategy:
-        """Return the average strategy so far.
+        """Return the average strategy so far: the probability of each action in each infoset.
 
         Raises `UserCodeError` if a user's regret rule has produced values that are not numbers.
         """
@@ -269,9 +269,9 @@ class Solver:
 
     @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-        """Return the average strategy at one decision: the fields that `mccfr query --json` prints.
+        """Return the average strategy at one decision: the dictionary that `mccfr query --json` prints.
 
-        line   betting line to the decision, such as "cb"; "" for the first decision
+        line   letters of the actions up to the decision, such as "cb" (check, bet); "" for the first decision
         hand   hole cards of the player to act; None: all hands
         board  board cards; None for none
         """
@@ -279,11 +279,11 @@ class Solver:
 
     @checked
     def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
-        """Write the average strategy as a policy directory and open it.
+        """Write the average strategy to the directory `out`, open it and return it as a `Policy`.
 
-        It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  `quantise` is "uint8" or
-        "uint16", the type of the stored probabilities.  Raises `FileExistsError` if something else is
-        at `out`, `OSError` if the disk fails.
+        It replaces an earlier policy (saved strategy) of this solver at `out`; with `replace`, any policy.  `quantise`
+        is "uint8" or "uint16", the type of the stored probabilities.  Raises `FileExistsError` if something else is at
+        `out`, `OSError` if the disk fails.
         """
         table, path = self._config.game, Path(out)
         game_table = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]

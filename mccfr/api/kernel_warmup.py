@@ -1,7 +1,8 @@
 """Compiles numba kernels before commands need them, for `mccfr warmup`.
 
-A kernel is compiled once and stored on disk.  It depends on the types of arrays and not on their sizes.  So each target
-does what its commands do, on the smallest scale: one iteration, the fewest hands and boards, and one hand in play.
+A kernel is a function that numba compiles once and stores on disk.  Its code depends on the types of arrays and not on
+their sizes.  So the program does what a command would do with a game, on the smallest scale: one iteration, the fewest
+hands and boards, and one hand in play.
 """
 
 import tempfile
@@ -42,14 +43,14 @@ _ONE = {"iterations": 1, "workers": 0}
 
 
 def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Compile the kernels that a target needs, unless they are in the cache on disk.
+    """Compile the kernels (functions for numba) that a command needs, unless the cache has them.
 
-    target  configuration or name of an example, for `solve`; board of three to five cards, for `spot`; policy or run,
-            for `bot --resolve flop`; or "all" for the targets in `ALL`
-    say     receives a sentence on each target whose card buckets are not built: only its training kernels are compiled
+    target  configuration or name of an example, for `solve`; board of three to five cards, for `spot`; policy (saved
+            strategy) or run, for `bot --resolve flop`; or "all" for three examples and three boards
+    say     called with a sentence if the target's card buckets are not built: only its training kernels are compiled
 
-    Returns the numbers of newly compiled and of all cached kernels, their bytes, and the cache's directory. Raises
-    `ValueError` for an unknown target, and the errors of solving or opening it.
+    Returns {"compiled", "kernels", "bytes", "directory"}: numbers of newly compiled and of all cached kernels, size and
+    path of the cache. Raises `ValueError` for an unknown target, and the errors of solving or opening it.
     """
     before = len(_kernels())
     for each in ALL if target == "all" else (target,):
@@ -61,7 +62,7 @@ def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[st
 
 
 def _kernels() -> list[int]:
-    """Return the size in bytes of each compiled kernel in the cache on disk."""
+    """Return a list of the sizes in bytes of all compiled kernels in the cache on disk."""
     return [file.stat().st_size for file in kernel_directory().rglob("*.kernel")]
 
 
@@ -92,7 +93,10 @@ def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _shortest(config: Config) -> Config:
-    """Return the configuration with one iteration and the smallest evaluation, in one process."""
+    """Return a run's configuration, changed to one iteration, one process and the least evaluation.
+
+    That evaluation plays 100 hands or samples two boards, where the configuration states numbers.
+    """
     evaluation, fewest = config.evaluation, {"hands": 100, "boards": 2}
     given = {key: least for key, least in fewest.items() if getattr(evaluation, key) is not None}
     points = {"at_nodes": (), "at_iterations": (), "keep": False}

@@ -1,1 +1,1 @@
-"""Cards dealt outside of a game's betting tree: none, listed hands and boards, or a full deck."""
+"""Cards dealt outside of a game's tree: none, arrays of all hands and boards, or a full deck."""

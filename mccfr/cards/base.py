@@ -1,8 +1,8 @@
-"""Interface of a game's cards: dealing, buckets, texts, and the arrays that a policy stores.
+"""Interface of a game's cards: deals, buckets, names of hands, and arrays for saved strategies.
 
-Implementations: `mccfr.cards.no_cards` (chance is in the tree), `mccfr.cards.card_lists` (all hands and boards are
-listed: small games, endgames) and `mccfr.cards.full_deck` (full hold'em, boards drawn from the deck). The last two also
-implement `mccfr.cards.card_index`.
+Implementations: `mccfr.cards.no_cards` (chance is in the game tree), `mccfr.cards.card_lists` (arrays of all hands and
+boards: small games, endgames) and `mccfr.cards.full_deck` (full hold'em, boards drawn from the deck). The last two also
+implement `mccfr.cards.card_index`, in which hands and boards have numbers. A saved strategy is called a policy.
 """
 
 from abc import ABC, abstractmethod
@@ -35,12 +35,14 @@ _NO_CARDS = "the game has no cards: leave hand and board out, or take a game tha
 class Dealer(Protocol):
     """Draws training deals; the deal of an iteration depends on (seed, worker, iteration) alone.
 
-    If boards are grouped into strata that are trained separately (`mccfr.cards.board_strata`), the stratum takes the
-    worker's place.
+    A worker is one of the processes that train; it is given by its number. If the second street's boards are divided
+    into groups that are trained separately, the number of the group takes the worker's place.
     """
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write the deals of iterations first..first+count-1 into entries 0..count-1 of `deals`.
+
+        `deals` holds the buckets and showdown results of a batch of deals.
 
         Raises `ValueError` if no two hands in the players' ranges were found that share no card.
         """
@@ -49,7 +51,7 @@ class Dealer(Protocol):
 class BoardHands(NamedTuple):
     """Both players' hands on one full board, for public chance sampling. S streets, H hands.
 
-    live      2 × [n] int64      hands in each player's range that share no card with the board, ascending
+    live      2 × [n] int64      numbers of the hands in each player's range without a card of the board, ascending
     weight    2 × [n] float64    their weights in that player's range
     bucket    [S, 2, H] int32    buckets of all hands on this board and the boards before it
     strength  [H]                rank of each hand at the showdown, higher wins; equal ranks tie
@@ -66,7 +68,8 @@ class BoardHands(NamedTuple):
 class Cards(ABC):
     """Interface of cards dealt outside of a game's tree (not as chance nodes). S streets, P players.
 
-    A `Game` has one such object. Solvers take deals and buckets from it, policies and commands its texts and arrays.
+    A `Game` has one such object. Solvers take deals and buckets from it, commands the texts of hands and boards, and
+    policies (saved strategies) its arrays.
     """
 
     dealt: ClassVar[bool] = True
@@ -91,7 +94,7 @@ class Cards(ABC):
 
     @property
     def boards(self) -> int | None:
-        """Number of full boards (those of the last street) if boards are listed, else None."""
+        """Number of full boards (of the last street) if all boards are in arrays, else None."""
         return None
 
     @property
@@ -106,31 +109,31 @@ class Cards(ABC):
 
     @abstractmethod
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the object that draws one worker's training deals."""
+        """Return the object that draws the training deals of process number `worker`."""
 
     def board_hands(self, board: Any) -> BoardHands:
         """Return both players' hands that fit a full board, with weights, buckets and showdown ranks.
 
-        board  index of a listed board, or its cards in order of dealing
+        board  index of the board if all boards are in arrays, else its cards in order of dealing
 
-        Raises `ValueError` if there is no such board, or if the game has no boards.
+        Raises `ValueError` if there is no such board, without cards, and for three and more players.
         """
         raise ValueError(_NO_CARDS)
 
     @abstractmethod
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield hands' (buckets on `street`, buckets on the street before), a few boards at a time.
+        """Yield pairs of arrays [n]: buckets of n hands on `street`, and on the street before.
 
-        Each pair of arrays is for the same hands [n]. All hands in the player's range occur on all boards, up to
-        permutations of suits. A test of perfect recall reads them.
+        Each pair covers a few boards. Together they cover all boards of the street, up to permutations of suits, and
+        all hands in the player's range. A test of perfect recall reads them.
         """
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
-        """Yield (buckets, weights) of the hands in range, for each street and player.
+        """Yield (buckets [n], weights [n]) of the hands in range, for each street and player.
 
-        The order is street 0 with players 0 .. P-1, then street 1. Listed hands occur once for each board, with their
-        range weight. Other hands come from 524,288 sampled deals (`HELD_DEALS`), each with weight 1. Hands and their
-        order do not depend on the buckets, so that two abstractions of the same cards can be compared hand by hand.
+        The order is street 0 with players 0 .. P-1, then street 1. If all hands and boards are in arrays, a hand occurs
+        once for each board, with its range weight. Other hands come from 524,288 sampled deals, each with weight 1.
+        Hands and their order do not depend on the buckets, so two abstractions can be compared hand by hand.
         """
         dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets, self.buckets.shape[1])
         dealer.draw(0, HELD_DEALS, deals)
@@ -139,7 +142,10 @@ class Cards(ABC):
 
     @property
     def can_list(self) -> bool:
-        """True if all hands and boards can be listed (`listed`)."""
+        """True if hands and boards are few enough for arrays of all of them, as `listed` returns.
+
+        False for games with too many boards or players, and without cards.
+        """
         return True
 
     @property
@@ -148,40 +154,48 @@ class Cards(ABC):
         return 0
 
     def listed(self) -> "ListedCards":
-        """Return the same cards with all hands and boards listed; `ValueError` if impossible."""
+        """Return the same cards with arrays of all hands and boards, as `ListedCards`.
+
+        Raises `ValueError` for games with too many boards or players, and if no cards are dealt.
+        """
         raise ValueError(_NO_CARDS)
 
     def after(self, street: int, board: Any) -> "ListedCards":
-        """Return the listed cards of the subgame that begins once `board` is dealt on `street`.
+        """Return the cards, as `ListedCards`, of the subgame that begins once `board` is dealt.
 
-        board  index of a listed board of the street, or its cards in order of dealing
+        street  street on which it is dealt
+        board   its index if all boards are in arrays, else its cards in order of dealing
 
-        The lists hold this board, its predecessors, and all boards that can follow. Hands that share a card with it get
-        weight 0. Raises `ValueError` if there is no such board.
+        The result has arrays of this board, the boards it continues, and all that can follow. Hands that share a card
+        with it get weight 0. Raises `ValueError` for another board, without cards, and for three and more players.
         """
         raise ValueError(_NO_CARDS)
 
     @property
     def shared_bytes(self) -> int:
-        """Size in bytes of the tables that all processes of a run share (`in_memory`)."""
+        """Size in bytes of the bucket tables that all processes of a run share; 0 without them."""
         return 0
 
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> Self:
-        """Return the cards with their tables in `memory` [shared_bytes].
+        """Return the same cards with their bucket tables in memory that several processes share.
 
-        fill  True: write the tables there; False: another process has already written them
+        memory  [shared_bytes] uint8
+        fill    True: write the tables there; False: another process has already written them
         """
         return self
 
     def at_table(self) -> "IndexedCards":
-        """Return the cards as `IndexedCards`, for play; `ValueError` if no cards are dealt."""
+        """Return the cards in a form with numbered hands, `IndexedCards`, for playing hands.
+
+        Raises `ValueError` if no cards are dealt outside of the game tree.
+        """
         raise ValueError("the game has chance nodes in its tree: a table needs cards dealt outside of the tree")
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
         """Return for each street the buckets of all hands, [canonical boards, 1326].
 
-        A canonical board stands for all boards that are equal to it up to suits (`abstraction.boards`). Raises
-        `ValueError` for cards that have no such tables.
+        A canonical board stands for all boards that differ from it only by a permutation of suits. Raises `ValueError`
+        for cards that have no such tables.
         """
         raise ValueError(f"cards dealt from {self.source} have no tables of buckets by canonical board")
 
@@ -203,8 +217,8 @@ class Cards(ABC):
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
         """Return (bucket, hand text, board text) of one example hand for each bucket, ascending.
 
-        If hands are listed, buckets that no hand of the player's range has are left out. With the full deck the hand
-        text may be "bucket N" and the board text is "". In games without cards both texts are "".
+        If all hands are in arrays, buckets that no hand of the player's range has are left out. With the full deck the
+        hand text may be "bucket N" and the board text is "". In games without cards both texts are "".
         """
 
     @property
@@ -216,42 +230,48 @@ class Cards(ABC):
 
     @property
     def board_cards_by_street(self) -> Sequence[int] | None:
-        """Board cards dealt on each street if boards are drawn from the deck; None if they are listed."""
+        """Numbers of board cards dealt on each street if boards are drawn from the deck, else None.
+
+        It is None if all boards are in arrays, and without boards.
+        """
         return None
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name of a street's bucket table in the result of `arrays`; None without one."""
+        """Return the name of a street's bucket table among a saved strategy's arrays, or None."""
         return None
 
     def in_table(self, street: int) -> int:
         """Return the number of different entries of a street's bucket table.
 
-        It is the largest number of buckets over players. Exception: if a bucket also depends on the bucket of the
-        street before, entries are percentiles (`abstraction.recall_buckets`).
+        It is the largest number of buckets over players. Exception: entries may be percentiles of hand strength. Then
+        the percentile and the hand's bucket on the street before give the bucket.
         """
         return int(self.buckets[street].max())
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield (name, array) of all arrays on the cards that a policy stores.
+        """Yield (name, array) of all arrays about the cards that a policy (saved strategy) stores.
 
         narrow  function from a number of buckets to the dtype of a bucket table
         """
         yield from ()
 
     def texts(self) -> dict[str, list[str]]:
-        """Return {name: list of texts} of the texts that a policy stores, such as hand names."""
+        """Return {name: list of texts} that a saved strategy stores, such as the hands' names."""
         return {}
 
     @property
     def fits_policies(self) -> bool:
-        """True if a policy can store the cards: `arrays` and `texts` give every hand's bucket."""
+        """True if a policy (saved strategy) can store the buckets of all hands as tables by board.
+
+        Then the results of `arrays` and `texts` give every hand's bucket.
+        """
         return True
 
     # --- comparison ---
 
     def deals_as(self, other: "Cards") -> bool:
-        """Return True if both deal the same hands and boards; buckets may differ.
+        """Return True if these cards and `other` deal the same hands and boards, buckets aside.
 
-        other  cards dealt from the same `source`, such as "the whole deck"
+        other  cards of the same kind: the full deck, arrays of all hands and boards, or none
         """
         return True

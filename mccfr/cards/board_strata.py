@@ -1,9 +1,10 @@
-"""Partitions the boards of the second street into strata, which are trained separately.
+"""Divides the boards of the second street into groups, *strata*, which are trained separately.
 
-The second street is the flop in hold'em. After the first street every row of the regret and strategy tables belongs
-to one stratum. Isomorphic boards stay in one stratum. From the second street on, a bucket becomes a (stratum, bucket)
-pair, numbered stratum by stratum. So a stratum trains one contiguous range of rows in every table. Tables do not grow
-if buckets already differ from board to board, as in games without an abstraction.
+The second street is the flop in hold'em. Training out of core keeps only some strata's part of the tables in memory.
+After the first street every row of the regret and strategy tables belongs to one stratum. Boards that differ only by a
+permutation of suits stay in one stratum. From the second street on, a bucket becomes a (stratum, bucket) pair, numbered
+stratum by stratum. So a stratum trains one contiguous range of rows in every table. Tables do not grow if buckets
+already differ from board to board, as in games without an abstraction.
 """
 
 from collections.abc import Sequence
@@ -46,14 +47,16 @@ _SHARE_BITS = 40  # resolution of shares that are not integer multiples of the l
 
 @dataclass(frozen=True)
 class Strata:
-    """A partition of a game's deals by the second street's board. N strata, S streets, P players.
+    """N groups (strata) of a game's deals, by the second street's board. S streets, P players.
+
+    Training out of core keeps only some groups' part of the tables in memory.
 
     shares   [N] int64          probability of each stratum, up to a common factor
     first    [N+1, S, P] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
-    boards   N × [F]            indices of the stratum's boards; the full deck has canonical boards only
-    weights  N × [F] float64    probability of each board, up to a common factor
+    boards   N arrays [F]       indices of the stratum's boards; the full deck has canonical boards only
+    weights  N arrays [F]       float64 probability of each board, up to a common factor
     hottest  float              largest probability of a first-street bucket, over buckets and players; it determines
-                                after how many iterations the strata combine the first street's tables
+                                after how many iterations the first street's tables of all strata are combined
     """
 
     shares: Ints
@@ -64,16 +67,16 @@ class Strata:
 
     @property
     def count(self) -> int:
-        """Number of strata."""
+        """Number of strata, the groups of second-street boards that are trained separately."""
         return len(self.shares)
 
 
 @singledispatch
 def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
-    """Group the boards of the second street into strata; return renumbered cards, and the strata.
+    """Divide the boards of the second street into `count` groups (strata) for separate training.
 
-    From the second street on, the returned cards number buckets stratum by stratum. Each stratum is trained separately.
-    Raises `ValueError` for cards that cannot be partitioned, or not into `count` strata.
+    Returns (cards, strata). From the second street on, the returned cards number buckets group by group. Raises
+    `ValueError` for cards whose boards cannot be divided, or not into so many groups.
     """
     del count
     raise ValueError(f"run.strata needs cards dealt outside of the tree, and here they are dealt from {cards.source}")
@@ -83,10 +86,10 @@ def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
 def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
     """Return a dealer of training deals for each stratum, a group of boards of the second street.
 
-    A deal depends on (seed, stratum, iteration) alone.
+    A deal depends on (seed, stratum, iteration) alone; its board is in the stratum.
 
-    cards   the first result of `in_strata`
-    strata  its second result
+    cards   the game's cards, with buckets numbered stratum by stratum
+    strata  the boards and weights of all strata
     """
     del strata, seed
     raise ValueError(f"cards dealt from {cards.source} cannot be dealt by stratum: leave out run.strata")
@@ -96,13 +99,13 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 
 
 def _share_out(weights: Floats, count: int, noun: str) -> Ints:
-    """Divide F classes of isomorphic boards, in order, among strata (groups) of about equal weight.
+    """Divide F classes of isomorphic boards, in order, among groups (strata) of about equal weight.
 
     weights  [F] probability of each class, up to a common factor
-    count    number of strata
-    noun     name of the boards in errors
+    count    number of groups
+    noun     name of the boards in error messages, such as "flops"
 
-    Returns [F] the stratum of each class, ascending. Raises `ValueError` unless `count` is from 1 to F.
+    Returns [F] the number of each class's group, ascending. Raises `ValueError` unless `count` is from 1 to F.
     """
     if not 1 <= count <= len(weights):
         raise ValueError(
@@ -117,9 +120,11 @@ def _share_out(weights: Floats, count: int, noun: str) -> Ints:
 
 
 def _shares(weights: Sequence[Floats]) -> Ints:
-    """Return [N] int64 probabilities of the strata, up to a common factor, from their boards' weights.
+    """Return [N] int64 probabilities of N groups of boards (strata), up to a common factor.
 
-    They are exact if all weights are integer multiples of the smallest one.
+    weights  for each group an array with its boards' probabilities, up to a common factor
+
+    The result is exact if all weights are integer multiples of the smallest one and sum to less than 2^40 times it.
     """
     whole = np.concatenate(weights) / min(part.min() for part in weights)
     if np.all(np.abs(whole - np.rint(whole)) < 1e-9) and whole.sum() < 2.0**_SHARE_BITS:
@@ -132,15 +137,17 @@ def _shares(weights: Sequence[Floats]) -> Ints:
 def _renumbered(
     bucket: npt.NDArray[np.integer], occurs: npt.NDArray[np.bool_], stratum: Ints, count: int
 ) -> tuple[Ints, Ints]:
-    """Number the (stratum, bucket) pairs that occur from 0 on, stratum by stratum.
+    """Give the pairs of stratum and bucket that occur new bucket numbers from 0 on.
+
+    A stratum is a group of boards that is trained separately; pairs are numbered stratum by stratum.
 
     bucket   [F, H] old bucket of each hand on each board
-    occurs   [F, H] True where a hand is possible; only these cells are numbered
+    occurs   [F, H] True where a hand is possible on the board; others get no number
     stratum  [F] stratum of each board
     count    number of strata
 
-    Returns the new number of each such cell, in the order of `bucket[occurs]`, and [count+1] the first number of each
-    stratum, then the end.
+    Returns the new numbers in the order of `bucket[occurs]`, and [count+1] the first number of each stratum, then the
+    number of all pairs.
     """
     size = int(bucket[occurs].max(initial=0)) + 1
     keys = (stratum[:, None] * size + bucket.astype(np.int64))[occurs]
@@ -215,12 +222,13 @@ def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
 
 @dataclass(frozen=True)
 class StratifiedDeck(WholeDeck):
-    """A full deck whose flops are grouped into strata, which are trained separately.
+    """A full deck whose second-street boards are in groups (strata) that are trained separately.
 
-    From the second street on, a bucket is numbered by (stratum of the flop, bucket of the abstraction).
+    From the second street on, buckets are numbered by pairs of stratum and bucket of the abstraction.
 
-    stratum  [canonical boards of the second street] int64 stratum of each board
-    plain    [S] number of buckets of each street in the abstraction, without strata
+    stratum  [canonical boards of the second street] int64 number of each board's group.  A canonical board stands for
+             all boards that differ from it only by a permutation of suits
+    plain    [S] number of buckets of each street in the abstraction
     """
 
     stratum: Ints | None = None
@@ -228,21 +236,29 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def layout(self) -> BucketLayout:
-        """Layout of the bucket tables in memory; only the second street's depends on strata."""
+        """Offsets and dtypes of all streets' bucket tables in one block of memory.
+
+        Only the second street's table holds buckets numbered by group of boards (stratum).
+        """
         board_counts = tuple(self.cards_on(street) for street in range(self.streets))
         counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
         return BucketLayout(board_counts, tuple(bucket_dtype(int(count)).name for count in counts))
 
     def strata_of(self, boards: npt.NDArray[np.integer]) -> Ints:
-        """Return [N] the stratum of boards [N, n] of the second street, cards in any order."""
+        """Return [N] the stratum (group number) of boards [N, n] of the second street.
+
+        Their cards may be in any order. Each stratum is trained separately.
+        """
         assert self.stratum is not None
         rank = sum(_choose(count)[cards] for count, cards in enumerate(np.sort(boards, axis=1).T, 1))
         return self.stratum[board_classes(boards.shape[1]).location[rank] >> _PERMUTATION_BITS]
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] int32 buckets on a board, numbered by stratum from the second street on.
+        """Return the bucket of each hand (two hole cards) on a board, [1326] int32.
 
-        board  card numbers in order of dealing; hands that share a card with it get `NO_BUCKET`
+        From the second street on, buckets are numbered by the group (stratum) of the second street's board.
+
+        board  card numbers in order of dealing; hands that share a card with it get −1
         """
         row = super().board_row(street, board)
         if street < 2:
@@ -251,10 +267,10 @@ class StratifiedDeck(WholeDeck):
         return np.where(row == NO_BUCKET, row, row + stratum * self.plain[street]).astype(np.int32)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield hands' buckets on `street` and on the street before, a few boards at a time.
+        """Yield pairs of arrays [n]: buckets of n hands on `street`, and on the street before.
 
-        Buckets are numbered by stratum from the second street on. All canonical boards of `street` occur, with each
-        choice of the cards that were dealt earlier.
+        Each pair covers a few boards. From the second street on, buckets are numbered by the group (stratum) of the
+        second street's board. All canonical boards of `street` occur, with each choice of the cards dealt earlier.
         """
         if street < 2:
             yield from super().bucket_pairs(street, player)
@@ -274,7 +290,10 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def fits_policies(self) -> bool:
-        """True if the game has two streets; later tables of a policy cannot depend on the flop."""
+        """True if the game has two streets; then a policy (saved strategy) can store the buckets.
+
+        The stored tables of later streets have no room for buckets that depend on the group of the flop.
+        """
         return self.streets == 2
 
 

@@ -18,7 +18,10 @@ DEALT = 1
 
 
 class Deal(NamedTuple):
-    """The cards of one deal: the index of each player's hand, and the board of every street."""
+    """The cards of one deal: each player's hand, by number 0 to H-1, and the board of every street.
+
+    A board is a tuple of card numbers in order of dealing or, if all boards are in arrays, its index.
+    """
 
     hands: tuple[int, ...]
     boards: tuple[Board, ...]
@@ -27,7 +30,8 @@ class Deal(NamedTuple):
 class IndexedCards(Cards):
     """Interface of cards whose hands have numbers 0 .. H-1, the same for all players; S streets.
 
-    Play, evaluations and views of ranges use it. `ListedCards` and `WholeDeck` implement it.
+    Play, evaluations and views of ranges use it. `ListedCards` (arrays of all hands and boards) and `WholeDeck`
+    implement it.
     """
 
     hand_cards: npt.NDArray[np.int16]
@@ -66,19 +70,22 @@ class IndexedCards(Cards):
 
     @cached_property
     def card_indices_of_hands(self) -> npt.NDArray[np.int64]:
-        """[H, 2] the two cards of each hand; a missing card is `deck_size`, not -1.
+        """[H, 2] int64 card numbers of each hand; a missing card is `deck_size`, not -1.
 
-        They are indices into sums of hands' weights by card: `deck_size` + 1 sums, the last for "no card".
+        So they can index an array with one value for each card and a last value for "no card".
         """
         return np.where(self.hand_cards < 0, self.deck_size, self.hand_cards).astype(np.int64)
 
     @cached_property
     def _whole(self) -> npt.NDArray[np.bool_]:
-        """[H] True for hands of two cards: sums of weights by card count such a hand twice."""
+        """[H] bool: True for hands of two cards, False for hands of fewer."""
         return np.all(self.hand_cards >= 0, axis=1)
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return for each hand [H] the sum of weights [H] of hands that share no card with it."""
+        """Return [H] for each hand the sum of the weights of all hands that share no card with it.
+
+        weight  [H] float64 weight of each hand
+        """
         places, deck = self.card_indices_of_hands, self.deck_size
         sums = np.bincount(places[:, 0], weight, deck + 1)
         sums += np.bincount(places[:, 1], weight, deck + 1)
@@ -98,11 +105,14 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """Return the boards of streets 0 to `street` that lead to `board`, that one included."""
+        """Return the boards of streets 0 to `street` in a deal with `board`, which is the last."""
 
     @abstractmethod
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """Return the boards of the next street after `board`; for street -1, those of the first street."""
+        """Return all boards of the next street that continue `board`, a board of `street`.
+
+        For street -1 they are the boards of the first street.
+        """
 
     @property
     @abstractmethod
@@ -119,8 +129,8 @@ class IndexedCards(Cards):
         excluded     card numbers, such as those of known hands
         sample_size  at most so many boards: all if there are no more, otherwise a random sample
 
-        The factor is n/m: n boards after `board` lack the cards `excluded`, before sampling. After two hands are dealt,
-        m boards remain possible. Multiply by it a mean over boards in which impossible pairs of hands have value 0.
+        The factor corrects a mean over these boards to which a pair of hands adds 0 on boards with one of its cards.
+        It is n/m: n boards continue `board` without the cards `excluded`, and m boards are possible for two hands.
         """
 
     @abstractmethod
@@ -128,12 +138,12 @@ class IndexedCards(Cards):
         """Return the cards of a board as a bit mask: bit c for card c."""
 
     def live(self, street: int, board: Board) -> npt.NDArray[np.bool_]:
-        """Return [H] bool: True for hands that share no card with the board."""
+        """Return [H] bool: True for hands that share no card with `board`, a board of `street`."""
         return np.asarray((self.hand_masks() & self.board_mask(street, board)) == 0)
 
     @abstractmethod
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [H] the bucket of each hand on a board for a player; negative: it has none there.
+        """Return [H] int32 the bucket of each hand on a board for a player; negative: no bucket.
 
         Hands that share a card with the board have none. Hands outside of the player's range may have none. Raises
         `ValueError` for cards that are not a board of the street.
@@ -161,7 +171,7 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def hand_text(self, hand: int) -> str:
-        """Return a hand's text, in the form that `hand_bucket` reads."""
+        """Return the text of hand number `hand`, such as "AsKh" or "K"."""
 
     @abstractmethod
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
@@ -169,13 +179,14 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def board_text(self, street: int, board: Board) -> str:
-        """Return a board's text in order of dealing, in the form that `hand_bucket` reads; "" for no cards."""
+        """Return a board's text, such as "Qs7h2d", in order of dealing; "" for no cards."""
 
     @abstractmethod
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return a street's first board that matches a text: its cards, or its index if listed.
+        """Return a street's first board that matches a text such as "Qs7h2d".
 
-        Raises `ValueError` if there is none.
+        The result is a tuple of card numbers or, if all boards are in arrays, an index. Raises `ValueError` if none
+        matches.
         """
 
     @abstractmethod

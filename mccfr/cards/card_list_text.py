@@ -1,4 +1,4 @@
-"""Parses texts of hands and boards of listed cards: `AsKh`, `Qs7h2d`, `K`, `Kc`, `nuts`.
+"""Parses texts of hands and boards, of games with arrays of both: `AsKh`, `Qs7h2d`, `K`, `nuts`.
 
 Hands without cards have a name such as `nuts`. Card names come from the list of hands. In a deck with suits a rank
 alone matches all its cards; the caller accepts it if all matches belong to one infoset.
@@ -17,7 +17,10 @@ _SHOWN = 8  # examples in a message
 
 
 class NamedCards(IndexedCards):
-    """Base class of `ListedCards`, with the hand names and boards that functions here read."""
+    """Base class of `ListedCards`: numbered hands with names, and the cards of all boards.
+
+    The functions that parse texts of hands and boards need no more.
+    """
 
     hand_names: Sequence[str]
     """[H] text of each hand."""
@@ -136,10 +139,10 @@ def _board_needed(cards: NamedCards, street: int, own: int) -> str:
 
 
 def meanings(cards: NamedCards, street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
-    """Return up to eight hands and boards that a text can mean, as text for an error message.
+    """Return a text for an error message: up to eight pairs of hand and board that a user can mean.
 
     street  street of the boards
-    pairs   (board, hand) indices
+    pairs   (board index, hand index) of each pair
     live    bool for each pair: True to include it
     """
     texts = [

@@ -1,4 +1,4 @@
-"""Cards whose hands and boards are all listed: Kuhn, Leduc, small decks, hold'em endgames.
+"""Cards whose hands and boards are all in arrays: Kuhn, Leduc, small decks, hold'em endgames.
 
 `mccfr.cards.card_list_text` parses their texts.
 """
@@ -33,10 +33,12 @@ class ListedCards(NamedCards):
     hand_names     [H]             text of each hand: "K", "AsKh"
     reach          [2, H] float64  range weights; the joint weight of a disjoint pair is the product
     board_cards    S × [B_s, n]    all board cards dealt up to and including street s, in order of dealing
-    board_parent   S × [B_s] int32 index of the board on the street before (0 on street 0)
+    board_parent   S × [B_s] int32 index of the board on the street before that it continues (0 on street 0)
     strength       [B_last, H] int32   showdown rank of each hand on a full board, higher wins; -1: they share a card
-    bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; NO_BUCKET if impossible
+    bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; -1 if impossible
     buckets        [S, 2] int64    number of buckets of each street and player
+
+    S × stands for one array for each street.
     """
 
     source: ClassVar[str] = "a list of boards"
@@ -53,7 +55,7 @@ class ListedCards(NamedCards):
 
     @cached_property
     def board_masks(self) -> list[npt.NDArray[np.uint64]]:
-        """S × [B_s] uint64 bit masks of the boards' cards."""
+        """One array for each street, [boards] uint64: the cards of each board, bit c for card c."""
         return [card_masks(boards) for boards in self.board_cards]
 
     def cards_on(self, street: int) -> int:
@@ -66,11 +68,17 @@ class ListedCards(NamedCards):
         return len(self.board_cards[-1])
 
     def listed(self) -> "ListedCards":
-        """Return these cards, whose hands and boards are listed already."""
+        """Return these cards themselves, whose hands and boards are in arrays already."""
         return self
 
     def after(self, street: int, board: Any) -> "ListedCards":
-        """Return the cards of the subgame that begins with board index `board` of `street`."""
+        """Return the cards, as `ListedCards`, of the subgame that begins with a board of `street`.
+
+        board  index of the board; hands that share a card with it get weight 0
+
+        The result has arrays of this board, the boards it continues, and all that can follow. Raises `ValueError` if
+        there is no such board.
+        """
         if not 0 <= board < len(self.board_cards[street]):
             raise ValueError(
                 f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
@@ -95,7 +103,10 @@ class ListedCards(NamedCards):
         )
 
     def from_street(self, street: int) -> "ListedCards":
-        """Return the cards from a street on, which becomes the first one; the street must have one board."""
+        """Return the cards of the game from a street on, which becomes street 0.
+
+        The street must have one board.
+        """
         return replace(
             self,
             board_cards=self.board_cards[street:],
@@ -105,7 +116,7 @@ class ListedCards(NamedCards):
         )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the object that draws one worker's training deals."""
+        """Return the object that draws the training deals of process number `worker`."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
@@ -131,7 +142,10 @@ class ListedCards(NamedCards):
         return BoardHands(live, weight, bucket, self.strength[board], self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield (buckets on `street`, on the street before) of hands in range, a pair for each board."""
+        """Yield two arrays [n] for each board of `street`: buckets on it, and on the street before.
+
+        They are for the n hands in the player's range that have a bucket on the board.
+        """
         live = self.reach[player] > 0
         for board, parent_board in enumerate(self.board_parent[street].tolist()):
             bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, parent_board]
@@ -139,7 +153,10 @@ class ListedCards(NamedCards):
             yield bucket[live_hands], before[live_hands]
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
-        """Yield (buckets, range weights) of hands on all boards, for each street and player."""
+        """Yield (buckets [n], range weights [n]) for each street and player, street by street.
+
+        The n entries are the pairs of a board of the street and a hand in the player's range with a bucket on it.
+        """
         for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
             possible = (bucket >= 0) & (reach > 0)
             yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
@@ -160,14 +177,20 @@ class ListedCards(NamedCards):
         return Deal((first, second), self.path(self.streets - 1, int(free[int(uniform(state) * len(free))])))
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """Return the board indices of streets 0 to `street` that lead to `board`, itself last."""
+        """Return the indices of the boards of streets 0 to `street` in a deal that has `board`.
+
+        `board`, a board index of `street`, is the last.
+        """
         rows = [board]
         for parents in self.board_parent[street:0:-1]:
             rows.append(int(parents[rows[-1]]))
         return tuple(rows[::-1])
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """Return the next street's board indices after `board`."""
+        """Return the indices of the next street's boards that continue board index `board`.
+
+        `street` is its street. For street -1 they are all boards of the first street.
+        """
         if street < 0:
             return list(range(self.first_boards))
         boards: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
@@ -183,11 +206,10 @@ class ListedCards(NamedCards):
         return {}
 
     def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the last-street boards [n] after `board`, and how many remain if two hands are dealt.
+        """Return (indices [n] of the last-street boards after `board`, how many fit two hands).
 
         The two hands are the first in the ranges that share no card with each other and with `board`. Games are
-        expected to have the same number for each pair of hands.
-        Raises `ValueError` if no pair is possible.
+        expected to have the same number for each pair of hands. Raises `ValueError` if no pair is possible.
         """
         boards = self._kept.get((street, board))
         if boards is None:
@@ -215,8 +237,9 @@ class ListedCards(NamedCards):
     ) -> tuple[list[Board], float]:
         """Return indices of full boards after `board` without the cards `excluded`, and a factor.
 
-        The factor is the number of such boards, before sampling, divided by the number of boards after `board` that a
-        pair of hands leaves possible. At most `sample_size` boards are returned, drawn with repetition.
+        The factor corrects a mean over these boards to which a pair of hands adds 0 on boards with one of its cards. It
+        is the number of such boards, before sampling, divided by the number of boards after `board` that fit a pair of
+        hands. If there are more than `sample_size` boards, so many are drawn, with repetition.
         """
         last, each = self._last_boards(street, board)
         excluded_mask = np.uint64(sum(1 << card for card in excluded))
@@ -229,7 +252,10 @@ class ListedCards(NamedCards):
         return np.uint64(self.board_masks[street][board])
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [H] the bucket of each hand for a player on board index `board`; NO_BUCKET if impossible."""
+        """Return [H] int32 the bucket of each hand of a player on board index `board`, or -1.
+
+        It is -1 for hands that share a card with the board, and may be for hands outside of the player's range.
+        """
         return self.bucket[street][player, board]
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
@@ -247,11 +273,14 @@ class ListedCards(NamedCards):
         return find_hands(self, text)
 
     def board_text(self, street: int, board: Board) -> str:
-        """Return a board's text in order of dealing."""
+        """Return the text of board index `board` of a street in dealing order, such as "Qs7h2d"."""
         return "".join(self.card_texts[int(card)] for card in self.board_cards[street][board])
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the index of the first board that matches a text."""
+        """Return the index of a street's first board that matches a text such as "Qs7h2d".
+
+        Raises `ValueError` if none matches.
+        """
         return int(find_boards(self, street, text or None)[0])
 
     def board_deck(self) -> list[str]:
@@ -312,11 +341,11 @@ class ListedCards(NamedCards):
         return card_names(self)
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name under which `arrays` yields a street's bucket table."""
+        """Return the name under which a policy (saved strategy) stores a street's bucket table."""
         return f"{self.stem}bucket_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield (name, array) of what a policy stores: hands, ranges, boards, strengths and buckets.
+        """Yield (name, array) of hands, ranges, boards, strengths and buckets, to save a strategy.
 
         narrow  function from a number of buckets to the dtype of a bucket table, whose maximum marks impossible hands
         """
@@ -330,11 +359,14 @@ class ListedCards(NamedCards):
             yield f"{self.stem}bucket_street{street}", marked
 
     def texts(self) -> dict[str, list[str]]:
-        """Return {name: texts} of the texts that a policy stores: the names of the hands."""
+        """Return {name: list of texts} that a saved strategy stores: the names of the hands."""
         return {f"{self.stem}hand_names": list(self.hand_names)}
 
     def deals_as(self, other: Cards) -> bool:
-        """Return whether hands, ranges, boards and strengths are equal."""
+        """Return whether `other` has the same hands, ranges, boards and strengths.
+
+        Buckets may differ.
+        """
         assert isinstance(other, ListedCards)
         single = ("hand_names", "hand_cards", "reach", "strength")
         pairs = [(getattr(self, name), getattr(other, name)) for name in single]
@@ -364,7 +396,9 @@ def boards_from(board: Sequence[int], counts: Sequence[int]) -> tuple[list[npt.N
 def lossless_buckets(
     masks: npt.NDArray[np.uint64], reach: npt.NDArray[np.float64], boards: npt.NDArray[np.int16]
 ) -> npt.NDArray[np.int32]:
-    """Return [2, B, H] int32 a bucket for each (board, hand) in a player's range, otherwise NO_BUCKET.
+    """Return [2, B, H] int32: for each player a bucket of its own for each pair of board and hand.
+
+    Hands that share a card with the board or are outside of the player's range get −1.
 
     masks   [H] uint64 cards of each hand as bits
     reach   [2, H] range weights
@@ -381,9 +415,10 @@ def lossless_buckets(
 
 
 def deal_arrays(cards: ListedCards) -> DealArrays:
-    """Convert listed cards to the arrays that the kernel for drawing deals takes.
+    """Convert listed cards to `DealArrays`, from which compiled code draws deals.
 
-    Raises `ValueError` if the boards of a street are not in the order of their parents, equally many for each.
+    Raises `ValueError` unless each board of a street is continued by equally many boards of the next street, which must
+    be in the same order.
     """
     masks = cards.board_masks
     first = np.concatenate([[0], np.cumsum([len(mask) for mask in masks])])
@@ -412,7 +447,10 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
 
 
 def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
-    """Return the cards restricted to the hands [n], given in ascending order."""
+    """Return the cards with only some of the hands.
+
+    hands  [n] indices of these hands, ascending
+    """
     return replace(
         cards,
         hand_cards=cards.hand_cards[hands],

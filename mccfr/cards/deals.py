@@ -1,7 +1,7 @@
-"""Draws deals of listed hands and boards.
+"""Draws training deals of games with arrays of all hands and boards.
 
-The deal of iteration k of a worker is a pure function of (seed, worker, k). So results do not depend on the batch size,
-and a checkpoint stores only the iteration count.
+A worker is one of the processes that train, given by its number. Its deal of iteration k is a pure function of
+(seed, worker, k). So results do not depend on the batch size, and a checkpoint stores only the iteration count.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ MAX_TRIES = 1_000_000
 
 
 class DealArrays(NamedTuple):
-    """Arrays from which the deal kernel draws. H hands, S streets, T boards of all streets in one list.
+    """Arrays from which compiled code draws deals. H hands, S streets, T boards of all streets.
 
     accept      [2, H] float64   alias method, by player: probability of keeping the drawn hand
     alias       [2, H] int32     alias method, by player: hand taken otherwise
@@ -27,8 +27,8 @@ class DealArrays(NamedTuple):
     board_mask  [T] uint64       cards of each board as bits
     board_child [T] int64        index of the first board of the next street that continues each board; -1: last street
     children    [S] int64        number of boards of street s that continue one of street s-1; children[0]: first boards
-    bucket      [T, 2, H] int32  bucket of a player's hand on a board; NO_BUCKET if impossible
-    strength    [B_last, H] int32  showdown order on each board of the last street, higher wins
+    bucket      [T, 2, H] int32  bucket of a player's hand on a board; -1 if impossible
+    strength    [B_last, H] int32  showdown rank of each hand on each board of the last street, higher wins
     last_first  [1] int64        index of the first board of the last street
     """
 
@@ -105,7 +105,7 @@ def draw_alias(state, accept, alias):
 def board_below(arrays, street, above, dead, state):
     """Draw a board of `street` that continues board `above`, uniformly among those without dead cards.
 
-    arrays  `DealArrays`
+    arrays  `DealArrays`, with the boards of all streets
     above   index of a board of the street before; not used on street 0
     dead    uint64 bit mask of the players' cards
     state   [4] uint64 random state, advanced in place
@@ -179,7 +179,10 @@ def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
 
 
 class ListedDealer:
-    """Draws deals of listed hands and boards for one worker (a `mccfr.cards.base.Dealer`)."""
+    """Draws training deals for one process, if all hands and boards of a game are in arrays.
+
+    The deal of an iteration depends on (seed, number of the process, iteration) alone.
+    """
 
     def __init__(self, arrays: DealArrays, seed: int, worker: int) -> None:
         self._arrays = arrays

@@ -17,14 +17,15 @@ from mccfr.cards.range_columns import RangeColumns, spread
 def endgame_cards(
     board: Sequence[int], ranges: npt.NDArray[np.float64], streets: int, most: int | None = None
 ) -> ListedCards:
-    """Return listed cards with all 1,326 hands, the given board, and the boards of the later streets.
+    """Return the 1,326 hands, the given board and all that can follow it, as a `ListedCards`.
 
     board    cards on the first street
     ranges   [2, 1326] weights of each player's hands; hands that share a card with the board get 0
     streets  number of streets, the first included; each later street deals one card
-    most     boards to list below each board, drawn at random with a fixed seed; None: all
+    most     largest number of next cards to list after each board, drawn at random with a fixed seed; None: all
 
-    The buckets are lossless: one for each (board, hand) pair in the player's range.
+    `ListedCards` has arrays of hands, boards, range weights and buckets. There is no card abstraction: each hand in a
+    player's range has its own bucket on each board.
     """
     boards, parents = boards_from(board, [1] * (streets - 1))
     if most is not None:
@@ -52,12 +53,12 @@ def endgame_cards(
 def _drawn(
     boards: Sequence[npt.NDArray[np.int16]], parents: Sequence[npt.NDArray[np.int32]], most: int
 ) -> tuple[list[npt.NDArray[np.int16]], list[npt.NDArray[np.int32]]]:
-    """Return listed boards reduced to at most `most` following boards for each board.
+    """Return `boards` and `parents` with at most `most` next boards kept for each board.
 
-    boards   S × [B, n] boards of each street
-    parents  S × [B] index of each board's predecessor on the street before
+    boards   for each street: [B, n] the cards of its boards; the first street has one board
+    parents  for each street: [B] index of each board's predecessor on the street before
 
-    Returns the boards and parents that remain. The draw is random with a fixed seed.
+    The boards to keep are drawn at random with a fixed seed.
     """
     random, kept = np.random.default_rng(0), np.arange(1)
     found, above = [boards[0]], [parents[0]]

@@ -1,8 +1,8 @@
 """Cards of full hold'em: 52 cards, all hands in range, buckets of a card abstraction.
 
 A deal of P players is 2·P + 5 cards. Buckets are stored for one canonical board of each class of boards that are equal
-up to suits. All players have the same buckets. Only games of two players that end on the flop can be listed, which an
-exact best response requires.
+up to suits. All players have the same buckets. An exact best response needs all boards in memory: this works only for
+games of two players that end on the flop.
 """
 
 import re
@@ -65,19 +65,19 @@ _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 @dataclass(frozen=True)
 class WholeDeck(IndexedCards):
-    """Cards of a full hold'em game: any of the 1,326 hands, boards of the 52 cards. S streets.
+    """Cards of full hold'em: any of the 1,326 hands, boards of the 52 cards. S streets, P players.
 
     A canonical board stands for all boards that are equal to it up to a permutation of suits.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
     buckets      [S, P] int64 number of buckets of each street and player
-    load         returns each street's bucket table [canonical boards, 1326]; called when buckets are first needed, so
-                 that a game's size is known before its abstraction is built
-    memory       [layout.length_bytes] uint8 with bucket tables already written; None: `load` gives them
-    histories    maps (bucket on the street before, table entry) to a bucket that remembers earlier streets, for
-                 abstractions with nested recipes; None: table entries are the buckets
-    read_into    writes the tables into given arrays, with which `in_memory` saves a copy; None: it copies those of
-                 `load`
+    load         function that returns for each street the bucket of every hand, [canonical boards, 1326]. It is called
+                 when buckets are first needed, so that a game's size is known before its abstraction is built
+    memory       [layout.length_bytes] uint8 with these tables, already written; None: `load` returns them
+    histories    for buckets that remember those of earlier streets: maps (bucket on the street before, table entry)
+                 to the bucket; None: table entries are the buckets
+    read_into    function that writes the tables into given arrays, which spares `in_memory` a copy; None: it copies
+                 the tables that `load` returns
     """
 
     source: ClassVar[str] = "the whole deck"
@@ -102,7 +102,7 @@ class WholeDeck(IndexedCards):
         return self.buckets.shape[1]
 
     def of_two(self) -> "WholeDeck":
-        """Return the same cards for two players, such as the last two of a game with more."""
+        """Return the same cards for two players: the buckets are those of players 0 and 1."""
         return self if self.players == 2 else replace(self, buckets=self.buckets[:, :2])
 
     def cards_on(self, street: int) -> int:
@@ -110,12 +110,12 @@ class WholeDeck(IndexedCards):
         return sum(self.board_cards[: street + 1])
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the object that draws one worker's training deals."""
+        """Return the object that draws the training deals of worker number `worker` of a run."""
         return DeckDealer(self.lookup, seed, worker, self.histories)
 
     @property
     def layout(self) -> BucketLayout:
-        """Layout of all streets' bucket tables in one block of memory, shared by processes."""
+        """Offsets and dtypes of all streets' bucket tables in one block of shared memory."""
         board_counts = tuple(self.cards_on(street) for street in range(self.streets))
         return BucketLayout(
             board_counts, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets))
@@ -127,9 +127,10 @@ class WholeDeck(IndexedCards):
         return self.layout.length_bytes
 
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
-        """Return the cards with their bucket tables in `memory`.
+        """Return the same cards, which take their buckets from the bucket tables in `memory`.
 
-        fill  True: read the tables into it, which raises the errors of `load`; False: they are already there
+        memory  [shared_bytes] uint8, usually shared by several processes
+        fill    True: write the tables into it now, which passes on the errors of `load`; False: they are already there
         """
         if fill:
             streets = [self.layout.street(memory, street) for street in range(self.streets)]
@@ -140,9 +141,9 @@ class WholeDeck(IndexedCards):
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """Bucket tables for the lookup kernels, loaded on first use unless `memory` holds them.
+        """Arrays in which compiled code looks up hands' buckets; loaded on first use if not in `memory`.
 
-        Raises the errors of `load`, and `ValueError` if the abstraction does not fit the game.
+        Raises `ValueError` if the abstraction does not fit the game, and passes on the errors of `load`.
         """
         if self.memory is not None:
             return self.layout.tables(self.memory)
@@ -150,18 +151,18 @@ class WholeDeck(IndexedCards):
 
     @property
     def can_list(self) -> bool:
-        """True if all boards can be listed: games of two players that end on the flop."""
+        """True if all boards fit in memory as arrays: games of two players that end on the flop."""
         return self.players == 2 and sum(self.board_cards) <= MOST_LISTED_CARDS
 
     @property
     def listing_bytes(self) -> int:
-        """Bytes that an exact evaluation needs to list all boards; 0 if they cannot be listed."""
+        """Bytes that an exact evaluation needs for arrays of all boards; 0 if impossible."""
         return LISTED_BYTES if self.can_list else 0
 
     def listed(self) -> ListedCards:
-        """Return the cards with all hands and boards listed; 22,100 flops take about 1 GB.
+        """Return all hands and boards as arrays (`ListedCards`); 22,100 flops take about 1 GB.
 
-        Raises `ValueError` for more than two players, and for games that go on after the flop.
+        Raises `ValueError` for more than two players, and for games with a turn.
         """
         self._check_pairs()
         if not self.can_list:
@@ -182,7 +183,7 @@ class WholeDeck(IndexedCards):
         return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
 
     def _check_pairs(self) -> None:
-        """Raise `ValueError` for three and more players, whose hands cannot be listed in pairs."""
+        """Raise `ValueError` for three and more players: `ListedCards` has two ranges only."""
         if self.players > 2:
             raise ValueError(
                 f"hands are listed for two players only, and the game has {self.players}: use a method that samples "
@@ -196,12 +197,12 @@ class WholeDeck(IndexedCards):
         parents: Sequence[npt.NDArray[np.int32]],
         rows: Sequence[npt.NDArray[np.int32]],
     ) -> ListedCards:
-        """Return listed cards of some boards, with equal ranges and buckets for both players.
+        """Return a `ListedCards` of given boards, with equal ranges and buckets for both players.
 
         reach    [1326] range weights
-        boards   S × [B, n] cards of each street's boards
-        parents  S × [B] index of each board's predecessor on the street before
-        rows     S × [B, 1326] buckets
+        boards   for each street: [B, n] the cards of its boards
+        parents  for each street: [B] index of each board's predecessor on the street before
+        rows     for each street: [B, 1326] the bucket of each hand on each of its boards
         """
         strength: dict[tuple[int, ...], list[int]] = {}  # by sorted cards: the order of dealing does not matter
         for board in boards[-1].tolist():
@@ -219,9 +220,11 @@ class WholeDeck(IndexedCards):
         )
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """Return the listed cards of the subgame that begins once `board` is dealt on `street`.
+        """Return a `ListedCards` of the subgame that begins once `board` is dealt on `street`.
 
-        48 rivers can follow a turn, 2,352 turns and rivers a flop.
+        board  its card numbers, in order of dealing
+
+        It has all hands and all later boards: 48 rivers after a turn, 2,352 rivers after a flop.
         """
         self._check_pairs()
         cards = [int(card) for card in board]
@@ -238,9 +241,9 @@ class WholeDeck(IndexedCards):
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [1326] each hand's bucket on a board, equal for all players; negative: impossible.
+        """Return [1326] each hand's bucket on a board; negative if the hand shares a card with it.
 
-        Raises `ValueError` for cards that are not a board of the street.
+        All players have the same buckets. Raises `ValueError` for cards that are not a board of the street.
         """
         needed = self.cards_on(street)
         if len(board) != needed:
@@ -248,28 +251,29 @@ class WholeDeck(IndexedCards):
         return self.board_row(street, board) if self.histories is None else self._path_rows(street, board)[-1]
 
     def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
-        """Return each hand's bucket [1326] on the board of each street up to `street`."""
+        """Return for each street, 0 to `street`, the hands' buckets [1326] on its board."""
         rows = [self.board_row(each, board_cards) for each, board_cards in enumerate(self.path(street, board))]
         return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] each hand's entry of the bucket table on a board.
+        """Return [1326] each hand's entry of the stored bucket table on a board.
 
-        With `histories` an entry is not yet the bucket, which also depends on earlier streets. Raises `ValueError` for
-        cards that are not a board.
+        The entry is the bucket, unless buckets also depend on those of earlier streets (field `histories`).
+        Raises `ValueError` for cards that are not a board.
         """
         del street
         return board_row(self.lookup, board)
 
     def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [S, 1326] the buckets on each street of a full board."""
+        """Return [S, 1326] each hand's bucket on each street, from the board of the last one."""
         check_board(board, (self.cards_on(self.streets - 1),))
         return np.stack(self._path_rows(self.streets - 1, tuple(board)))
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
-        """Return the hands that share no card with a full board, with weight 1 for both players.
+        """Return the hands that share no card with a board of the last street, with their buckets.
 
-        Raises `ValueError` for three and more players, and for cards that are not a full board.
+        Both players hold each of these hands with weight 1. Raises `ValueError` for three and more players, and for
+        cards that are not such a board.
         """
         self._check_pairs()
         cards = [int(card) for card in board]
@@ -279,11 +283,11 @@ class WholeDeck(IndexedCards):
         return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield hands' (buckets on `street`, buckets on the street before), a few boards at a time.
+        """Yield pairs of arrays: hands' buckets on `street` and on the street before.
 
-        All canonical boards of `street` occur, with each choice of the cards that were dealt earlier. Batches begin
-        small: if the buckets lack perfect recall, the first few boards show it. If `histories`
-        determine the street's buckets, the only pair of arrays has each bucket and its bucket on the street before.
+        A check of perfect recall reads them. Each pair covers a few canonical boards of `street`, with one choice of
+        the cards that were dealt earlier; all occur. The first pair has one board: a lack of perfect recall shows soon.
+        If `histories` determine the buckets, the only pair has each bucket, and the bucket on the street before.
         """
         history = None if self.histories is None else self.histories.tables[street]
         if history is not None:
@@ -303,7 +307,7 @@ class WholeDeck(IndexedCards):
     # --- deals ---
 
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed: each player's hand, and the board of every street."""
+        """Return random deal `number` of `seed`: each player's hand index, and every street's board."""
         cards = np.empty((1, 2 * self.players + BOARD_CARDS), np.int8)
         keys = np.uint64(seed), np.uint64(DEALT), EVALUATION, np.int64(number), np.int64(1)
         draw_cards(*keys, np.zeros(4, np.uint64), cards)
@@ -316,23 +320,26 @@ class WholeDeck(IndexedCards):
         return tuple(tuple(board[: self.cards_on(each)]) for each in range(street + 1))
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """Return the next street's boards after `board`, new cards in one order only."""
+        """Return all next-street boards that begin with `board`, new cards in one order only."""
         before = () if street < 0 else tuple(board)
         remaining = [card for card in range(CARD_COUNT) if card not in before]
         return [(*before, *more) for more in combinations(remaining, self.board_cards[street + 1])]
 
     @property
     def first_boards(self) -> int:
-        """Number of boards of the first street."""
+        """Number of boards of the first street, isomorphic ones included; 1 preflop."""
         return comb(CARD_COUNT, self.board_cards[0])
 
     def full_boards(
         self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return full boards after `board` without the cards `excluded`, and a factor.
+        """Return last-street boards that begin with `board`, and a factor for means over them.
 
-        All are returned if there are at most `sample_size`, otherwise so many random ones. The factor is the number of
-        such boards, before sampling, divided by the number that remains after two hands of two cards are dealt.
+        excluded     card numbers that the further cards must not be, such as those of known hands
+        sample_size  largest number of boards: if more are possible, a random sample is returned
+
+        The factor is the number of possible boards divided by the number that two given hands leave. It corrects a mean
+        over boards in which impossible pairs of hands count as 0.
         """
         before = () if street < 0 else tuple(board)
         remaining = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
@@ -412,16 +419,16 @@ class WholeDeck(IndexedCards):
         return np.array([high * (high - 1) // 2 + low])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand text: bucket} of hands that fit a board, or preflop of classes (AKs, 72o)."""
+        """Return {hand text: bucket} of the hands possible on a board; preflop, of hand classes."""
         row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
             return {name: int(row[hand]) for hand, name in reversed(list(enumerate(hand_class_names(self.hand_cards))))}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, text, "") for every bucket.
+        """Return (bucket, hand text, board text) for every bucket; the board text is always empty.
 
-        The text is the class of hole cards if each class has its own bucket, otherwise the bucket's number.
+        The hand text is "AKs" or the like if each class of hole cards has its own bucket, otherwise "bucket N".
         """
         count = int(self.buckets[street, player])
         if self.cards_on(street) or count != PREFLOP_CLASSES:
@@ -435,11 +442,14 @@ class WholeDeck(IndexedCards):
 
     @property
     def board_cards_by_street(self) -> Sequence[int] | None:
-        """Cards dealt to the board on each street."""
+        """Number of cards dealt to the board on each street: (0, 3, 1, 1) for hold'em."""
         return self.board_cards
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
-        """Return each street's bucket table [canonical boards, 1326]; `ValueError` with `histories`."""
+        """Return for each street the buckets of all hands, [canonical boards, 1326].
+
+        Raises `ValueError` if buckets also depend on earlier streets (`histories`).
+        """
         if self.histories is not None:
             raise ValueError("buckets that depend on earlier streets have no tables by canonical board")
         return self.load()
@@ -447,16 +457,18 @@ class WholeDeck(IndexedCards):
     def in_table(self, street: int) -> int:
         """Return the number of different entries of a street's bucket table.
 
-        With `histories` it can differ from the number of buckets.
+        It is the number of buckets, unless these also depend on earlier streets (`histories`).
         """
         return super().in_table(street) if self.histories is None else self.histories.in_tables[street]
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name under which `arrays` yields a street's bucket table."""
+        """Return the name under which a policy stores a street's bucket table (see `arrays`)."""
         return f"{self.stem}buckets_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield (name, array): streets' compressed bucket tables, and arrays to look hands up.
+        """Yield (name, array) of all arrays with which a policy's reader finds hands' buckets.
+
+        They are the compressed bucket tables, and tables that map boards and hands to their entries.
 
         narrow  function from a number of buckets to the dtype of a bucket table
         """

@@ -20,10 +20,10 @@ _WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: r
 
 @inline_njit
 def take_card(word, deck, position):
-    """Swap a random card of deck[position:] to `position`; return the unused part of `word`.
+    """Swap a random card of deck[position:] to deck[position]; return `word` without the used bits.
 
     word  uint64 random number; its remainder by the number of cards left chooses the card, its quotient is returned
-    deck  [52] int8, in place
+    deck  [52] int8 card numbers, changed in place
     """
     remaining = np.uint64(CARD_COUNT - position)
     chosen = position + np.int64(word % remaining)
@@ -58,13 +58,14 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
 
 
 def fill_deals(tables: BucketTables, cards: npt.NDArray[np.int8], deals: Deals) -> None:
-    """Write the buckets and showdowns of K deals to the first K entries of `deals`.
+    """Compute the buckets and the showdowns of K deals from their cards, and write them to `deals`.
 
-    tables  bucket tables of the game's S streets
-    cards   [K, 2·P + 5] cards of each deal
+    tables  arrays in which hands' buckets on all streets are looked up
+    cards   [K, 2·P + 5] cards of each deal, for P players
+    deals   arrays for at least K deals, of which the first K are written
 
-    The cards are each player's two hole cards, player 0's first, then the board. For two players `deals.result` is
-    written, for three and more `deals.strength`.
+    The cards are each player's two hole cards, player 0's first, then the board. The showdowns are
+    `deals.result` for two players, and `deals.strength` for three and more.
     """
     count, streets = len(cards), len(tables.board_cards)
     shown = tables.board_cards[-1]
@@ -84,7 +85,10 @@ class DeckDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the deals of iterations first .. first+count-1 to entries 0 .. count-1 of `deals`."""
+        """Write the deals of iterations first .. first+count-1 to the first entries of `deals`.
+
+        `deals` has arrays for each hand's bucket on each street, and for the showdowns.
+        """
         players = deals.bucket.shape[1] // len(self._tables.board_cards)
         cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
         draw_cards(self._seed, self._worker, DEALS, first, count, self._state, cards)

@@ -1,4 +1,4 @@
-"""Cards of games without cards beside the tree: chance and hidden moves are tree nodes."""
+"""Cards of games whose tree contains all chance and all hidden moves, so that none are dealt."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ class _TieDealer:
     """Draws deals in which every player has bucket 0 and showdowns are ties."""
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write bucket 0 and ties into entries 0..count-1 of `deals`."""
+        """Write bucket 0 and a tied showdown for `count` deals to the arrays `deals`."""
         deals.bucket[:count], deals.result[:count] = 0, 0
 
 
 @dataclass(frozen=True)
 class NoCards(Cards):
-    """Cards of a game that deals none beside its tree: one street, one bucket, every showdown a tie.
+    """Cards of a game whose chance is all in its tree: one street, one bucket, showdowns are ties.
 
     buckets  [1, P] ones, for P players
     """
@@ -45,7 +45,7 @@ class NoCards(Cards):
         yield one, one
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
-        """Yield bucket 0 with weight 1 for each street and player."""
+        """Yield ([0], [1.0]) for each player: the only bucket, and its weight."""
         for _ in range(self.buckets.size):
             yield np.zeros(1, np.int32), np.ones(1)
 
@@ -63,5 +63,5 @@ NO_CARDS = NoCards()
 
 
 def no_cards(players: int) -> NoCards:
-    """Return the cards of a game of so many players without cards beside its tree."""
+    """Return the cards of a game for `players` players whose chance is all in its tree."""
     return NO_CARDS if players == 2 else NoCards(np.ones((1, players), np.int64))

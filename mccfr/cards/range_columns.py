@@ -13,16 +13,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class RangeColumns(NDArrayOperatorsMixin):
-    """Array [.., H] with a column for each hand, which stores only the columns of hands in a range.
+    """Array [.., H] with a column for each hand, which stores the columns of n hands only.
 
-    `spread` makes it from the stored columns.
-    The function `columns` reads stored columns directly. Any other use as an array computes the full array once.
+    These are the hands in a range; `make` fills or computes the other columns.
+    The function `columns` reads the stored columns. Any other use as an array computes the full array once.
 
     kept   [.., n] the stored columns
-    held   [n] indices of their hands, ascending
+    held   [n] hand index of each stored column, ascending
     shape  shape of the full array
     hands  number H of all hands
-    make   function that returns the full array
+    make   function without arguments that computes the full array
     """
 
     def __init__(
@@ -59,7 +59,7 @@ def spread(
     """Return an array [.., H] that has `kept` in the columns `held`, and `nothing` in the others.
 
     kept     [.., n] columns
-    held     [n] indices of their hands, ascending
+    held     [n] hand index of each of these columns, ascending
     hands    number H of all hands
     nothing  value of every cell of the other columns
 
@@ -89,7 +89,7 @@ def stored_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], np
 
 
 def columns(table: npt.NDArray[Any], hands: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-    """Return the columns [.., n] of a table [.., H] for n of its hands, in ascending order."""
+    """Return the columns [.., n] of a table [.., H] for the ascending hand indices `hands` [n]."""
     if isinstance(table, RangeColumns):
         column = np.searchsorted(table.held, hands)
         if np.array_equal(table.held.take(column, mode="clip"), hands):

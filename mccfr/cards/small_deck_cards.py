@@ -17,13 +17,13 @@ def small_deck(
     merge_suits: bool = False,
     names: str | None = None,
 ) -> ListedCards:
-    """Return listed cards of a small deck, with weight 1 for all hands of both players.
+    """Return all hands and boards of a small deck as a `ListedCards`; both players hold every hand.
 
-    A card's number is rank·suits + suit.
+    The result has arrays of hands, boards, weights and buckets. A card's number is rank·suits + suit.
 
     hole_cards   number of cards in a hand
-    board_cards  cards dealt to the board on each street
-    merge_suits  True: isomorphic (hand, board) pairs share a bucket
+    board_cards  number of cards dealt to the board on each street
+    merge_suits  True: (hand, board) pairs that are equal up to a permutation of suits share a bucket
     names        letters of the ranks, lowest first
 
     Raises `ValueError` if the deck is too small for the deal, or the game too large to list.

@@ -1,4 +1,7 @@
-"""Draws the deals of one stratum: first a board of the second street, then hands and later boards.
+"""Draws the deals of a stratum, one of the sets into which training divides the flops.
+
+In general a stratum is a set of boards of the second street. Each is trained separately. A deal begins with one of its
+boards, by their probability; hands and later boards follow.
 
 The deal of iteration k of stratum s is a pure function of (seed, s, k).
 """
@@ -29,11 +32,13 @@ _WORD_CARDS = 6  # 49·48·47·46·45·44 = 1e10 outcomes from one word of 64 bi
 
 
 class BoardAliasTable(NamedTuple):
-    """Alias table (Vose 1991) that draws one of the F boards of a stratum on the second street.
+    """Alias table (Vose 1991), from which one of F second-street boards is drawn in constant time.
 
-    accept  [F] float64   probability of keeping the drawn index
+    The F boards form a stratum, which is trained separately.
+
+    accept  [F] float64   probability of keeping an index that is drawn uniformly
     alias   [F] int32     index taken otherwise
-    board   [F] int64     number of each board in the caller's list of all boards
+    board   [F] int64     index of each board in the caller's list of boards
     """
 
     accept: npt.NDArray[np.float64]
@@ -43,10 +48,12 @@ class BoardAliasTable(NamedTuple):
 
 @njit
 def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, state, deals):
-    """Draw the deals of iterations first_iteration .. +count-1 of a stratum into `deals`, in place.
+    """Draw deals of iterations first_iteration .. +count-1 of a stratum into `deals`, in place.
 
-    arrays  `DealArrays`: listed hands and boards
-    drawn   `BoardAliasTable`, which draws the board of the second street
+    A stratum is a set of second-street boards that is trained separately.
+
+    arrays  `DealArrays`: all hands and boards of the game
+    drawn   `BoardAliasTable`, from which the board of the second street is drawn
     state   [4] uint64, scratch for random numbers
     deals   `Deals` of at least `count` entries
 
@@ -78,11 +85,14 @@ def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, sta
 
 @allocating_njit
 def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, state, cards):
-    """Draw the cards of `count` deals of a stratum into `cards` [K >= count, 2·P + 5] int8, in place.
+    """Draw the cards of `count` full-deck deals, whose flop is one of F boards, into `cards`.
 
-    drawn  `BoardAliasTable`, which draws the board of n cards of the second street
+    These F boards of the second street form a stratum, a part of the game that is trained separately.
+
+    drawn  `BoardAliasTable`, from which the board of the second street, of n cards, is drawn
     flops  [24, F, n] int8: the stratum's boards under each of the 24 suit permutations, of which one is drawn uniformly
     state  [4] uint64, scratch for random numbers
+    cards  [K >= count, 2·P + 5] int8 for P players, changed in place
 
     Order of the cards: each player's two hole cards, player 0's first, then the board.
     """
@@ -114,26 +124,34 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
 
 
 def board_alias_table(boards: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> BoardAliasTable:
-    """Return the alias table that draws one of the board numbers `boards` [F] by their weights [F]."""
+    """Return a table from which one of F board numbers is drawn in proportion to `weights` [F].
+
+    boards  [F] the board numbers: indices in the caller's list of boards
+    """
     return BoardAliasTable(*alias_table(weights), np.ascontiguousarray(boards, np.int64))
 
 
 class ListedStratumDealer:
-    """Draws deals of one stratum of listed hands and boards (a `mccfr.cards.base.Dealer`)."""
+    """Draws deals of a game that lists its boards, with the second-street board from one stratum.
+
+    A stratum is a set of such boards that is trained separately. The class is a `mccfr.cards.base.Dealer`.
+    """
 
     def __init__(self, arrays: DealArrays, alias_table: BoardAliasTable, seed: int, stratum: int) -> None:
-        """Store the listed hands and boards, and the table that draws the second-street board.
+        """Store the game's hands and boards, and the table to draw the second-street board from.
 
-        alias_table  its `board` are indices in the list of all boards of `arrays`
+        alias_table  its field `board` has indices in the list of all boards of `arrays`
+        stratum      number of the stratum (the set of boards in `alias_table`), which selects the random stream
         """
         self._arrays, self._drawn = arrays, alias_table
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the stratum's deals of iterations first .. first+count-1 to entries 0 .. count-1 of `deals`.
+        """Write the deals of iterations first .. first+count-1 to the first entries of `deals`.
 
-        Raises `ValueError` if 1,000,000 pairs of hands in a row share a card with each other or the board.
+        `deals` has arrays for each hand's bucket on each street, and for the showdowns. Raises `ValueError` if
+        1,000,000 pairs of hands in a row share a card with each other or the board.
         """
         arrays, drawn = self._arrays, self._drawn
         if not draw_stratum_deals(arrays, drawn, self._seed, self._stratum, first, count, self._state, deals):
@@ -141,16 +159,20 @@ class ListedStratumDealer:
 
 
 class DeckStratumDealer:
-    """Draws deals of the full deck for one stratum of canonical boards (a `mccfr.cards.base.Dealer`)."""
+    """Draws full-deck deals whose flop is, up to suits, in one set (stratum) of canonical boards.
+
+    It is a `mccfr.cards.base.Dealer`. Each stratum is trained separately.
+    """
 
     def __init__(
         self, tables: BucketTables, alias_table: BoardAliasTable, added: npt.NDArray[np.int32], seed: int, stratum: int
     ) -> None:
-        """Store the bucket tables, and the table that draws the stratum's second-street board.
+        """Store the bucket tables, and the table from which the second-street board is drawn.
 
-        alias_table  its `board` are indices of canonical boards of the second street
-        added        [P·S] int32, column P·street + player: the stratum's first bucket number on later streets, which
-                     is added to the bucket from `tables`; 0 on the first two streets
+        alias_table  its field `board` has indices of canonical boards of the second street
+        added        [P·S] int32, index P·street + player: number that is added to the bucket from `tables`, because
+                     each stratum has buckets of its own on later streets; 0 on the first two streets
+        stratum      number of the stratum (the set of boards in `alias_table`), which selects the random stream
         """
         self._added = added
         self._tables, self._drawn = tables, alias_table
@@ -161,7 +183,10 @@ class DeckStratumDealer:
         self._flops = np.ascontiguousarray((boards & ~3)[None] | renamed, np.int8)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the stratum's deals of iterations first .. first+count-1 to entries 0 .. count-1 of `deals`."""
+        """Write the deals of iterations first .. first+count-1 to the first entries of `deals`.
+
+        `deals` has arrays for each hand's bucket on each street, and for the showdowns.
+        """
         players = len(self._added) // len(self._tables.board_cards)
         cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
         draw_stratum_cards(self._drawn, self._flops, self._seed, self._stratum, first, count, self._state, cards)

@@ -2,9 +2,9 @@
 
 A suit permutation is a *symmetry* if it maps hands to hands of equal weight for both players, and boards to boards. It
 must also preserve buckets and showdowns. Symmetries that leave a board unchanged map boards that follow it to boards of
-equal value, because strategies depend on buckets only. So an evaluation walks one board for each such class. For one
-given strategy, equal action probabilities (to the last bit) suffice instead of equal buckets. In lossless games each
-board has bucket numbers of its own. So no symmetry preserves their buckets, and only given strategies have symmetries.
+equal value, because strategies depend on buckets only. So an evaluation computes one board for each such class. For
+one given strategy, equal action probabilities (to the last bit) suffice instead of equal buckets. Without an
+abstraction each board has buckets of its own. No symmetry preserves these, so only given strategies have symmetries.
 
 Suit permutations: Waugh 2013, "A fast and optimal hand isomorphism algorithm".
 """
@@ -34,9 +34,9 @@ Strategies = Sequence[Floats]
 
 
 class BoardCopies(NamedTuple):
-    """Boards that an evaluation walks, each in place of several isomorphic ones.
+    """Boards at which a tree traversal must compute, each in place of several isomorphic ones.
 
-    T boards of all S streets in one list, G symmetries, H hands.
+    T boards of all S streets in one list, G suit permutations, H hands.
 
     first     [S, T+1] int64  entries first[s, t] .. first[s, t+1]-1 of `renaming`: the boards that board t represents
               when it is dealt after a board of street s-1 (s = 0: at the start). No entries: board t is skipped.
@@ -53,17 +53,22 @@ class BoardCopies(NamedTuple):
 
 
 class _Renaming(NamedTuple):
-    """One suit permutation: the index to which it maps each hand [H] and board [B_s] by street."""
+    """One suit permutation, as the hands and boards to which it maps hands and boards.
+
+    hand    [H] index of the hand to which it maps each hand
+    boards  for each street: [B] index of the board to which it maps each board
+    """
 
     hand: Ints
     boards: list[Ints]
 
 
 def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> BoardCopies:
-    """Find the boards that an evaluation must walk: the first of each class of isomorphic boards.
+    """Find the boards that a tree traversal must visit: the first of each isomorphism class.
 
-    strategies  if given, permutations must map hands to hands with equal action probabilities; otherwise, to hands
-                with equal buckets, which is valid for every strategy
+    strategies  probabilities [buckets, slots], by index 2·street + player; a slot is an action of a decision. If given,
+                permutations must map hands to hands with equal probabilities; otherwise, to hands with equal buckets,
+                which is valid for every strategy
     """
     renamings = _renamings(cards, strategies)
     sizes = [len(boards) for boards in cards.board_cards]
@@ -88,10 +93,10 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
 
 
 def lossless(cards: ListedCards) -> ListedCards:
-    """Return the cards with a bucket for each (board, hand) up to suit symmetry: perfect recall.
+    """Return the cards with new buckets: one for each (board, hand) pair up to suit symmetry.
 
-    A symmetry is a suit permutation that preserves ranges, boards, showdowns and the old buckets. So hands in one new
-    bucket have equal values against any strategy on the old buckets.
+    A symmetry is a suit permutation that preserves ranges, boards, showdowns and the buckets of `cards`. So hands in
+    one new bucket have equal values against any strategy on the buckets of `cards`. They have perfect recall.
     """
     renamings, some = _renamings(cards, None), np.flatnonzero(_with_buckets(cards))
     buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
@@ -113,7 +118,7 @@ def lossless(cards: ListedCards) -> ListedCards:
 
 
 def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
-    """Return [H] bool: True if a player has a bucket for the hand on some board."""
+    """Return [H] bool: True if at least one player has a bucket for the hand on some board."""
     has_bucket = np.zeros(len(cards.hand_cards), bool)
     for bucket in cards.bucket:
         held, numbers = stored_columns(bucket)
@@ -122,18 +127,18 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
 
 
 def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCards:
-    """Return cards in which isomorphic (board, hand) pairs share a lossless bucket.
+    """Return the cards with one bucket for each class of isomorphic (board, hand) pairs.
 
-    The old buckets only tell which hands are possible.
+    The present buckets of `cards` are ignored, except that hands without a bucket get none.
 
-    weights  [.., H] further weights of hands, such as those of locks, that symmetries must preserve
+    weights  arrays [n, H] with further values of hands that suit permutations must preserve, besides range weights
     """
     reach = np.concatenate([cards.reach, *weights])
     return replace(lossless(_blind(replace(cards, reach=reach))), reach=cards.reach)
 
 
 def _blind(cards: ListedCards) -> ListedCards:
-    """Return the cards with bucket 0 for every possible hand, so that all buckets are equal."""
+    """Return the cards with bucket 0 for every hand that has a bucket: all buckets are equal."""
     kept = [stored_columns(bucket) for bucket in cards.bucket]
     hands = len(cards.hand_cards)
     return replace(
@@ -143,19 +148,23 @@ def _blind(cards: ListedCards) -> ListedCards:
 
 
 def alike_boards(cards: ListedCards, street: int) -> Ints:
-    """Return for each board [B] of a street the first board isomorphic to it, ignoring buckets."""
+    """Return [B] for each board of a street the index of the first board isomorphic to it.
+
+    Buckets are ignored: suit permutations must preserve ranges, boards and showdowns only.
+    """
     return np.array([renaming.boards[street] for renaming in _renamings(_blind(cards), None)]).min(axis=0)
 
 
 def alike_hands(
     cards: ListedCards, boards: Sequence[npt.NDArray[np.integer]], *, swaps: bool = False
 ) -> list[npt.NDArray[np.int32]]:
-    """Return for each street [N, H] the first hand that is equivalent to each hand on boards [N].
+    """Return for each street [N, H] the lowest hand index that is equivalent to each hand.
 
-    boards  for each street: indices [N] of its boards
+    boards  for each street: [N] indices of the boards on which hands are compared
 
-    Hands that have buckets are equivalent if a symmetry that fixes the board maps one to the other. With `swaps`,
-    exchanges of two cards also count: without flushes, any two cards of one rank.
+    Hands that have buckets are equivalent if a suit permutation maps one to the other and leaves the board unchanged.
+    It must also preserve ranges, buckets and showdowns. With `swaps`, exchanges of two cards may do the same: if
+    flushes do not matter, two cards of one rank are exchangeable.
     """
     renamings, images = _renamings(cards, None) + (_swaps(cards) if swaps else []), []
     some = np.flatnonzero(_with_buckets(cards))
@@ -174,11 +183,13 @@ def alike_hands(
 
 
 def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> tuple[Ints, Ints]:
-    """Return [B] how many boards each board of a street represents, and by which permutations.
+    """Return the number [B] of boards that each board of a street represents, and permutations.
 
-    The permutations are indices into `renamings`, board after board: each maps the board to one that it represents.
-    Boards represented by another board have none. Only permutations that leave the board's predecessor on street
-    `above` unchanged are used (-1: all). Streets not after `above` have no entries.
+    The second result has indices into `renamings`, board after board: each permutation maps the board to one that it
+    represents. A board represented by another one has number 0. Only permutations that leave the board's predecessor
+    on street `above` unchanged are used (-1: all). For a street not after `above` all numbers are 0.
+
+    renamings  suit permutations that preserve ranges, buckets and showdowns, the identity first
     """
     boards = np.arange(len(cards.board_cards[street]))
     ancestor: npt.NDArray[np.integer] = boards
@@ -209,8 +220,9 @@ def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: 
 def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
     """Return all suit permutations that are symmetries of the cards, the identity first.
 
-    A symmetry preserves range weights, boards, showdowns and buckets. With `strategies` it may exchange buckets with
-    equal action probabilities.
+    A symmetry preserves range weights, boards, showdowns and buckets.
+
+    strategies  if given, a symmetry may map buckets to buckets with equal action probabilities
     """
     hand_of, hands = _hand_of(cards), len(cards.hand_cards)
     some, deck = _with_buckets(cards), len(hand_of) - 1
@@ -244,9 +256,9 @@ def _hand_of(cards: ListedCards) -> Ints:
 
 
 def _swaps(cards: ListedCards) -> list[_Renaming]:
-    """Return exchanges of two cards that preserve range weights, boards, showdowns and buckets.
+    """Return permutations that exchange two cards and preserve ranges, boards, showdowns, buckets.
 
-    The two cards' numbers are less than four apart.
+    Only cards whose numbers are less than four apart are tried, such as two cards of one rank.
     """
     hand_of, some, swaps = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
     few = of_hands(cards, np.flatnonzero(some))
@@ -260,9 +272,9 @@ def _swaps(cards: ListedCards) -> list[_Renaming]:
 
 
 def _close(renamings: dict[tuple[int, ...], _Renaming]) -> None:
-    """Add all products of permutations to `renamings`, in place.
+    """Add all products of the suit permutations in `renamings` to it, in place.
 
-    renamings  {suits: permutation}; suits[s] is the suit to which it maps suit s
+    renamings  {tuple of suits: its `_Renaming`}; item s of the tuple is the suit to which suit s is mapped
     """
     todo = list(renamings)
     for first in todo:  # `todo` grows during the loop.
@@ -283,12 +295,13 @@ def _renaming(
     card: Ints,
     strategies: Strategies | None,
 ) -> _Renaming | None:
-    """Return to which hand and board each one is mapped if card c becomes card[c].
+    """Return the hands and boards to which hands and boards are mapped if card c becomes card[c].
 
     Returns None unless that preserves ranges, boards, showdowns and buckets.
 
+    card        [deck] card to which each card is mapped
     hand_of     [deck+1, deck+1] index of the hand that holds two cards
-    compared    ([H] bool hands that have buckets, the cards restricted to these hands)
+    compared    pair: [H] bool, True for hands that have buckets; and `cards` with these hands only
     strategies  if given, buckets with equal action probabilities count as equal
     """
     card = np.append(card, -1)  # -1 stays -1: the missing card of hands with fewer cards
@@ -321,9 +334,9 @@ def _renaming(
 
 
 def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
-    """Return True if a permutation preserves the showdown strengths of all hands that have a bucket.
+    """Return True if a card permutation preserves the showdown ranks of hands that have a bucket.
 
-    hand_image  [B] index of the full board to which each full board is mapped
+    hand_image  [B] index of the last-street board to which each last-street board is mapped
     hand        [H] index of the hand to which each hand is mapped
     """
     strength, bucket = cards.strength, cards.bucket[-1]
@@ -338,13 +351,14 @@ def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
 def _same_buckets(
     bucket: npt.NDArray[np.int32], hand_image: Ints, hand: Ints, strategies: Strategies | None, block: int
 ) -> bool:
-    """Return True if a permutation preserves one player's buckets on one street.
+    """Return True if a card permutation preserves one player's buckets on one street.
 
-    bucket      [B, H] the buckets
+    bucket      [B, H] bucket of each hand on each board of the street
     hand_image  [B] index of the board to which each board is mapped
     hand        [H] index of the hand to which each hand is mapped
-    strategies  if given, equal action probabilities of two buckets suffice
-    block       2·street + player, the index in `strategies`
+    strategies  probabilities [buckets, slots], by index `block`; a slot is an action of a decision. If given, buckets
+                with equal probabilities count as the same
+    block       2·street + player
     """
     for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
@@ -366,7 +380,9 @@ def _same_buckets(
 def _places(
     cards: npt.NDArray[np.integer], renamed: Ints, parents: npt.NDArray[np.integer], renamed_parents: Ints
 ) -> Ints | None:
-    """Return [N] the board to which each board is mapped; None if that does not permute the boards.
+    """Return [N] the index of the board to which a card permutation maps each board of a street.
+
+    None if the images are not a permutation of the boards.
 
     cards            [N, n] cards that each board adds to its parent, the board on the street before
     renamed          [N, n] cards to which these are mapped

@@ -78,7 +78,7 @@ def _status_of(arguments: Sequence[str] | None) -> int:
 def _is_inside_artefact(error: OSError) -> bool:
     """Return True if an error names a file in a run, checkpoint, policy, networks or abstraction.
 
-    Returns True also if the system cannot read the directories.
+    Such an error is no mistake of the user. Returns True also if the directories on the path cannot be read.
     """
     folders = Path(error.filename or "").absolute().parents
     try:

@@ -23,8 +23,8 @@ def abstraction() -> None:
 def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     """Build the abstraction that RECIPE describes; finished streets are kept.
 
-    RECIPE is a TOML file, or the name of an example (quick, standard, fine, large), which is copied to
-    runs/abstractions.
+    RECIPE is a TOML file with the number of buckets of each street and how to compute them. It may also be the name of
+    an example (quick, standard, fine, large), which is copied to runs/abstractions.
 
     A build that was killed continues when it is started again: finished streets stay, and so does the state of a long
     clustering. The same recipe gives the same buckets for any number of workers. The build first prints the memory
@@ -60,6 +60,8 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
 @json_option
 def info(directory: Path, as_json: bool) -> None:
     """Print the recipe of the abstraction in DIR and measures of its buckets' quality.
+
+    The recipe says how the buckets of each street were computed.
 
     Example: mccfr abstraction info runs/abstractions/quick
     """

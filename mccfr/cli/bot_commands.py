@@ -156,8 +156,9 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
 def json_bot(policy: str, **options: Any) -> None:
     """Answer decisions on stdin, a JSON object a line, with a line on stdout.
 
-    Keys of an object: position (of two players 0 is the big blind), hand (hole cards), line (the betting so far),
-    board, stacks, and number (of the hand). The answer has the key action or error. docs/bots.md describes all.
+    Keys of an object: position (number of the player to act; of two players 0 is the big blind), hand (hole cards),
+    line (the betting so far), board, stacks, and number (of the hand). The answer has the key action or error.
+    docs/bots.md describes all keys.
 
     Example: echo '{"position": 1, "hand": "AhKh"}' | mccfr bot json hunl-quick-policy
     """
@@ -309,7 +310,7 @@ def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: 
 
 
 def _read_line(prompt: str) -> str:
-    """Return the user's input at the terminal; `EOFError` at its end."""
+    """Ask for a line at the terminal and return it; raise `EOFError` for Ctrl-C or the end of input."""
     try:
         return str(click.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
     except click.Abort:

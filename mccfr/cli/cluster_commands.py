@@ -48,8 +48,8 @@ def cluster() -> None:
     """Train one run in strata (run.strata) on several machines.
 
     A stratum is a set of boards that is trained separately. The result is bit-identical to that of one machine, as
-    docs/machines.md describes. These commands need the optional dependencies `cluster`. Inside srun or mpiexec, solve
-    and resume use the machines of that job. `mccfr plan --machines N` estimates memory and time.
+    docs/machines.md describes. These commands need the optional dependencies `cluster`. If srun or mpiexec starts solve
+    or resume, they use the machines that it gives them. `mccfr plan --machines N` estimates memory and time.
     """
 
 
@@ -68,8 +68,9 @@ def cluster() -> None:
 def local(config: Path, machines: int, **given: Any) -> None:
     """Start or continue the run that CONFIG describes, with processes in place of machines.
 
-    CONFIG may also be a run's directory. Use it to test a run on several machines. Each machine has its own
-    run.workers. If one machine dies, the others continue from the last checkpoint.
+    All processes run on this machine. CONFIG may also be a run's directory. Use the command to test a run on several
+    machines. Each has run.workers training processes. If one machine dies, the others continue from the last
+    checkpoint.
 
     Example: mccfr cluster local leduc --machines 3 --set game.ranks=12 --set run.strata=6
     """
@@ -94,7 +95,7 @@ def local(config: Path, machines: int, **given: Any) -> None:
 def solve(config: Path, hosts: str | None, **given: Any) -> None:
     """Start or continue the run that CONFIG describes on the machines of this job or of --hosts.
 
-    This job is the one of srun or mpiexec in which the command was started.
+    This job: the machines on which srun or mpiexec starts the command. Otherwise give --hosts.
 
     Example: srun mccfr cluster solve blueprint.toml
     """
@@ -114,8 +115,8 @@ def solve(config: Path, hosts: str | None, **given: Any) -> None:
 def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
     """Continue the run in DIR on the machines of this job or of --hosts.
 
-    This job is the one of srun or mpiexec in which the command was started. The number of machines may change; the
-    result does not depend on it.
+    This job: the machines on which srun or mpiexec starts the command. Otherwise give --hosts. The number of machines
+    may change; the result does not depend on it.
 
     Example: srun mccfr cluster resume runs/blueprint
     """
@@ -126,10 +127,10 @@ def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given
 @click.argument("directory", metavar="DIR", type=path_type)
 @json_option
 def status(directory: Path, as_json: bool) -> None:
-    """Print strata, speed and time at barriers of each machine, up to the last pause of all machines.
+    """Print strata, speed and waiting time of each training process, up to the last pause of all.
 
-    At a barrier the machines wait for each other and combine the tables of the first street. At a pause, such as for a
-    checkpoint, they stop training.
+    Strata are the sets of boards that are trained separately. At barriers the processes wait for each other, and their
+    changes to the tables of the first street are added up. At a pause, such as for a checkpoint, they stop training.
     """
     from mccfr.cluster.cluster_status import cluster_status
     from mccfr.runs.directory.run import open_run
@@ -155,12 +156,13 @@ def _status_text(status: Mapping[str, Any]) -> str:
 
 
 def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
-    """Return a function that starts or opens a configuration's run, and each rank's arguments.
+    """Return a function that starts or opens a configuration's run, and a command line.
 
-    Ranks are the MPI processes of the job; the arguments follow `mccfr cluster`. The function takes a `Reporter`, which
-    receives messages, and returns the run and its game.
+    The command line is the list of words after `mccfr cluster` that every MPI process of the run executes. The function
+    takes a `Reporter`, which receives messages, and returns the run and its game.
 
-    machines  number of machines; None: those of the job in which this process runs
+    options   values of the command's options by name
+    machines  number of machines; None: unknown, because srun or mpiexec has started this process
     """
     from mccfr.cluster.capacity import coordinator_problem
 
@@ -171,10 +173,13 @@ def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> 
 
 
 def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
-    """Return a function that opens a run, and the arguments of each rank after `mccfr cluster`.
+    """Return a function that opens an existing run, and a command line.
 
-    Ranks are the MPI processes of the job. The function takes a `Reporter`, which receives messages, and returns the
-    run and its game.
+    The command line is the list of words after `mccfr cluster` that every MPI process of the run executes. The function
+    takes a `Reporter`, which receives messages, and returns the run and its game.
+
+    abstraction  folder of the run's card abstraction, if it was moved; None: it was not
+    options      values of the command's options by name
     """
     from mccfr.cluster.capacity import coordinator_problem
 
@@ -195,7 +200,7 @@ def _terms(options: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Te
 
 
 def _arguments(given: Mapping[str, Any]) -> list[str]:
-    """Convert this command's options back to command-line arguments, for each rank's command."""
+    """Convert options {name: value} back to words of a command line, for every MPI process."""
     options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
     options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
     arguments = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
@@ -224,10 +229,10 @@ def _named(hosts: str) -> list[str]:
 
 
 def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
-    """Train the run in `directory` for one session, as one of the MPI job's processes (ranks).
+    """Train the run in `directory` as one of its MPI processes, until a limit or a signal.
 
-    prepare  function that starts or opens the run, given a reporter
-    force    train even if memory or disk are too small
+    prepare  function that takes a `Reporter` (it receives messages) and returns the run and its game
+    force    do not check memory
     """
     from mccfr.cluster.startup_signals import set_startup_signals
 
@@ -258,12 +263,12 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
-    """Check the run, start the MPI processes (ranks) on all machines, and wait for their end.
+    """Check the run, start its MPI processes on all machines, and wait for their end.
 
-    Exits with the status of the coordinator, the rank that leads the others, unless it is 0.
+    One of the processes, the coordinator, leads the others. Exits with its status unless that is 0.
 
-    prepare    function that starts or opens the run, given a reporter
-    arguments  command line of each rank
+    prepare    function that takes a `Reporter` (it receives messages) and returns the run and its game
+    arguments  words after `mccfr cluster` that each process executes
     machines   number of machines
     hosts      names of the machines; None: processes on this machine
     """

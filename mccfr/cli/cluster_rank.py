@@ -1,6 +1,7 @@
-"""Runs a command as one rank (an MPI process) of a cluster, started by `mccfr.cluster.launch`.
+"""Runs a command as one MPI process of a cluster, started by `mccfr.cluster.launch`.
 
-MPI launchers replace exit statuses, so the leading rank, the coordinator, writes its process id and status into a file.
+One of the processes, the coordinator, leads the others. MPI launchers replace exit statuses, so it writes its process
+id and status into a file.
 """
 
 import os
@@ -17,13 +18,13 @@ _LOOK_SECONDS = 0.5
 
 
 def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
-    """Execute a command line as one rank of an MPI job; then end all ranks.
+    """Execute a command line as one process of an MPI job; then end all processes of the job.
 
-    The coordinator writes its exit status to a file, and is killed when the launching process has ended.
+    One process, the coordinator, leads the others. It is killed when the launching process has ended.
 
-    ended      file for the coordinator's process id and exit status
+    ended      file to which the coordinator writes its process id and exit status
     launcher   process id of the launching process
-    text       number of the open file for stderr; "-": the one that MPI provides
+    text       descriptor of an open file that becomes stderr; "-": keep the stderr that MPI provides
     arguments  words of the command line
     """
     from mccfr.cluster.launch import write_end
@@ -50,7 +51,10 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
 
 
 def _die_with(launcher: int) -> None:
-    """Wait until the launching process has ended, then kill this one; MPI then ends all ranks."""
+    """Wait until the process with id `launcher` has ended, then kill this process.
+
+    MPI then ends all other processes of the job.
+    """
     while Path(f"/proc/{launcher}").exists():
         time.sleep(_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)

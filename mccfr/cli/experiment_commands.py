@@ -36,11 +36,12 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
     EXPERIMENT is a run's TOML file with an additional table [compare], or the name of an example, which is first copied
     to runs/experiments. OUT contains the run directories runs/NAME-SEED, three tables and, with matplotlib, plot.png.
-    table.csv has a row for each variant, seed and point, a stage of training. summary.csv has means over seeds and
-    their 95 % intervals, pairs.csv ratios to the first variant, seed by seed. The means are geometric, except for
-    winnings of lower-bound responses: these have arithmetic means, and differences in place of ratios. Each run is the
-    one that `solve` starts: it builds abstractions from recipes and needs enough memory and disk. Ctrl-C stops with a
-    checkpoint (exit status 75). The same command then continues and keeps finished runs.
+    table.csv has a row for each variant, seed and point: a stage of training at which strategies are evaluated.
+    summary.csv has means over seeds and their 95 % intervals, pairs.csv ratios to the first variant, seed by seed.
+    Means are geometric. Exception: winnings of responses that give only a lower bound of exploitability have arithmetic
+    means, and differences in place of ratios. Each run is the one that `solve` starts: it builds missing card
+    abstractions and needs enough memory and disk. Ctrl-C stops with a checkpoint (exit status 75). The same command
+    then continues and keeps finished runs.
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
@@ -65,10 +66,12 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
 
 def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
-    """Return a line for each curve: its mean at the last point that all curves of its measure have.
+    """Return a line of text for each curve: its mean at the last point that can be compared.
 
-    curves  one for each variant and measure, such as exploitability over nodes; a point is a stage of training
-    axis    unit of the points, such as nodes
+    A point is a stage of training, such as 1,000,000 nodes. It can be compared if every variant has a value there.
+
+    curves  one for each variant and measure, such as exploitability
+    axis    unit of the points, such as "nodes"
     """
     width = max((len(curve.variant) for curve in curves), default=0)
     lines = []
@@ -104,9 +107,10 @@ def report(directory: Path, out: Path, spots: str, flops: int, workers: int, kee
     """Write tables of a betting line on all flops: frequencies, equity, EV and EQR.
 
     EQR is the EV as a share of the pot, divided by the equity. DIR-or-POLICY is a run or policy of whole hold'em, whose
-    strategy is only evaluated. It may also be the run or configuration of a spot that begins on a flop: the command
-    then solves the spot on each flop, and --spots is "". OUT ends in .csv or .html. The tables are by flop, by texture
-    and by class of hands. A flop that leaves a player without hands is skipped.
+    strategy is only evaluated. It may also be the run or configuration of a game that begins on a flop with given
+    ranges: the command then solves this game on each flop. --spots is the betting line to the decision on the flop, ""
+    in the second case. OUT ends in .csv or .html. The tables are by flop, by texture (such as paired flops) and by
+    class of hands. A flop that leaves a player without hands is skipped.
 
     Example: mccfr report hunl-quick-policy flops.html --spots b300c/
     """

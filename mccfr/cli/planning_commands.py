@@ -61,7 +61,8 @@ def _toml(value: Any) -> str:
 def init(directory: Path) -> None:
     """Copy the example runs, experiments and abstraction recipes to DIR (default: runs).
 
-    Existing files stay unchanged. If one of them differs from its example, nothing is copied.
+    A recipe describes how to compute the buckets of hands. Existing files stay unchanged. If one of them differs from
+    its example, nothing is copied.
     """
     from mccfr.config.examples import copy_examples, example_files
 
@@ -169,10 +170,10 @@ def _plan_text(plan: dict[str, Any]) -> str:
 
 
 def _similar_text(run: dict[str, Any]) -> str:
-    """Return a line on a measured run that resembles the planned one: buckets, length and loss.
+    """Return a line of text on a measured run that resembles the planned one.
 
-    The length is in nodes touched, or in boards for CFR-BR. The loss is the winnings of a best response to the
-    run's strategy, in mbb per game: exact, or a lower bound.
+    It has the run's buckets, length and loss. The length is in nodes touched, or in boards for CFR-BR. The loss is the
+    winnings of a best response to the run's strategy, in mbb per game: exact, or a lower bound.
 
     run  one of the plan's `similar_runs`
     """
@@ -187,9 +188,11 @@ def _similar_text(run: dict[str, Any]) -> str:
 
 
 def _players_lines(plan: dict[str, Any]) -> list[str]:
-    """Return a line with the tree's decision nodes by street and number of players not yet folded.
+    """Return a line of text on how many decision nodes the tree has, by players left and street.
 
-    Returns [] for games of two players.
+    Players are left if they have not folded. Returns [] for games of two players.
+
+    plan  {name: value}, as `mccfr plan --json` prints it
     """
     table = plan.get("decision_nodes_by_players_left", [])
     counts = (f"{players}: {list(column)}" for players, column in enumerate(zip(*table, strict=True), 2))
@@ -197,9 +200,11 @@ def _players_lines(plan: dict[str, Any]) -> list[str]:
 
 
 def _left_text(plan: dict[str, Any]) -> str:
-    """Return a text on the disk space of the checkpoints that stay at the end of the run.
+    """Return a text on the disk space of the checkpoints that the run keeps at its end.
 
     It is "" if the training time is unknown, such as for a run without a limit of nodes, iterations or time.
+
+    plan  {name: value}, as `mccfr plan --json` prints it
     """
     return "" if plan["left_bytes"] is None else f"; its checkpoints keep about {bytes_text(plan['left_bytes'])}"
 
@@ -208,6 +213,8 @@ def _traffic_text(plan: dict[str, Any]) -> str:
     """Return a text on the number of checkpoints of the whole run and the bytes that they write.
 
     It is "" if the training time is unknown, such as for a run without a limit of nodes, iterations or time.
+
+    plan  {name: value}, as `mccfr plan --json` prints it
     """
     if plan["checkpoints"] is None:
         return ""
@@ -215,9 +222,11 @@ def _traffic_text(plan: dict[str, Any]) -> str:
 
 
 def _time_lines(plan: dict[str, Any]) -> list[str]:
-    """Return lines on the time that the run takes, and on the workers that --budget needs.
+    """Return lines of text on the time that a run takes, and the workers that --budget needs.
 
     Returns [] if the training time is unknown, such as for a run without a limit of nodes, iterations or time.
+
+    plan  {name: value}, as `mccfr plan --json` prints it
     """
     if plan["seconds"] is None:
         return []
@@ -239,9 +248,9 @@ def _time_lines(plan: dict[str, Any]) -> list[str]:
 
 
 def _page_lines(pages: dict[str, Any]) -> list[str]:
-    """Return a line on whether the tables get huge pages of memory, or on how to enable them.
+    """Return a line of text on huge pages of memory for the tables, which may speed up training.
 
-    They may make training faster. Returns [] if there is nothing to advise.
+    It says that the tables get them, or how to enable them. Returns [] if neither applies.
 
     pages  field `huge_pages` of the plan
     """

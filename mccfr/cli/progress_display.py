@@ -27,11 +27,12 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
 
 
 def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
-    """Return a session's nodes, speed, iterations, period and share done as one line of text.
+    """Return a run's nodes, speed, iterations, period and share done as one line of text.
 
-    Periods are those of discounting (`Schedule`). A limited run also has the time left, if known.
+    A period is a stretch of training: regrets and strategy sums are weighted or discounted by period. If the run has a
+    limit, the text also has the time left, if known.
 
-    phase  present phase of the run; any but training comes first, because narrow terminals cut the end off
+    phase  text for the present activity, such as "evaluating"; the line begins with it unless it is "training"
     """
     parts = [
         *([] if phase == TRAINING else [phase]),
@@ -85,17 +86,17 @@ class DelayedLine:
 
 
 class HistoryCounts:
-    """Prints how many histories a game tree has so far while it is built, every ten seconds."""
+    """Prints the number of histories (action sequences) found so far while a game tree is built."""
 
     def __init__(self) -> None:
         self._name, self._next = "", 0.0
 
     def __call__(self, name: str, histories: int, allowed: int) -> None:
-        """Print the count if it is due: two seconds after a game's first call, then every ten.
+        """Print the count two seconds after a game's first call, then every ten seconds.
 
-        name        name of the game
-        histories   number of histories found so far
-        allowed     largest number before building fails
+        name       name of the game
+        histories  number of histories, the action sequences from the root, found so far
+        allowed    largest number of histories; building the tree fails beyond it
         """
         now = time.monotonic()
         if name != self._name:
@@ -107,18 +108,23 @@ class HistoryCounts:
 
 
 class PlainReporter:
-    """Prints lines on stderr: messages at once, counters every ten seconds, phases after two seconds."""
+    """Prints the progress of a run as lines on stderr.
+
+    Messages appear at once, counts of nodes and iterations every ten seconds. An activity, such as evaluating, is named
+    if it lasts two seconds.
+    """
 
     def __init__(self) -> None:
         self._last = self._counted = time.monotonic()
         self._phase, self._late = TRAINING, DelayedLine()
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Print the phase if it lasts two seconds; if only its numbers change, every ten seconds.
+        """Print the run's present activity if it lasts two seconds.
 
-        Compilation is printed once, training never.
+        A text that differs from the last one by numbers only is printed every ten seconds. Compilation is printed once,
+        training never.
 
-        text   activity of the run, such as evaluating
+        text   the activity, such as "evaluating" or "writing checkpoint 3"
         share  not used
         """
         counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
@@ -135,7 +141,7 @@ class PlainReporter:
             self._late.text = text
 
     def close(self) -> None:
-        """Cancel a line that is not yet printed."""
+        """Cancel the line that waits to be printed, if any."""
         self._late.say(None)
 
     def message(self, text: str) -> None:
@@ -143,7 +149,7 @@ class PlainReporter:
         _print(f"mccfr: {text}")
 
     def progress(self, progress: SessionProgress) -> None:
-        """Print the counters, at most every ten seconds, and not while compiling."""
+        """Print nodes, speed and iterations, at most every ten seconds, and not while compiling."""
         if time.monotonic() - self._last >= _LINE_SECONDS and not self._phase.startswith(COMPILING):
             self._last = time.monotonic()
             _print(progress_text(progress, self._phase))
@@ -170,10 +176,11 @@ class LiveReporter:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Show the phase beside the bar, and during compilation the time since it began.
+        """Show the run's activity beside the bar, and during compilation the time since it began.
 
-        text   activity of the run, such as evaluating
-        share  part of it that is done, 0 to 1, which the bar shows before training begins; None: unknown
+        text   the activity, such as "evaluating"
+        share  share of the activity that is done, 0 to 1. The bar shows it until training begins, later the share of
+               the whole run; None: unknown
         """
         self._phase = text
         self._bar.update(self._task, began=time.monotonic() if text.startswith(COMPILING) else None)
@@ -183,7 +190,7 @@ class LiveReporter:
             self.progress(self._progress)
 
     def progress(self, progress: SessionProgress) -> None:
-        """Update the bar's length and the counters beside it."""
+        """Update the bar to the share of the run that is done, and nodes and speed beside it."""
         self._progress, done = progress, progress.share_done
         text = progress_text(progress, self._phase) + self._exploitability
         self._bar.update(self._task, completed=done or 0.0, total=None if done is None else 1.0, text=text)

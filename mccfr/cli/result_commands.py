@@ -61,7 +61,7 @@ def _method_options() -> list[click.Parameter]:
 def _type(declared: "Declared") -> click.ParamType[Any]:
     """Return the click type that parses an option declared by an evaluation method.
 
-    Options of type float are durations such as 90s.
+    Its type is int, str, Path or float; float options are durations in seconds, written as 90s or 10m.
     """
     option = declared.option
     if declared.type is int:
@@ -131,7 +131,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
 
 def _best_response_text(record: dict[str, Any]) -> str:
-    """Return a line on the chips that a best response wins as each player; "" for methods without one."""
+    """Return a line on the chips that a response to the strategy wins as each player.
+
+    It is a best response, or one whose winnings are a lower bound. "" for evaluation methods without responses.
+    """
     best = record["best_response_chips"]
     if best is None:
         return ""
@@ -197,7 +200,8 @@ def export(
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
-    An earlier export of the same run is replaced. DIR may also be a policy, to be written as csv, parquet or openspiel.
+    An earlier export of the same run is replaced. DIR may also be a policy, that is an export of a run, to be written
+    in another format (csv, parquet or openspiel).
 
     To see what --quantise, --purify or --threshold costs, run: mccfr evaluate OUT --method head-to-head --against DIR
 
@@ -252,7 +256,9 @@ def _refuse_without_effect(game: "Game", *, values: bool) -> None:
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
-    """Return the board of an export by hand ("" for none); None for an export by bucket.
+    """Return the board for an export that has a row for each hand, or None.
+
+    The text is "" if the game or street has no board. None: the export has a row for each bucket.
 
     by           value of --by: "hand" for a row for each hand, "bucket" for a row for each bucket
     board        value of --board
@@ -279,7 +285,7 @@ def _tell_written(path: Path, format_name: str) -> None:
 
 
 def _tell_origin(path: Path, format_name: str) -> None:
-    """Print what an export states about its origin, such as the run, if its format does so."""
+    """Print the origin that an exported file states, such as the run, if its format has one."""
     from mccfr.policy.origin import origin_facts
     from mccfr.runs.results.run_export import ORIGIN
 
@@ -288,7 +294,9 @@ def _tell_origin(path: Path, format_name: str) -> None:
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
-    """Write a policy in another format; refuse options that apply only to runs.
+    """Write the policy in `directory` to `out` in another format.
+
+    Raises `ValueError` if an option is given that applies only to runs.
 
     board  write rows of hands on this board ("" for none); None: rows of buckets
     """
@@ -379,7 +387,10 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 
 
 def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str | None, board: str | None) -> None:
-    """Add the EV of each action after a line, in chips, to `found`, the answer of a query."""
+    """Add the EV in chips of each action after a betting line to `found`, the answer of a query.
+
+    Each item of found["actions"] gets further keys, and `found` itself too.
+    """
     from mccfr.view.expected_values import query_values
 
     values = query_values(source, line, hand, board)
@@ -389,9 +400,9 @@ def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str
 
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:
-    """Return {"ranges": [role, weighted number of combos and text of each player's range after a line]}.
+    """Return {"ranges": a list with all players' ranges after a betting line}.
 
-    Each item of the list is a dictionary with the keys `role`, `combos` and `text`.
+    Each item is a dictionary: `role` ("button"), `combos` (sum of the hands' weights) and `text` (the range).
 
     notation  notation of the texts, such as "pio": a value of --range
     """
@@ -402,7 +413,10 @@ def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[s
 
 
 def _query_text(answer_fields: dict[str, Any]) -> str:
-    """Return the answer as text, with one line for each action or each hand."""
+    """Return the answer of `mccfr query` as text, with one line for each action or each hand.
+
+    answer_fields  {name: value}, as --json prints them
+    """
     pot = "" if answer_fields["pot_chips"] is None else f", pot {answer_fields['pot_chips']} chips"
     if answer_fields["pot_chips"] is not None and answer_fields["big_blind_chips"] is not None:
         pot += f" = {answer_fields['pot_chips'] / answer_fields['big_blind_chips']:g} big blinds"
@@ -439,9 +453,9 @@ def _query_text(answer_fields: dict[str, Any]) -> str:
 
 
 def _range_values(found: Mapping[str, Any]) -> list[str]:
-    """Return lines with the EV of each action, for each hand and for the range.
+    """Return lines of text with the EV of each action, for each hand and for the range.
 
-    Returns [] if EVs were not queried, or for one hand only.
+    Returns [] if the answer `found` of a query has no EVs of hands: without --ev, or for one hand only.
     """
     if "hand_evs" not in found:
         return []

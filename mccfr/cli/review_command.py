@@ -35,8 +35,9 @@ from mccfr.cli.shared_options import answer, code_option, json_option, path_type
 def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> None:
     """Print the EV loss of every decision in hand histories, by a policy, the largest loss first.
 
-    HANDS are files or folders of files: PHH, ACPC logs, Slumbot's JSON, texts of poker sites. Hands may have any stacks
-    and blinds. The command refuses hands of more than six players and of other games, each with the reason.
+    EVs are those of the strategy of --policy. HANDS are files or folders of files: PHH, ACPC logs, Slumbot's JSON,
+    texts of poker sites. Hands may have any stacks and blinds. The command refuses hands of more than six players and
+    of other games, each with the reason.
 
     Example: mccfr review match.log --policy hunl-fine-policy --keep review.jsonl
     """

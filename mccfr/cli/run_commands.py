@@ -53,10 +53,10 @@ def solve(
     """Start the run that CONFIG describes, or continue it from its newest checkpoint.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...), which is copied to runs/
-    first. An existing run of the same game, solver and tables continues; limits may differ. Ctrl-C, SIGHUP, SIGTERM
-    and SIGUSR1 stop it with a checkpoint (exit status 75; 128 + N before the run exists). The next session then does
-    the evaluations and the export that are due. A second signal, at least a second later, ends it without a checkpoint.
-    It does not start with too little memory or disk, or if its export would replace another run's.
+    first. An existing run of the same game, solver and tables continues; limits may differ. Ctrl-C, SIGHUP, SIGTERM and
+    SIGUSR1 stop it with a checkpoint (exit status 75; 128 + N before the run exists). The next `solve` or `resume` then
+    does the evaluations and the export that are due. A second signal, at least a second later, ends it without a
+    checkpoint. It does not start with too little memory or disk, or if its export would replace another run's.
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
@@ -69,14 +69,14 @@ def solve(
 
 
 def run_directory_of(config: Path, directory: Path | None) -> Path:
-    """Return the run directory of a configuration: the given one, or runs/NAME for NAME.toml."""
+    """Return `directory`, or if it is None the default for configuration NAME.toml: runs/NAME."""
     return directory or Path("runs") / config.stem
 
 
 def started(
     config: Path, directory: Path, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
 ) -> "tuple[Run, Game]":
-    """Create or reopen the run of a configuration, with this session's limits; return run and game.
+    """Create or reopen the run of a configuration, with given limits; return run and game.
 
     overrides  texts TABLE.KEY=VALUE of --set
     limits     nodes, iterations, seconds and workers of the command line; None: not given
@@ -120,9 +120,9 @@ def resume(
 ) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
-    Limits are totals of the run, except --time. Limits and --set run.KEY hold for later sessions too, until they are
-    changed. --set of another table holds for this session. Like solve, it does not start with too little memory or
-    disk.
+    Limits are totals of the run, except --time. Limits and --set run.KEY also hold when the run is continued later,
+    until they are changed. --set of another table holds for this command only. Like solve, it does not start with too
+    little memory or disk.
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
@@ -141,7 +141,7 @@ def reopened(
     terms: "Terms",
     overrides: tuple[str, ...] = (),
 ) -> "tuple[Run, Game]":
-    """Open the run in a directory, with limits and --set texts of this session; return run and game.
+    """Open the run in a directory, with given limits and --set texts; return run and game.
 
     abstraction  folder of the run's card abstraction, if it was moved; None: it was not
     limits       nodes, iterations, seconds and workers of the command line; None: not given
@@ -161,7 +161,7 @@ def reopened(
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
     """Train a run, export it, and end the process with status 75 after a signal.
 
-    aside  numbers of checkpoints to move to set-aside/ first; (): none; None: all (--from-scratch)
+    aside  numbers of checkpoints to ignore, which are first moved to the folder set-aside; (): none; None: all
     """
     from mccfr.runs.session.restoring import put_aside
     from mccfr.runs.session.train_and_export import train_and_export
@@ -175,9 +175,9 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: 
 def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     """Report the run's infosets, bytes of tables and workers before training.
 
-    A message before that tells if there is no limit. With `tables.memory_budget` and limits of nodes or iterations
-    only, it tells that they take effect at the end of a cycle. A cycle trains all blocks of tables, one after the
-    other.
+    A message before that tells if the run has no limit. With `tables.memory_budget`, parts of the tables are loaded and
+    trained in turn, and a cycle trains each part once. Without a limit of seconds, the message then tells that
+    other limits take effect at the end of a cycle.
     """
     from mccfr.solvers.out_of_core import turns_of
 
@@ -195,8 +195,9 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
 
 
 def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
-    """Report how the session ended; raise `SignalInterrupt` (status 75) after a signal.
+    """Report how training ended; raise `SignalInterrupt` (status 75) after a signal.
 
+    outcome   why it ended, counts, newest checkpoint and evaluation
     exported  path of the policy that was exported; None: none was
     """
     from dataclasses import replace
@@ -225,7 +226,10 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
 
 
 def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
-    """Return (work, command) for an evaluation or export that is still due because of a signal."""
+    """Return pairs (work, arguments of `mccfr` that do it) for work that a signal has prevented.
+
+    It is an evaluation or export that is due: [("the export", "export runs/kuhn OUT")]. [] if none is.
+    """
     undone = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
     if outcome.at_limit and run.config.export is not None:
         undone.append(("the export", f"export {run.directory} OUT"))
@@ -233,7 +237,7 @@ def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
 
 
 def _measured_lines(run: "Run") -> list[str]:
-    """Return lines on the exploitability of each checkpoint on disk that was evaluated.
+    """Return lines of text on the exploitability of each checkpoint on disk that was evaluated.
 
     Evaluations without an exploitability do not count. The result is [] for fewer than two checkpoints.
     """

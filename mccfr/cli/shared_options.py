@@ -237,7 +237,7 @@ def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
 def file_or_example(argument: Path, folder: str = "") -> Iterator[Path]:
     """Yield the file that an argument names; an example is first copied to runs/, with a message.
 
-    folder  kind of example: "" (configurations of runs), "experiments" or "abstractions" (recipes)
+    folder  kind of example: "" (configurations of runs), "experiments" or "abstractions" (descriptions of buckets)
     """
     from mccfr.config.examples import copy_of_example, find_file
 
@@ -253,7 +253,7 @@ def print_json(value: Mapping[str, Any] | list[Any]) -> None:
 
 
 def answer(result: Any, as_json: bool, text: Callable[[Any], str]) -> None:
-    """Print a result as JSON, or as the text that `text` returns."""
+    """Print a result as JSON if `as_json`, otherwise the text that `text` returns for it."""
     if as_json:
         print_json(result)
     else:
@@ -269,7 +269,11 @@ def workers_text(workers: int) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """Return rows of cells as aligned lines; `right` are the columns aligned to the right."""
+    """Return a line of text for each row of a table, with columns aligned.
+
+    rows   texts of the cells, row by row
+    right  indices of the columns that are aligned to the right
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     signs = [">" if column in right else "<" for column in range(len(widths))]
     return ["  ".join(f"{t:{s}{w}}" for t, s, w in zip(row, signs, widths, strict=True)).rstrip() for row in rows]

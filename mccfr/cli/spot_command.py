@@ -1,4 +1,4 @@
-"""The command that solves a hold'em spot from ranges, board, pot and stacks: spot."""
+"""The command `spot`: solves a hold'em endgame with given ranges, board, pot and stacks."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -52,9 +52,10 @@ _NAMES = "out of position", "in position"
 def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em, and print both players' first actions and the EV of every hand.
 
-    Training stops at the exploitability of --to. The same command continues the run; view, query, export and resume
-    open it. Bet sizes: 50% of the pot, 3x the last bet, 2.5bb, 300chips, 2e (geometric: two such bets put in the
-    stack), e (one on each street left), allin. Write commas between sizes and "/" between streets; later streets repeat
+    A spot is a game from a given board on, with both players' ranges, the pot and the stacks. Training stops at the
+    exploitability of --to. The same command continues the run; view, query, export and resume open it. Bet sizes: 50%
+    of the pot, 3x the last bet, 2.5bb, 300chips, allin. 2e is the share of the pot that, bet twice, puts in the stack;
+    e the same with a bet on each street left. Write commas between sizes and "/" between streets; later streets repeat
     the last list. EV counts chips expected from the pot, less those still to be put in; folding has EV 0. Amounts are
     chips, or big blinds with --big-blind.
 
@@ -80,7 +81,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
 
 def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str, Any]:
-    """Train a spot's run; return the solution (EVs, frequencies) that the command prints."""
+    """Train the run of `mccfr spot`; return the solution (EVs, frequencies) that it prints."""
     from mccfr.runs.session.train_and_export import train_and_export
 
     report.message(_beginning(started))
@@ -92,9 +93,9 @@ def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str,
 
 
 def _beginning(started: Any) -> str:
-    """Return a message on the spot's infosets and memory, and the expected time of training.
+    """Return a message on a run's infosets and memory, and the expected time of training.
 
-    started  `SpotRun`, the run of the spot and its game
+    started  `SpotRun`: the run of `mccfr spot`, and its game
     """
     game, each, to = started.game, started.seconds_an_iteration, started.run.config.run.goal
     size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
@@ -107,7 +108,9 @@ def _beginning(started: Any) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return a spot's solution as text, with amounts in big blinds if known, else in chips.
+    """Return the solution of `mccfr spot` as text, in big blinds if known, else in chips.
+
+    answer  the fields that --json prints
 
     Amounts are also called chips if a big blind is 1 chip. The text has both players' equity, EV and gain of a best
     response. The frequencies of their first actions follow (the second player's after a check). A table for each player
@@ -162,7 +165,7 @@ def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[st
 
 
 def _number(value: float | None, form: str) -> str:
-    """Return a number in the format `form`, such as "9.1%"; for None a dash of the same width."""
+    """Return a number in the format `form`, such as "9.1%"; a dash of that width if it is None."""
     return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else format(value, form)
 
 

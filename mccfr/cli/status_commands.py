@@ -223,7 +223,10 @@ def _run_text(status: dict[str, Any]) -> str:
 
 
 def _speed_text(status: dict[str, Any]) -> str:
-    """Return a text on a run's speed in nodes per second: of its newest session, and recently."""
+    """Return a text on a run's nodes per second, since its last start and in its last minutes.
+
+    status  fields of `mccfr status --json`
+    """
     if status["nodes_per_second"] is None:
         return "not measured yet"
     recent = status["nodes_per_second_recent"]
@@ -243,9 +246,9 @@ def _memory_text(status: dict[str, Any]) -> str:
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
-    """Return lines on the newest exploitability results, with a note on each that has risen.
+    """Return lines on the newest exploitability figures, with a note if one is higher than before.
 
-    bounds  pairs of evaluation records: `now`, and `before` or None
+    bounds  a dictionary for each method: `now`, its newest evaluation record, and `before`, the one before or None
     """
     from mccfr.cli.progress_display import evaluation_text
 
@@ -265,11 +268,11 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 
 
 def _trend_lines(status: dict[str, Any]) -> list[str]:
-    """Return lines on the tables at the newest checkpoint; those that do not apply are left out.
+    """Return lines of text on the state of the tables at the newest checkpoint.
 
-    They show the share of infosets that no traversal has reached on each street. For 16-bit tables they show the number
-    of rows at the largest scale, whose values are cut off or about to be. For tables on disk they show the bytes moved
-    between disk and memory, and the time of it.
+    They show the share of infosets that no traversal has reached, by street. For 16-bit tables they show the number of
+    rows whose scale is the largest: their values are cut off or soon will be. For tables larger than memory they show
+    the bytes moved between disk and memory, and the time of it. Lines that do not apply are left out.
     """
     lines, never = [], status["never_reached_per_street"]
     if never is not None:

@@ -9,7 +9,7 @@ import rich_click as click
 def upi() -> None:
     """Speak PioSOLVER's text protocol (UPI) on stdin and stdout.
 
-    Its clients can build spots, solve them, and walk through their trees.
+    Programs that speak it can set ranges, board and bet sizes, solve this game, and read strategies along its tree.
 
     Example: printf 'set_range OOP AA' | mccfr upi
     """

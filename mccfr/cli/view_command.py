@@ -29,8 +29,9 @@ from mccfr.cli.shared_options import abstraction_option, code_option, path_type,
 def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> None:
     """Show a policy or a run in a browser, and play against it; Ctrl-C stops.
 
-    The page shows ranges, lines, boards, equities and EV. It also solves spots that you type in; without POLICY-or-RUN
-    it does only that. Only this machine can open the page, and the page loads nothing from the internet.
+    The page shows ranges, betting lines, boards, equities and EV. It also solves games that you type in: ranges, board,
+    pot, stacks and bet sizes. Without POLICY-or-RUN it does only that. Only this machine can open the page, and the
+    page loads nothing from the internet.
 
     Example: mccfr view hunl-quick-policy
     """

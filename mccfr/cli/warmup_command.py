@@ -16,9 +16,10 @@ from storage.free_space import bytes_text
 def warmup(target: str, as_json: bool) -> None:
     """Compile kernels beforehand, so that later commands answer at once.
 
-    Each version of the program compiles its kernels once. Use this command while a container is built, or on a file
-    system that machines share. RECIPE is a configuration or an example (kuhn, hunl-quick) and prepares solve. BOARD
-    prepares spot for its street. POLICY prepares play and bot with --resolve. "all" prepares examples and spots.
+    Kernels are the functions that do the computing. Each version of the program compiles them once. Use this command
+    while a container is built, or on a file system that machines share. RECIPE is a run's TOML file or an example
+    (kuhn, hunl-quick): compile what `solve` needs for it. BOARD: for `spot` on boards of so many cards. POLICY: for
+    `play` and `bot` with --resolve. "all": for kuhn, leduc and hunl-quick, and for `spot` on every street.
 
     Example: mccfr warmup QsJh2h
     """
@@ -31,6 +32,9 @@ def warmup(target: str, as_json: bool) -> None:
 
 
 def _text(result: Mapping[str, Any]) -> str:
-    """Return as one line the number of kernels compiled now, and the folder, number and size of all."""
+    """Return one line of text: number of kernels compiled now; folder, number and bytes of all.
+
+    result  fields that --json prints
+    """
     size, compiled = bytes_text(result["bytes"]), result["compiled"]
     return f"{compiled} kernels compiled; {result['directory']} holds {result['kernels']} kernels, {size}"

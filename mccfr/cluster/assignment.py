@@ -21,7 +21,9 @@ LEAST_GAIN = 1.02
 
 
 class MachineCapacity(NamedTuple):
-    """Memory that each machine has for strata, groups of flops. N strata, R ranks, M machines.
+    """Memory that each machine has for the tables of strata (groups of flops).
+
+    N strata, R ranks (training processes), M machines.
 
     sizes    [N] bytes of each stratum's rows
     machine  [R] number of the machine of each rank
@@ -33,25 +35,33 @@ class MachineCapacity(NamedTuple):
     free: Floats
 
     def bytes_by_machine(self, owner: Ints) -> Floats:
-        """Return [M] float64 the bytes of the strata on each machine; `owner` [N]: rank of each stratum."""
+        """Return [M] float64 the table bytes that each machine needs.
+
+        owner  [N] number of the training process (rank) that has each stratum, a group of flops
+        """
         return np.bincount(self.machine[owner], self.sizes, minlength=len(self.free)).astype(np.float64)
 
     def holds(self, owner: Ints) -> bool:
-        """Return whether each machine has memory for its strata; `owner` [N]: rank of each stratum."""
+        """Return True if each machine has enough memory for its groups of flops (strata).
+
+        owner  [N] number of the training process (rank) that has each stratum
+        """
         return bool((self.bytes_by_machine(owner) <= self.free).all())
 
 
 def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return the rank of each stratum, [N] int64, by a greedy assignment with local search.
 
-    Ranks are training processes; strata are groups of flops with their table rows. Each rank first gets one of the
-    smallest strata, so that all speeds are measured. The others follow, largest first, each to the rank that would
-    finish it first. Then pairs of strata are swapped as long as the interval gets shorter.
+    Ranks are training processes; strata are groups of flops with their table rows. All ranks train for an interval, and
+    then wait for the slowest. Each rank first gets one of the smallest strata, so that all speeds are measured. The
+    others follow, largest first, each to the rank that would finish it first. Then a stratum of the slowest rank is
+    swapped with one of another rank, as long as the interval gets shorter.
 
     loads   [N] work of each stratum in an interval, in any unit; at least as many strata as ranks
     speeds  [R] speed of each rank, in any unit
-    memory  limits of memory. If the result exceeds one, the strata are assigned by size in bytes to ranks with room,
-            with exchanges within the limits only. If that fails too, the result is the one without `memory`
+    memory  bytes of each stratum, and free bytes of each machine; None: no limits. If the result does not fit, strata
+            are assigned by size in bytes to ranks with room, and only swaps that fit are made. If that fails too, the
+            result is the one without limits
     """
     speed = np.asarray(speeds, np.float64)
     order = np.argsort(-loads, kind="stable")
@@ -76,13 +86,14 @@ def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity 
 
 
 def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bool) -> Ints | None:
-    """Return [N] the rank of each stratum, within the limits of memory; None if no assignment is found.
+    """Return [N] the rank of each stratum within the limits of memory; None if none is found.
 
-    Each rank gets at least one stratum.
+    Ranks are training processes; strata are groups of flops with their table rows. Each rank gets at least one stratum.
+    All ranks train for an interval, and then wait for the slowest.
 
     loads     [N] work of each stratum in an interval
     speed     [R] speed of each rank
-    memory    limits of memory
+    memory    bytes of each stratum, and free bytes of each machine
     roomiest  True: prefer the machine with the most memory left; False: prefer the rank that finishes first
     """
     order = np.argsort(-memory.sizes, kind="stable")
@@ -107,10 +118,15 @@ def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *
 
 
 def _exchange(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity | None) -> bool:
-    """Swap one stratum of the slowest rank with one of another rank; return False if no swap is faster.
+    """Swap a stratum of the slowest rank with another rank's; return False if no swap is faster.
 
-    Changes `owner` [N], the rank of each stratum, in place. Of the swaps that fit in memory, it takes the one after
-    which both ranks finish earliest.
+    Ranks are training processes; strata are groups of flops with their table rows. Of the swaps that fit in memory, it
+    takes the one after which both ranks finish earliest.
+
+    loads   [N] work of each stratum
+    speed   [R] speed of each rank
+    owner   [N] rank of each stratum, changed in place
+    memory  bytes of each stratum, and free bytes of each machine; None: no limits
     """
     load = np.bincount(owner, loads, minlength=len(speed))
     slowest = int(np.argmax(load / speed))
@@ -131,9 +147,11 @@ def _exchange(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity |
 
 
 def interval_time(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
-    """Return the time that the slowest rank needs for an interval, in units of `loads` over `speeds`.
+    """Return the time that the slowest rank needs for its strata, in units of `loads` / `speeds`.
 
-    loads   [N] work of each stratum in the interval
+    Ranks are training processes; strata are groups of flops with their table rows.
+
+    loads   [N] work of each stratum
     owner   [N] rank of each stratum
     speeds  [R] work that each rank does in a unit of time
     """
@@ -143,12 +161,13 @@ def interval_time(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
 def reassign(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return [N] a better rank for each stratum by measured speeds; `owner` if the gain is small.
 
-    A gain is small if the old time of an interval is less than `LEAST_GAIN` times the new one.
+    Ranks are training processes; strata are groups of flops with their table rows. All ranks train for an interval, and
+    then wait for the slowest. A gain is small if an interval gets less than 1.02 times as fast (`LEAST_GAIN`).
 
     loads   [N] work of each stratum in an interval, in any unit
     owner   [N] present rank of each stratum
     speeds  [R] measured speed of each rank, in any unit
-    memory  memory that each machine has for strata; None: no limits
+    memory  bytes of each stratum, and free bytes of each machine; None: no limits
     """
     better = assign_strata(loads, speeds, memory)
     gains = interval_time(loads, owner, speeds) >= LEAST_GAIN * interval_time(loads, better, speeds)

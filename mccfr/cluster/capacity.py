@@ -27,8 +27,9 @@ _COPIES = 3  # of the first street's tables on each rank: the rank's own copy, t
 def check_cluster(config: Config, machines: int) -> None:
     """Raise `ValueError` if a configuration cannot be trained on this number of machines.
 
-    It needs `run.strata`, no fewer strata than training processes on all machines, and no `tables.memory_budget`. The
-    number must be one that `cluster.machines` allows.
+    The key `run.strata`, the number of groups of flops, must be set. It must be at least the number of training
+    processes on all machines. `tables.memory_budget` must not be set, and `cluster.machines` must allow this number of
+    machines. The algorithm must accept the other settings.
     """
     least, most = config.cluster.machines
     strata, ranks = config.run.strata, machines * max(1, config.run.workers)
@@ -58,16 +59,20 @@ def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
 
 
 def first_street_bytes(layout: TableLayout) -> int:
-    """Return the bytes of the first street's regrets and strategy sums in a message between ranks."""
+    """Return the bytes of the first street's regrets and strategy sums in a message.
+
+    Training processes exchange such messages with the coordinator. Each cell takes 8 bytes.
+    """
     kinds = ("regret/", "strategy_sum/")
     shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
     return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
 
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Return the bytes that a machine needs besides its strata's rows.
+    """Return the bytes that a machine needs besides the tables of its strata (groups of flops).
 
-    These are the bytes of bucket tables, of processes, and of the copies of the first street's tables on each rank.
+    These are bucket tables, memory of the processes, and three copies of the first street's tables for each training
+    process.
     """
     return fixed_memory_bytes(config, game, in_cluster=True) + max(
         1, config.run.workers
@@ -77,7 +82,12 @@ def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 def memory_of_machines(
     config: Config, game: Game, layout: TableLayout, locations: Sequence[RankLocation]
 ) -> MachineCapacity:
-    """Return the memory for table rows on each machine: the available bytes minus `fixed_bytes`."""
+    """Return the bytes that each machine has for table rows: those available minus `fixed_bytes`.
+
+    The result also has the bytes of each stratum (a group of flops), and the machine of each training process.
+
+    locations  host, machine number and available bytes of each training process
+    """
     machines = dict(sorted((location.machine, location) for location in locations)).values()
     free = np.array([location.memory_bytes for location in machines]) - fixed_bytes(config, game, layout)
     return MachineCapacity(strata_bytes(game, layout), np.array([location.machine for location in locations]), free)
@@ -88,7 +98,9 @@ def ranks_problem(
 ) -> str | None:
     """Return a sentence on the first machine with too little memory for its strata; None if all fit.
 
-    locations  locations of the ranks
+    N strata are groups of flops with their table rows, each trained by one process (rank).
+
+    locations  host, machine number and available bytes of each rank
     owner      [N] rank of each stratum, by the best assignment that was found
     """
     memory, fixed = memory_of_machines(config, game, layout, locations), fixed_bytes(config, game, layout)
@@ -110,7 +122,7 @@ def coordinator_problem(
 ) -> str | None:
     """Return a sentence if memory or disk are too small for the coordinator of a run, else None.
 
-    The coordinator, the process that gives orders to the training ranks, holds only the tables of the first street.
+    The coordinator, the process that gives orders to the training processes, holds only the first street's tables.
 
     machines  number of machines, or None if unknown. Raises `ValueError` if the configuration cannot be trained on them
     """

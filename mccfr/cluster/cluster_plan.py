@@ -27,10 +27,9 @@ NETWORK_BITS = 1e9  # per second
 class ClusterSpace:
     """Callable that checks the memory and disk of several machines for a run.
 
-    Attributes:
-        figures: estimates for `mccfr plan`, set by each call: bytes of the fullest machine and of the coordinator;
-            bytes and seconds of network traffic at a barrier, where the machines exchange the first street; the most
-            work of a machine divided by the mean
+    figures  {name: number} of estimates for `mccfr plan`, set by each call: bytes of the fullest machine and of the
+             coordinator (the process that leads the others); bytes and seconds of network traffic at each exchange of
+             the first street's tables; the most work of a machine divided by the mean
     """
 
     def __init__(self, config: Config, machines: int, memory_bytes: Sequence[float] = ()) -> None:
@@ -50,7 +49,10 @@ class ClusterSpace:
         self.figures: dict[str, Any] = {}
 
     def __call__(self, config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-        """Return a sentence if memory or disk are too small for a run in `directory`, or None."""
+        """Return a sentence if the machines have too little memory for the run, or None.
+
+        Without given memory sizes, the disk of `directory` and the memory of this machine are checked too.
+        """
         assert game.strata is not None
         each, workers = self._memory or [available_memory_bytes()], max(1, config.run.workers)
         locations = [

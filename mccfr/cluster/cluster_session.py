@@ -1,7 +1,8 @@
 """Sessions on several machines: finds the ranks, checks that their software agrees, starts training.
 
-A rank is an MPI process. Every rank calls `take_part`. Rank 0 creates or opens the run and gets its outcome; the others
-train until rank 0 ends them.
+A session is one stretch of training, from a start to a stop. A rank is an MPI process, and all ranks call `take_part`.
+Rank 0, the coordinator, creates or opens the run and returns the session's outcome. The others train until rank 0 ends
+them.
 """
 
 import os
@@ -38,10 +39,10 @@ Ended = tuple[Run, Outcome, Path | None]
 
 
 def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
-    """Return the location of each rank from its host name.
+    """Return the machine number and host of each training process (rank) from its host name.
 
     hosts    host name of each rank
-    workers  number of ranks of each machine
+    workers  number of ranks of each machine; 0 counts as 1
 
     Ranks on one host are grouped into machines of `workers` ranks, in order. One host may simulate several machines.
     """
@@ -58,16 +59,19 @@ def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
 def take_part(
     world: World, prepare: Callable[[], tuple[Run, Game]], reporter: Reporter, *, force: bool = False
 ) -> Ended | None:
-    """Run this process's part of a session: coordinate on rank 0, train on all others.
+    """Run one process's part of a training session on several machines, from its start to its end.
 
-    world    the MPI job
-    prepare  creates or opens the run; called by rank 0 only
+    MPI process 0 leads; all others train.
+
+    world    the MPI job: number of this process, and messages to the others
+    prepare  function that creates or opens the run and returns it with its game; called by process 0 only
     force    do not check memory
 
-    Returns (run, outcome, path of the export) on rank 0 and None on training ranks.
+    Returns (run, outcome: why training ended, path of the export or None) on process 0, and None on the others.
 
-    On rank 0, it raises `ValueError` if machines differ in software, run or processor. It passes on the errors of
-    `prepare`, and `RuntimeError`, `OSError` or `MemoryError` of training.
+    On process 0, it raises `ValueError` if machines differ in software, run or processor, or have too little memory.
+    Also if there is no other process. It raises `RuntimeError` if a process cannot read a file. It passes on the errors
+    of `prepare`, and `RuntimeError`, `OSError` or `MemoryError` of training.
     """
     if world.rank:
         _train(world)
@@ -84,10 +88,13 @@ def take_part(
 
 
 def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
-    """Run a session as rank 0; return its outcome and the path of its export, if any.
+    """Lead a training session as MPI process 0; return outcome and path of the export, or None.
 
-    The caller holds the run's directory open. An error ends the training ranks and is passed on. `AbandonedError`,
-    after a second signal, is passed on without ending them.
+    A session is training from a start to a stop; the outcome says why it stopped. The caller holds the run's directory
+    open. An error ends the training processes and is passed on. `AbandonedError`, after a second signal, is passed on
+    without ending them.
+
+    force  do not check memory
     """
     try:
         ranks = _check_agreement(world, run, game, force=force)
@@ -114,9 +121,9 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
 
 
 def _refuse(answers: Sequence[Mapping[str, Any]]) -> None:
-    """Raise an error with the problem of one rank that cannot take part; do nothing without answers.
+    """Raise an error if at least one training process cannot take part.
 
-    answers  one message from each rank that cannot take part:
+    answers  a message from each process that cannot take part; empty: do nothing
              host     name of its machine
              problem  sentence on the reason
              system   True if the operating system could not read a file; False for all other reasons
@@ -135,11 +142,14 @@ def _send_to_all(world: World, value: Mapping[str, Any]) -> None:
 
 
 def _check_agreement(world: World, run: Run, game: Game, *, force: bool) -> list[RankLocation]:
-    """Check that all machines agree in software, run and processor; return the ranks' locations.
+    """Check that all machines have the same software, run and kind of processor.
+
+    Returns machine number, host and process id of each training process.
 
     force  do not check the memory of the machines
 
-    Raises `ValueError` with the first difference.
+    Raises `ValueError` with the first difference, and if the run cannot use so many machines or they have too little
+    memory. Raises `RuntimeError` if a training process cannot read a file.
     """
     check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
     token = new_token(run)
@@ -158,9 +168,10 @@ def _check_agreement(world: World, run: Run, game: Game, *, force: bool) -> list
 
 
 def with_memory(locations: Sequence[RankLocation], memory_bytes: Sequence[int]) -> list[RankLocation]:
-    """Return the locations of ranks, each with the available memory of its machine.
+    """Return the locations of training processes, with the available bytes of their machines added.
 
-    memory_bytes  available bytes of each rank's host, divided equally among the host's machines
+    locations     machine number and host of each training process
+    memory_bytes  available bytes of each process's host, divided equally among the machines that the host simulates
     """
     on_host = Counter(host for _, host in {(location.machine, location.host) for location in locations})
     parts = (available / on_host[location.host] for location, available in zip(locations, memory_bytes, strict=True))
@@ -168,7 +179,12 @@ def with_memory(locations: Sequence[RankLocation], memory_bytes: Sequence[int]) 
 
 
 def check_machine_memory(run: Run, game: Game, locations: Sequence[RankLocation]) -> None:
-    """Raise `ValueError` if no assignment of the strata fits in the memory of the machines."""
+    """Raise `ValueError` if the run's tables do not fit in the memory of the machines.
+
+    The tables are divided by groups of flops (strata), and each training process gets whole groups.
+
+    locations  machine number and available bytes of each training process
+    """
     assert game.strata is not None
     memory = memory_of_machines(run.config, game, run.layout(game), locations)
     owner = assign_strata(game.strata.shares, [1.0] * len(locations), memory)
@@ -178,15 +194,18 @@ def check_machine_memory(run: Run, game: Game, locations: Sequence[RankLocation]
 
 
 def _startup_facts(run: Run) -> dict[str, Any]:
-    """Return the facts that ranks need to open the run: permitted user code, and the abstraction's path."""
+    """Return {name: value} of the facts that training processes need to open the run.
+
+    They are the imports of user code that are permitted, and the path of the card abstraction, if any.
+    """
     abstraction, code = run.abstraction_path, permissions()
     return {"code": code} if abstraction is None else {"code": code, "abstraction": str(abstraction.resolve())}
 
 
 def _train(world: World) -> None:
-    """Run a training rank: open the run, then train until the coordinator ends it.
+    """Run a training process: open the run, and train until the coordinator (process 0) ends it.
 
-    Before training it sends its versions and processor features (`facts_of`), which the coordinator compares.
+    Before training it sends the coordinator its software versions and processor features, which must agree.
     """
     take(signal.SIG_IGN)
     invitation = world.receive_text(0)
@@ -206,9 +225,9 @@ def _train(world: World) -> None:
 
 
 def _train_strata(world: World, run: Run | None) -> None:
-    """Create the rank's tables and carry out the coordinator's orders.
+    """Create the tables of a training process, and do what the coordinator (process 0) orders.
 
-    run  the opened run; None: this rank could not open it, and only waits for the coordinator's refusal
+    run  the opened run; None: this process could not open it, and only waits until the coordinator gives up
     """
     order = world.receive_text(0)
     if not order["go"] or run is None:
@@ -225,9 +244,11 @@ def _train_strata(world: World, run: Run | None) -> None:
 
 
 def _problem(error: Exception) -> dict[str, Any]:
-    """Return the message of a rank that cannot take part: `host`, `problem` (a sentence) and `system`.
+    """Return the message of a training process that cannot take part, {name: value}.
 
-    `system` is True if the problem is a file that the system cannot read.
+    `host` is its machine's name, `problem` a sentence. `system` is True if the system cannot read a file.
+
+    error  the reason
     """
     unreadable = isinstance(error, UnreadableError)
     text = str(error) if unreadable else error_text(error)

@@ -11,11 +11,11 @@ _FIELDS = {"nodes_touched", "barriers", "sent_bytes", "received_bytes", "moved_s
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
-    """Return the newest complete line of a run's `cluster.jsonl`: nodes, bytes sent, work of each rank.
+    """Return the newest complete line of a run's `cluster.jsonl` as a dictionary.
 
-    The key `running` is added: True while a session works on the run.
-
-    Raises `ValueError` if there is no such line.
+    It has the nodes touched, the bytes that the coordinator (the leading process) has sent and received, and the work
+    of each training process. The key `running` is added: True while a process works on the run. Raises `ValueError` if
+    there is no such line.
     """
     for line in lines_backwards(run.path(RECORDS)):
         try:

@@ -1,8 +1,8 @@
 """Checks that the machines of a run have the same software, run and processor features.
 
-It compares the versions of mccfr, Python, numpy and numba, the run's identity, its abstraction, and the processor
-features that compiled code uses. A difference in any of them could change the tables of a stratum from machine to
-machine.
+It compares the versions of mccfr, Python, numpy and numba, and the processor features that compiled code uses. It also
+compares hashes of the run's settings and of its card abstraction. A difference in any of them could make results depend
+on the machine that computes them.
 """
 
 import platform
@@ -39,7 +39,10 @@ _COMPARED = {
 
 
 def processor_features() -> str:
-    """Return the architecture and the available processor features that vector code is compiled for."""
+    """Return a text: the processor's architecture and its features for vector instructions.
+
+    Only features that compiled code may use are named.
+    """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -49,7 +52,10 @@ def processor_features() -> str:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return {name: value} of this machine's versions and processor, and of an opened run's hashes."""
+    """Return {name: value} of the facts in which all machines of a run must agree, and the host.
+
+    They are software versions, processor features, and hashes of the run's settings and of its card abstraction.
+    """
     hashes = run.manifest["identity_document"].get("abstraction")
     return {
         "host": socket.gethostname(),
@@ -64,9 +70,9 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a sentence on the first fact in which a machine differs from the coordinator, or None.
+    """Return a sentence on the first fact in which a process differs from the first one, or None.
 
-    facts  results of `facts_of` on each machine, the coordinator's first
+    facts  software versions, processor features and hashes of the run, {name: value}, as each process sees them
     """
     for other in facts[1:]:
         for key, text in _COMPARED.items():
@@ -80,9 +86,9 @@ def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def new_token(run: Run) -> str:
-    """Write a new random token into the run directory, and return it.
+    """Write a new random text, the token, into a file of the run directory, and return it.
 
-    A machine that reads the token there has the coordinator's directory.
+    A machine that reads the token under the same path sees the same directory, not one of the same name.
     """
     token = secrets.token_hex(16)
     run.path(TOKEN).unlink(missing_ok=True)
@@ -91,9 +97,11 @@ def new_token(run: Run) -> str:
 
 
 def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> OpenDirectory:
-    """Open the run directory after checking that it is the coordinator's; the caller closes it.
+    """Open the run directory after checking that it is the one that the leading machine uses.
 
-    token    text that the coordinator has written into its directory (`new_token`)
+    The caller closes the result.
+
+    token    random text that the leading process has written into its directory
     seconds  longest wait until the token is visible here
 
     Raises `ValueError` if this machine has no such directory, or one without the token. Raises `UnreadableError` if

@@ -1,7 +1,8 @@
-"""Starts the ranks of a session, waits for them, and restarts the remaining ones after a loss.
+"""Starts the ranks (MPI processes) of a run on several machines, and restarts them after a loss.
 
-MPI ends a job when one of its ranks dies. The run then continues from its last checkpoint with the same bits, on any
-number of machines. A loss costs the training since that checkpoint, and some seconds for the restart.
+One rank, the coordinator, leads the others, which train. MPI ends all ranks when one of them dies. The run then
+continues from its last checkpoint with the same bits, on any number of machines. A loss costs the training since that
+checkpoint, and some seconds for the restart.
 """
 
 import json
@@ -43,12 +44,12 @@ _RANK_BYTES = 2 << 20  # MPICH writes this per rank (1.06 MB) without checking f
 
 
 class Launch(NamedTuple):
-    """Command that starts the ranks, the processes of a session on several machines.
+    """Command that starts the ranks, the MPI processes of a run on several machines.
 
-    command      the launcher with its options
-    environment  additional variables of the ranks
-    passes_file  whether ranks inherit open files of this process. The launcher gforker stops forwarding text at the
-                 first non-ASCII character and closes it, so they write to an inherited file
+    command      words of the command line: an MPI launcher with its options
+    environment  additional environment variables of the ranks
+    passes_file  True: ranks inherit this process's stderr and write their messages there. The launcher gforker needs
+                 it, because it stops forwarding text at the first non-ASCII character
     """
 
     command: list[str]
@@ -68,8 +69,13 @@ def _launcher(name: str) -> str:
 def local_launch(machines: int, workers: int) -> Launch:
     """Return the launch command for machines that are simulated by processes of this machine.
 
-    They communicate through shared memory only; no port is opened. Raises `ValueError` if there is too little shared
-    memory, because ranks would otherwise die and leave their files behind.
+    They communicate through shared memory only; no port is opened.
+
+    machines  number of simulated machines
+    workers   number of training processes of each machine; 0 counts as 1
+
+    Raises `ValueError` if MPI is not installed, and for too little shared memory, in which processes would die and
+    leave their files behind.
     """
     ranks = 1 + machines * max(1, workers)
     if (free := free_bytes(_SHARED_MEMORY)) < (needed := ranks * _RANK_BYTES):
@@ -85,9 +91,9 @@ def local_launch(machines: int, workers: int) -> Launch:
 def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) -> Launch:
     """Return the launch command for machines that are reached by ssh.
 
-    hosts     names of the machines; the first is this one, on which the coordinator runs
-    workers   number of training ranks of each machine; 0 counts as 1
-    settings  table `[cluster]`, which names the network interface
+    hosts     names of the machines; the first is this one, on which an additional process leads the others
+    workers   number of training processes of each machine; 0 counts as 1
+    settings  table `[cluster]` of the run's configuration, which names the network interface
 
     Raises `ValueError` for a network interface that is missing or `lo`, and if MPI is not installed.
     """
@@ -110,7 +116,10 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
 
 
 def reachable_hosts(hosts: Sequence[str]) -> list[str]:
-    """Return the first host, which is this machine, and the other hosts that ssh reaches without a prompt."""
+    """Return the names of `hosts` that ssh reaches without a prompt, and the first in any case.
+
+    The first is this machine.
+    """
     answers = ordered(_is_reachable, hosts[1:], threads=_PROBES)
     return [*hosts[:1], *(host for host, reached in zip(hosts[1:], answers, strict=True) if reached)]
 
@@ -141,11 +150,13 @@ def run_to_end(
     machines: int,
     report: Callable[[str], None],
 ) -> int:
-    """Run a session to its end, restarting it after the loss of ranks; return its exit status.
+    """Train a run on several machines until it ends, with a restart after each loss of a machine.
 
-    start          returns the launch command for a number of machines
-    machines_left  returns the number of machines left after a loss, given the number before
-    arguments      arguments of the command that all ranks execute
+    Returns the exit status of the process that leads the others. Ranks are the MPI processes of the run.
+
+    start          function from a number of machines to the command that starts ranks on so many
+    machines_left  function from the number of machines before a loss to the number that can continue
+    arguments      words after `mccfr` of the command that all ranks execute
     machines       number of machines to start with
     report         receives messages, as sentences
 
@@ -178,9 +189,9 @@ def run_to_end(
 
 
 class _Forward:
-    """Forwards signals to the coordinator's process, or stores them until its id is known.
+    """Forwards signals to the process that leads all others, or stores them until its id is known.
 
-    signal  the first signal received
+    signal  number of the first signal received; None: none yet
     """
 
     def __init__(self) -> None:
@@ -204,7 +215,14 @@ class _Forward:
 
 
 def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
-    """Start all ranks and wait for their end; return the coordinator's status, or None if one was lost."""
+    """Start all MPI processes of a run, wait for their end, and return the first one's exit status.
+
+    Process 0, the coordinator, leads the others. Returns None if a process died, so that there is no exit status.
+
+    launch     command that starts them
+    arguments  words after `mccfr` of the command that each process executes
+    forward    receives the id of process 0, to which it sends signals
+    """
     root = str(Path(mccfr.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
@@ -234,9 +252,9 @@ def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int
 
 
 def _kill_remaining_ranks(end_file: Path) -> None:
-    """Kill ranks of the job on this machine that outlive their launcher, and so hold the run's lock.
+    """Kill MPI processes on this machine that outlive their launcher, and so hold the run's lock.
 
-    end_file  status file of the job, which is a command-line argument of each rank
+    end_file  file for process id and exit status, by whose path in their command lines the processes are found
     """
     until = time.monotonic() + _GONE_SECONDS
     while (pids := _pids_with_argument(str(end_file))) and time.monotonic() < until:
@@ -257,9 +275,9 @@ def _pids_with_argument(argument: str) -> list[int]:
 
 
 def read_end(path: Path) -> dict[str, int]:
-    """Return {"pid": id, "status": exit status} from the coordinator's status file; {} if there is none.
+    """Return {"pid": id, "status": exit status} from the file of the leading process (coordinator).
 
-    "status" is present once the coordinator has ended.
+    "status" is present once the coordinator has ended. {}: the file is missing or unreadable.
     """
     try:
         return json.loads(path.read_text())
@@ -268,7 +286,10 @@ def read_end(path: Path) -> dict[str, int]:
 
 
 def write_end(path: Path, **facts: int) -> None:
-    """Write the coordinator's process id `pid`, and at its end `status`, to its status file atomically."""
+    """Write facts on the leading process (coordinator) to a JSON file atomically, for `read_end`.
+
+    facts  `pid`, its process id, and at its end `status`, its exit status
+    """
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(facts))
     temporary.rename(path)

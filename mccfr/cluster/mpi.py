@@ -1,4 +1,4 @@
-"""MPI engine: rank 0 coordinates and all others train; orders and answers are sent as raw cells.
+"""Messages by MPI: process (rank) 0 sends orders, all others train and answer, as int64 arrays.
 
 Waiting inside MPI would occupy a processor, so requests are polled with short sleeps. A rank that dies ends the job, by
 MPI's rule, and the launcher starts the remaining ranks again (`mccfr.cluster.launch`).
@@ -38,10 +38,14 @@ def is_inside_mpi() -> bool:
 
 
 class World:
-    """The MPI job of this process: its rank, the number of ranks, and messages between them."""
+    """The MPI processes of a run, seen from this one: its number (rank), their count, and messages.
+
+    rank  number of this process; 0 leads, the others train
+    size  number of processes
+    """
 
     def __init__(self) -> None:
-        """Join the job; raises `ValueError` if MPI is not installed."""
+        """Initialise MPI and join the other processes; `ValueError` if MPI is not installed."""
         try:
             import mpi4py
         except ImportError:
@@ -67,7 +71,7 @@ class World:
         host.Free()
 
     def leave(self) -> None:
-        """Finalize MPI; all ranks must call it."""
+        """End the use of MPI (finalise it); all processes must call this."""
         self.mpi.Finalize()
 
     def wait(self, requests: Iterable[Any]) -> None:
@@ -79,22 +83,22 @@ class World:
                 time.sleep(min(_LONGEST_NAP_SECONDS, max(_SHORTEST_NAP_SECONDS, _NAP_SHARE * waited)))
 
     def send_text(self, rank: int, value: Mapping[str, Any]) -> None:
-        """Send a small object to a rank as JSON."""
+        """Send a small dictionary to process number `rank` as JSON; `ValueError` above 16 KiB."""
         text = json.dumps(value).encode()
         if len(text) > _TEXT_BYTES:
             raise ValueError(f"a message to a rank has {len(text):,} bytes of {_TEXT_BYTES:,}: use shorter paths")
         self.wait([self.comm.Isend(np.frombuffer(text.ljust(_TEXT_BYTES), np.uint8), rank, _TEXT)])
 
     def receive_text(self, rank: int) -> dict[str, Any]:
-        """Wait for an object that a rank sends by `send_text`, and return it."""
+        """Wait for a dictionary that process number `rank` sends by `send_text`, and return it."""
         text = np.empty(_TEXT_BYTES, np.uint8)
         self.wait([self.comm.Irecv(text, rank, _TEXT)])
         return json.loads(text.tobytes())
 
     def share_buckets(self, game: Game, algorithm: Algorithm) -> Game:
-        """Return the game with its bucket tables in memory that all ranks of a host share.
+        """Return the game with its bucket tables in memory that all processes of a host share.
 
-        All ranks must call it.
+        All MPI processes must call it.
         """
         size = shared_bytes(game, algorithm)
         if not size:
@@ -114,7 +118,7 @@ def shared_by_mpich(maps: str) -> list[Path]:
 
 
 def abort_all_ranks(status: int = 1) -> None:
-    """Abort all ranks, including this one, if this process has joined a job and not left it."""
+    """Kill all MPI processes of the run, this one too, if it has joined them and not left."""
     if "mpi4py.MPI" in sys.modules:
         from mpi4py import MPI
 
@@ -131,10 +135,10 @@ def host_name() -> str:
 
 
 class MpiEngine:
-    """Carries the coordinator's orders to the training ranks, and their answers back.
+    """Sends the orders of process 0 (coordinator) to the training processes; receives answers.
 
-    locations                   locations of the ranks; item r is that of MPI rank 1 + r
-    sent_bytes, received_bytes  bytes sent to and received from the ranks so far
+    locations                   machine, host and process id of each training process: item r is MPI process 1 + r
+    sent_bytes, received_bytes  bytes of orders sent, and of answers received so far
     """
 
     def __init__(self, world: World, locations: Sequence[RankLocation], strata: int, first_cells: int) -> None:
@@ -147,16 +151,21 @@ class MpiEngine:
         self._closed = False
 
     def run(self, order: Order) -> None:
-        """Send the order to train an interval to all ranks, and prepare to receive their answers."""
+        """Send all training processes an order to train an interval; do not wait for their answers.
+
+        An interval is the training between two exchanges of the first street's tables.
+        """
         assert order.head[COMMAND] == RUN
         self._tell(order)
         for rank, answer in enumerate(self._answers):
             self._receiving[rank] = self._world.comm.Irecv(answer.cells, 1 + rank, _ANSWER)
 
     def answer(self, rank: int) -> RankAnswer | None:
-        """Return a rank's answer to the last order when it has arrived, else None; does not wait.
+        """Return a training process's answer to `run` if it has arrived, else None; does not wait.
 
-        Each answer is returned once.
+        rank  number of the training process, from 0
+
+        Once an answer is returned, call this again only after the next `run`.
         """
         pending = sum(not request.Test() for request in self._sending)  # tests each, so that all make progress
         if pending or not self._receiving[rank].Test():
@@ -166,9 +175,11 @@ class MpiEngine:
         return answer
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """Make all ranks write the rows of their strata; return the new versions as `version_cells` [N, 5].
+        """Make all training processes save the table rows that they train.
 
-        Raises `OSError` if a rank's disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
+        Returns [N, 5] int64: for each of N strata (groups of flops) the number and hash of the version that was
+        written. Raises `OSError` if a process's disk fails or is full, and `RuntimeError` for a cell that is NaN or
+        infinite.
         """
         assert order.head[COMMAND] == WRITE
         answers = self._reports_on(order)
@@ -181,19 +192,21 @@ class MpiEngine:
         return versions
 
     def obey(self, order: Order) -> list[str]:
-        """Make all ranks read, copy or restore files, as ordered; return the names of restored files.
+        """Make all training processes read, copy or restore files; return names of restored files.
 
-        A rank reports `_MOST_NAMES` names at most.
-        Raises `OSError` if a file is damaged, missing or unreadable, or a disk is full.
+        order  its command is READ, COPY or RESTORE
+
+        Each process reports 200 names at most. Raises `OSError` if a file is damaged, missing or unreadable, or a disk
+        is full.
         """
         answers = self._reports_on(order)
         _raise_first(answers)
         return [name for answer in answers for name in answer["restored"]]
 
     def _reports_on(self, order: Order) -> list[dict[str, Any]]:
-        """Send an order to write, read, copy or restore files; return the report of each rank.
+        """Send an order to write, read, copy or restore files; return each training process's report.
 
-        A report has `restored`, the names of restored files, or `problem`, the text of an error.
+        A report is a dictionary with `restored`, the names of restored files, or `problem`, the text of an error.
         """
         self._tell(order)
         self._world.wait(self._sending)
@@ -205,7 +218,7 @@ class MpiEngine:
         self.sent_bytes += order.cells.nbytes * len(self.locations)
 
     def close(self) -> None:
-        """Send the order to end to all ranks; a second call does nothing."""
+        """Order all training processes to end; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._quit.head[COMMAND] = QUIT
@@ -214,7 +227,10 @@ class MpiEngine:
 
 
 def serve(world: World, trainer: Trainer) -> None:
-    """Carry out the coordinator's orders on a training rank with its `Trainer`, until the order QUIT."""
+    """Do what process 0 (the coordinator) orders, until it orders to end (QUIT).
+
+    trainer  trains, and reads and writes files, for this training process
+    """
     order, comm = trainer.order, world.comm
     while True:
         world.wait([comm.Irecv(order.cells, 0, _ORDER)])
@@ -229,9 +245,10 @@ def serve(world: World, trainer: Trainer) -> None:
 
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
-    """Carry out an order to write, read, copy or restore files, and report to the coordinator.
+    """Write, read, copy or restore files as ordered, and report to process 0 (the coordinator).
 
-    command  WRITE, READ, COPY or RESTORE, as in `Order.head`
+    trainer  does the work, and has received the order
+    command  the order's kind: WRITE, READ, COPY or RESTORE
     """
     versions, report = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
@@ -255,7 +272,13 @@ def _one_line(error: OSError) -> str:
 
 
 def _raise_first(reports: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the first error in the ranks' reports, with the class that `Trainer` raised."""
+    """Raise the first error in the training processes' reports, or nothing if there is none.
+
+    reports  a dictionary from each process; `problem` is the text of its error, if any
+
+    The error is `OSError` (also `DamagedError`, `UnreadableError`) if the process could not use a file, else
+    `RuntimeError`.
+    """
     for report in reports:
         if "problem" not in report:
             continue

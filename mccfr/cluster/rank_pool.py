@@ -1,9 +1,9 @@
-"""The coordinator: the pool of workers of a session, which are ranks on several machines.
+"""The coordinator of a run on several machines: it makes training processes (ranks) train.
 
 It holds only the tables of the first street; ranks hold the rows of their strata (groups of flops). A checkpoint is the
 first street and a list of versions: saved rows of a stratum, each written by the rank that trains the stratum.
 
-The loss of a rank ends the session. The run then continues from its last checkpoint with the same bits, on any
+The loss of a rank ends the training. The run then continues from its last checkpoint with the same bits, on any
 remaining machines.
 """
 
@@ -44,10 +44,10 @@ _NAP_SECONDS = 0.0005
 
 
 class ClusterPool(IntervalPool):
-    """Makes training ranks, MPI processes on several machines, train a run in place of local workers.
+    """Makes MPI processes on several machines (ranks) train a run in place of local workers.
 
-    `mccfr.cluster.mpi.MpiEngine` carries its orders. A session calls the same methods as for workers of one machine
-    (`mccfr.runs.session.worker_pool.Pool`).
+    It has the methods of the pool of workers on one machine (`mccfr.runs.session.worker_pool.Pool`), and sends orders
+    to the ranks by `mccfr.cluster.mpi.MpiEngine`.
     """
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: MpiEngine) -> None:
@@ -74,9 +74,11 @@ class ClusterPool(IntervalPool):
         self._ordered_at, self._longest = time.monotonic(), 0.0  # _longest: seconds of an interval
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Note where ranks find the rows of their strata: in a checkpoint, or in versions that it names.
+        """Note where the training processes find the saved rows of their tables.
 
-        checkpoint  newest one of the run; None: there is none, and rows begin as zeros
+        They are in a checkpoint, or in separate folders (versions) that it names.
+
+        checkpoint  the newest of the run; None: there is none, and rows begin as zeros
         """
         in_versions = checkpoint is not None and BLOCKS in checkpoint.state
         self._store.go_on(checkpoint if in_versions else None)
@@ -85,7 +87,7 @@ class ClusterPool(IntervalPool):
             self._order.versions[stratum] = version_cells(version)
 
     def extra_state(self) -> "ClusterPool":
-        """Return this pool, whose `write` saves the part of a checkpoint besides the first street."""
+        """Return this pool: its `write` saves the tables of later streets for a checkpoint."""
         return self
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -122,7 +124,11 @@ class ClusterPool(IntervalPool):
                 self._add(rank, answer)
 
     def _add(self, rank: int, answer: RankAnswer) -> None:
-        """Add a rank's answer to the interval: states of its strata, first-street changes, time and nodes."""
+        """Add the answer of training process `rank` to the totals of the present interval.
+
+        It has the counters and random states of its strata (groups of flops), changes of the first street's tables,
+        time and nodes. An interval is the training between two exchanges of the first street.
+        """
         is_own = self._order.owner == rank
         self._intervals.rows[is_own] = answer.rows[is_own]
         self._changes += answer.changes
@@ -135,9 +141,9 @@ class ClusterPool(IntervalPool):
         self._longest = max(self._longest, now - self._ordered_at)
 
     def _advance(self) -> None:
-        """End the interval that the ranks have trained, and begin the next one, if any.
+        """End the interval that the training processes have trained; begin the next one, if any.
 
-        Call it only while all ranks are idle.
+        At the end, their changes of the first street's tables are added up. Call it only while all of them are idle.
         """
         intervals = self._intervals
         if intervals.interval is not None:
@@ -160,15 +166,21 @@ class ClusterPool(IntervalPool):
         self._engine.run(self._order)
 
     def _prepare_order(self, command: int) -> None:
-        """Fill in the order: its command, a new epoch and the states of the strata."""
+        """Fill in the next message to the training processes: command, number, states of strata.
+
+        A stratum is a group of flops; its state has counters and the state of its random numbers.
+
+        command  one of `mccfr.cluster.messages`, such as RUN
+        """
         self._order.head[messages.COMMAND] = command
         self._order.head[messages.EPOCH] += 1
         self._order.rows[:] = self._intervals.rows
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Make the ranks write their strata's rows; return two parts of the checkpoint that names them.
+        """Make the training processes save their table rows; return what a checkpoint must name.
 
-        The first are fields of the checkpoint's state, the second is {name of a version: hash of its manifest}.
+        Each stratum (group of flops) is saved in a folder, its version. The first result has fields of the checkpoint's
+        state; the second is {name of a version: hash of its manifest}.
         """
         self._prepare_order(messages.WRITE)
         self._order.versions[:] = self._engine.write(self._order)
@@ -180,10 +192,10 @@ class ClusterPool(IntervalPool):
         return {}
 
     def settle(self) -> None:
-        """Remove versions that no checkpoint names, and make the ranks back up the newest checkpoint.
+        """Delete saved rows that no checkpoint names; copy the newest checkpoint to other machines.
 
-        Call it once the checkpoint is complete. Strata may then be moved between ranks, because the checkpoint
-        has their present rows. Ranks keep backups only if `cluster.directory` is set.
+        Call it once the checkpoint is complete. Strata (groups of flops) may then be moved between training processes,
+        because the checkpoint has their present rows. Copies are made only if `cluster.directory` is set.
         """
         self._store.settle()
         self._saved = True
@@ -195,10 +207,10 @@ class ClusterPool(IntervalPool):
             self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
-        """Move strata to faster ranks, if the newest checkpoint has their present rows.
+        """Move strata to faster ranks, if speeds are known and a checkpoint has all present rows.
 
-        Each rank must also have trained for `LEAST_SECONDS` since the last comparison of speeds, whether or not it
-        moved strata.
+        Strata are groups of flops with their table rows; ranks are training processes. Each rank must have trained for
+        `LEAST_SECONDS` since the last comparison of speeds. A small gain moves nothing, nor does too little memory.
         """
         if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
             return
@@ -214,17 +226,20 @@ class ClusterPool(IntervalPool):
             self._move(owner)
 
     def _move(self, owner: npt.NDArray[np.int64]) -> None:
-        """Assign strata to ranks; a rank that is new to a stratum reads its rows from files."""
+        """Assign N strata (groups of flops) to training processes, which read rows new to them.
+
+        owner  [N] number of the training process of each stratum
+        """
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
         self._prepare_order(messages.READ)
         self._engine.obey(self._order)
 
     def _append_record(self) -> None:
-        """Append a line on the ranks' work since the last pause of training to `cluster.jsonl`.
+        """Append a line to `cluster.jsonl`: what each training process did since the last pause.
 
-        Training pauses for a checkpoint, for example; this is called when all ranks have stopped. Nothing is appended
-        if a rank has touched no nodes since then.
+        Training pauses for a checkpoint, for example; this is called when all processes have stopped. Nothing is
+        appended if one of them has touched no nodes since the last pause.
         """
         if not self._since_pause[2].all():
             return  # the speed of some ranks is unknown
@@ -270,7 +285,10 @@ class ClusterPool(IntervalPool):
         self._abandoned = True  # ranks that do not answer are not waited for
 
     def close(self) -> None:
-        """Wait for the present interval, which is short, and make the ranks end."""
+        """Wait until the training processes have answered the last order, and make them end.
+
+        After `kill` it does nothing.
+        """
         if self._abandoned:
             return
         while self._waiting:
@@ -280,10 +298,10 @@ class ClusterPool(IntervalPool):
 
 
 def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) -> None:
-    """Restore damaged or missing files of a run from copies on other machines, before a session begins.
+    """Restore damaged or missing files of a run from copies on other machines, before training.
 
-    Raises `OSError` if a disk is full, `BlockingIOError` while another process works on the run, and `ValueError` if
-    another run has replaced it.
+    It does nothing unless `cluster.directory` is set. Raises `OSError` if a disk is full, `BlockingIOError` while
+    another process works on the run, and `ValueError` if another run has replaced it.
     """
     if run.config.cluster.directory is None:
         return
@@ -297,7 +315,10 @@ def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) 
 
 
 def cluster_pool_opener(engine: MpiEngine) -> PoolOpener:
-    """Return a function that opens the `ClusterPool` of a run, whose ranks must have opened the run."""
+    """Return a function that opens the `ClusterPool` of a run, as a context manager.
+
+    engine  carries messages to the training processes, which must have opened the run
+    """
 
     @contextlib.contextmanager
     def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:

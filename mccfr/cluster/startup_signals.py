@@ -1,6 +1,7 @@
-"""Handles signals before a session starts: they end the coordinator; training ranks ignore them.
+"""Handles signals of a run's MPI processes before training starts: only process 0 reacts to them.
 
-The coordinator ends the training ranks. A signal sent to all processes of a job is therefore meant for it.
+Process 0, the coordinator, leads the others, which train, and ends them. A signal that is sent to all processes is
+therefore meant for it.
 """
 
 import os
@@ -18,17 +19,20 @@ _RANK_NAMES = ("PMI_RANK", "PMIX_RANK")
 
 
 def is_coordinator() -> bool:
-    """Return whether this process is the coordinator, according to the launcher's environment variables."""
+    """Return True if this is MPI process 0, the coordinator, which leads the others.
+
+    The launcher's environment variables tell it. Returns True also if no MPI launcher has set them.
+    """
     return next((os.environ[name] for name in _RANK_NAMES if name in os.environ), "0") == "0"
 
 
 def set_startup_signals(
     ending: Callable[[int], None] = lambda _: None, status_of: Callable[[int], int] = lambda _: EXIT_RESUMABLE
 ) -> None:
-    """Make signals end the coordinator, and with it the job; training ranks ignore them.
+    """Make signals end MPI process 0 (coordinator) and with it all others, which ignore signals.
 
-    ending     receives the exit status before the process ends
-    status_of  returns the exit status for a signal
+    ending     function that receives the exit status before the process ends
+    status_of  function from the number of a signal to the exit status
 
     A second call does nothing.
     """

@@ -1,10 +1,12 @@
-"""A training rank: trains its strata in turn in private tables, and writes only their rows.
+"""One of a run's training processes (ranks): trains its strata in turn in private tables.
+
+A stratum is a group of flops with the table rows that belong to them.
 
 The tables have the shape of the whole run's, so kernels and bucket numbers are the same as on one machine. They reserve
 address space; memory is allocated only where a rank writes, for its strata's rows and a copy of the first street.
 
-Ranks and sessions pass rows on as versions in the run directory (`storage.block_tables`). Each rank writes its own
-strata, and reads the strata that it takes over.
+Ranks save rows as versions, folders in the run directory (`storage.block_tables`). Each rank writes its own strata, and
+reads the strata that it takes over from another rank or a checkpoint.
 """
 
 import time
@@ -38,36 +40,39 @@ from storage.table_formats import NotFiniteError
 
 
 def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:
-    """Return {name: shape} of the first street's tables, which all strata share."""
+    """Return {table name: shape} of the first street's tables, of which each process has a copy."""
     shapes = {spec.name: spec.shape for spec in run.layout(game).specs}
     return {name: shapes[name] for name in first_street_names(game)}
 
 
 def new_order(run: Run, game: Game) -> Order:
-    """Return an order of zeros, sized for the strata and the first-street cells of a run."""
+    """Return an `Order` (a message to the training processes) of zeros, sized for a run."""
     assert game.strata is not None
     return Order(game.strata.count, sum(int(np.prod(shape)) for shape in first_street_shapes(run, game).values()))
 
 
 def stratum_store(run: Run, game: Game) -> BlockStore:
-    """Return the store that writes and reads versions of strata's rows; each stratum is a block."""
+    """Return the store that saves and reads the table rows of each stratum (group of flops) apart.
+
+    Each saved state of a stratum's rows is a folder in the run directory, a version.
+    """
     specs = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
     partition = Partition(specs, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in specs})
     return BlockStore(run.directory, partition, run.identity, format=run.config.tables.format, lock=run.lock)
 
 
 class Trainer:
-    """Trains the strata (groups of flops) of one rank, and writes, reads and copies their table rows.
+    """Trains the strata (groups of flops) of one process; saves, reads and copies their rows.
 
-    order, answer  the coordinator's order, received by `serve`; and the answer, filled by `train`
+    order, answer  the last message from process 0 (the coordinator), and the answer to it, which `train` fills in
     tables         {name: array} of all streets; those of the first street are a copy
     """
 
     def __init__(self, run: Run, game: Game, rank: int, keeps_for: int | None = None) -> None:
-        """Create the rank's tables and compile its kernels.
+        """Create the tables of a training process and compile its kernels.
 
-        rank       number of the training rank, from 0: the numbers in `Order.owner`
-        keeps_for  number of the machine whose backup copies this rank keeps; None: it keeps none
+        rank       number of the training process, from 0
+        keeps_for  number of the machine whose backup copies this process keeps; None: it keeps none
         """
         algorithm = run.algorithm
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
@@ -83,7 +88,7 @@ class Trainer:
         self._machine = keeps_for
 
     def train(self) -> None:
-        """Train the strata of this rank for the order's interval, and fill in the answer."""
+        """Train the strata (groups of flops) of this process as `order` says; fill in `answer`."""
         order, answer, start = self.order, self.answer, time.monotonic_ns()
         own_strata = self.strata()
         scale = float(order.head[messages.SCALE].view(np.float64))
@@ -96,15 +101,14 @@ class Trainer:
         answer.head[messages.BUSY_NANOSECONDS] = time.monotonic_ns() - start
 
     def strata(self) -> list[int]:
-        """Return the strata that the order assigns to this rank."""
+        """Return the numbers of the strata (groups of flops) that `order` gives this process."""
         return np.flatnonzero(self.order.owner == self.rank).tolist()
 
     def write(self) -> npt.NDArray[np.int64]:
-        """Write the rows of this rank's strata as new versions; return `version_cells` [N, 5] of them.
+        """Save the table rows of this process's strata (groups of flops), each in a new folder.
 
-        Rows of other strata are zeros.
-
-        Raises `OSError` if the disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
+        Returns [N, 5] int64: for each of N strata the number and hash of its folder, zeros for strata of other
+        processes. Raises `OSError` if the disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
         store, versions = stratum_store(self._run, self._game), np.zeros_like(self.order.versions)
         for stratum in self.strata():
@@ -116,9 +120,10 @@ class Trainer:
         return versions
 
     def read(self) -> None:
-        """Read the rows of strata moved to this rank, and free the rows of those moved away.
+        """Read the table rows of strata moved to this process, and free those of strata moved away.
 
-        Raises `OSError` for rows that are damaged or missing.
+        Strata are groups of flops. The rows come from saved folders or from a checkpoint, as `order` says; without
+        either they begin as zeros. Raises `OSError` for rows that are damaged or missing.
         """
         store, order, own_strata = stratum_store(self._run, self._game), self.order, set(self.strata())
         for stratum in self._held - own_strata:
@@ -139,9 +144,10 @@ class Trainer:
             self._held.add(stratum)
 
     def obey(self) -> list[str]:
-        """Carry out an order READ, COPY or RESTORE; return the names of restored files, else [].
+        """Do what `order` says: read rows, copy a checkpoint, or restore files from a copy.
 
-        Raises `OSError` if a file is damaged, missing or unreadable, or the disk is full.
+        A process that keeps no copies only reads. Returns the names of restored files, otherwise []. Raises `OSError`
+        if a file is damaged, missing or unreadable, or the disk is full.
         """
         command, kept = int(self.order.head[messages.COMMAND]), self._copies_directory()
         if command == messages.READ:
@@ -154,7 +160,7 @@ class Trainer:
         return []
 
     def _copies_directory(self) -> Path | None:
-        """Return the directory in which this rank keeps backup copies of checkpoints; None: it keeps none."""
+        """Return the directory for the backup copies of checkpoints that this process keeps, or None."""
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
@@ -162,7 +168,9 @@ class Trainer:
         return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _cells(self, parts: Partition, stratum: int) -> dict[str, npt.NDArray[Any]]:
-        """Return {table name: view of a stratum's rows} of each table after the first street that has any.
+        """Return {table name: view of one stratum's rows} for each table after the first street.
+
+        A stratum is a group of flops. Tables in which it has no rows are left out.
 
         parts  partition of the tables' rows into strata
         """

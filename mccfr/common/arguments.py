@@ -71,7 +71,10 @@ def _written(parameter: Parameter) -> str:
 
 
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return (origin, type arguments) of a type: (list, (int,)) of list[int]; of a union, its members."""
+    """Return (origin, type arguments) of a type: (list, (int,)) for list[int].
+
+    For a union the result is (Union, its member types).
+    """
     origin = get_origin(kind) or kind
     return (Union if origin is UnionType else origin), get_args(kind)
 

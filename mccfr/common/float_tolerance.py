@@ -13,8 +13,8 @@ a pure one.  Differences below a share of a reference quantity are therefore set
   Each of some thousand additions rounds by up to 1e-16 (float64) or 6e-8 (float32) of the total.
 * `GAIN`: gain of an action if all actions have the same value, for example against an opponent who folds every hand.
   The tolerance is a few times the largest error observed.
-* `SETTLED`: regret-based pruning skips an action in some iterations, and settles it afterwards (the catch-up).  It then
-  subtracts sums over this whole interval of iterations, in float64 only.
+* `SETTLED`: regret-based pruning skips an action in some iterations.  Afterwards it adds the regrets of all these
+  iterations at once (the catch-up), as a difference of sums over them, in float64 only.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ SETTLED = 1e-12
 
 
 def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
-    """Return (signature, code generator) of an intrinsic that returns the tolerance for an array's dtype.
+    """Return (numba signature, LLVM code generator) of a function that returns a tolerance.
 
-    table  tolerance by dtype
-    array  numba's type of the array
+    table  {dtype: tolerance}
+    array  numba's type of the array whose dtype selects the tolerance
     """
     share = table[np.dtype(str(array.dtype))]
 
@@ -47,8 +47,8 @@ def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
 def card_removal_share(typing_context, array):
     """Return the tolerance of card removal for an array's dtype: 1e-6 for float32, 1e-13 for float64.
 
-    It is a share of the total weight of a range.  Below it, the weight without the hands that share a card is 0.  The
-    kernel contains it as a float64 constant.
+    It is a share of the total weight of a range.  A hand that shares a card with all hands of the range should leave
+    weight 0; a smaller share counts as 0.  In compiled code it is a float64 constant.
     """
     return _share(CARD_REMOVAL, array)
 
@@ -57,7 +57,7 @@ def card_removal_share(typing_context, array):
 def gain_share(typing_context, array):
     """Return the tolerance of an action's gain for an array's dtype: 1e-6 for float32, 1e-12 for float64.
 
-    It is a share of the current strategy's value.  Below it, an action's gain over this value is 0.  The kernel
-    contains it as a float64 constant.
+    It is a share of the current strategy's value.  A smaller gain of an action over this value counts as 0. In compiled
+    code it is a float64 constant.
     """
     return _share(GAIN, array)

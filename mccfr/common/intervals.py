@@ -42,11 +42,13 @@ def student95(freedom: int) -> float:
 def ratio95(
     value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], population: int | None = None
 ) -> tuple[float, tuple[float, float]]:
-    """Return the ratio of the sums of value [n] and weight [n] over random samples, and its 95 % interval.
+    """Return sum(value) / sum(weight) over n random samples, and the ratio's 95 % interval.
 
     The standard error is that of a ratio (Cochran 1977, "Sampling techniques", section 2.11), from the residuals value
     - ratio · weight.  It is multiplied by Student's t for n - 1 degrees of freedom.
 
+    value       [n] value of each sample, times its weight, such as the chips won on a board
+    weight      [n] weight of each sample
     population  number of possible samples, which are drawn without replacement; the interval of all of them has
                 width 0.  None: practically infinite
 

@@ -4,14 +4,15 @@ Strategy sums in float32 need it.  With rounding to nearest, the error of a cell
 and 10 % after 10^7.  A cell stops growing once an addition is below half a unit in the last place (ulp).
 
 Stochastic rounding has an error of mean 0 and a standard deviation of at most 2.1·10^-4 of the sum.  An addition x to a
-sum s has a variance of at most x·ulp(s).  For a sum 2^K·m, 1 <= m < 2, all additions give (m - 2/3)/m^2 · 2^-23 of its
-square.  This is largest at m = 4/3.
+sum s has a variance of at most x·ulp(s).  All additions together have a variance of at most
+(m - 2/3)/m^2 · 2^-23 of the sum's square.  Here the sum is 2^K·m with 1 <= m < 2; the largest value is at m = 4/3.
 
 float64 numbers, such as discounted sums, are rounded with 29 bits, the digits that float64 has beyond float32.
 Additions in kernels stay in float32 and use 23 of these bits.  There the addend is rounded to nearest, and
 probabilities are multiples of 2^-23, so that additions below 2^-46 of a sum are lost.
 
-One word of 64 random bits serves a whole row; each lane (action or hand) derives 29 bits from it.
+One word of 64 random bits serves a whole table row.  Each cell of the row, for an action or hand, derives 29 bits from
+it and from the cell's number, called lane.
 """
 
 from typing import Any
@@ -35,12 +36,13 @@ def _alike(kind: Any, number: float) -> Any:
 def emit_bits(builder: Any, low: Any, high: Any, lane: Any) -> Any:
     """Emit LLVM code for 29 random bits for each lane, an action or hand of a table row.
 
+    builder    llvmlite's `IRBuilder`
     low, high  lower and upper half of the row's random word of 64 bits
     lane       number of the lane
 
-    All values are 32-bit integers or vectors of them.  The result is the upper bits of high + low·c, with a constant c
-    for each lane.  It is uniform.  Two lanes are independent if their constants differ by an odd number times at most
-    8, as in a row of eight.  Lanes farther apart are independent except for the last few bits.
+    All values are 32-bit integers or vectors of them.  The result holds the 29 bits: the upper bits of high + low·c,
+    with a constant c for each lane.  They are uniform.  Two lanes are independent if their constants differ by an odd
+    number times at most 8, as in a row of eight.  Lanes farther apart are independent except for the last few bits.
 
     Source: Dietzfelbinger 1996, "Universal hashing and k-wise independent random variables via integer arithmetic
     without primes".
@@ -52,8 +54,12 @@ def emit_bits(builder: Any, low: Any, high: Any, lane: Any) -> Any:
 def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
     """Emit LLVM code that rounds a float64 number, or a vector of them, to float32 by random bits.
 
-    `bits` holds 29 random bits for each number.  They are added below float32's last digit, and the digits there are
-    then cut off.  Numbers that float32 can hold, such as 0, infinity and nan, do not change.
+    builder  llvmlite's `IRBuilder`
+    number   LLVM value to round
+    bits     29 random bits for each number, as integers of 32 or 64 bits
+
+    The random bits are added below float32's last digit, and the digits there are then cut off.  Numbers that float32
+    can hold, such as 0, infinity and nan, do not change.
     """
     lanes = number.type.count if isinstance(number.type, ir.VectorType) else 0
     integer: Any = ir.VectorType(ir.IntType(64), lanes) if lanes else ir.IntType(64)
@@ -67,12 +73,14 @@ def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
 def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
     """Emit LLVM code for total + addend of float32 numbers or vectors, rounded stochastically.
 
-    total, addend  at least 0
+    builder        llvmlite's `IRBuilder`
+    total, addend  LLVM values, at least 0
     bits           29 random bits for each number, as 32-bit integers
 
-    The sum is rounded to nearest.  Its rounding error r (from -1/2 to 1/2 ulp, unit in the last place) decides on a
-    step of one ulp.  r is exact if total >= addend (Dekker 1971, "A floating-point technique for extending the
-    available precision").  With a random u in [1, 2), the step is the integer part of r + u, less 1.
+    Returns the LLVM value of the sum, which is rounded to nearest at first.  Its rounding error r (from -1/2 to 1/2
+    ulp, unit in the last place) decides on a step of one ulp.  r is exact if total >= addend (Dekker 1971, "A
+    floating-point technique for extending the available precision").  With a random u in [1, 2), the step is the
+    integer part of r + u, less 1.
 
     Probabilities may be wrong for an addend larger than the total, and if the sum rounds up to a power of two.  Sums
     below 2^-104 are rounded to nearest.
@@ -98,10 +106,10 @@ def halves(builder: Any, word: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def lane_bits(typing_context, word, lane):
-    """Return 29 random bits (int64) for lane number `lane`, an action or hand of a table row.
+    """Return 29 random bits (int64) for one cell of a table row.
 
     word  uint64 random word of the row
-    lane  int64
+    lane  int64 number of the cell in its row: the index of an action or hand
     """
 
     def codegen(context, builder, signature, arguments):

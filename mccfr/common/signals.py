@@ -1,8 +1,8 @@
 """Handles the signals that end the program: handlers, exception and exit statuses.
 
 The first signal ends the current work.  Further signals within a second count as the same request, later ones as a
-second request.  Contexts in other threads than the main one do nothing, because Python runs handlers there only.  The
-module imports no library, because handlers must be set before other imports.
+second request.  The context managers of this module do nothing outside of the main thread, because Python runs handlers
+there only.  The module imports no library, because handlers must be set before other imports.
 """
 
 import _thread
@@ -90,10 +90,12 @@ def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
 
 
 def take(handler: Handler) -> None:
-    """Set a handler of all `SIGNALS`, except an ignored SIGHUP, until the process ends.
+    """Set a handler for all signals of this module (`SIGNALS`) until the process ends.
 
-    `command_line` then sets no handlers.  The processes of a run on several machines call it: the coordinator to end,
-    training ranks to ignore signals.
+    Afterwards the context `command_line` sets no handlers.  A SIGHUP that is ignored, as under `nohup`, stays so.  The
+    processes of a run on several machines call this: the leading one to end, the others to ignore signals.
+
+    handler  handler as for `signal.signal`
     """
     global _taken  # noqa: PLW0603
     _taken = True
@@ -101,15 +103,17 @@ def take(handler: Handler) -> None:
 
 
 def is_taken() -> bool:
-    """Return whether `take` has set a handler of the signals."""
+    """Return True if `take` has set a handler, so that the command line sets none."""
     return _taken
 
 
 @contextmanager
 def signals_collected(*, ignored: float) -> Iterator[list[int]]:
-    """Within the context, append the numbers of signals to the yielded list.
+    """Within the context, append the number of each signal to the yielded list.
 
-    ignored  number of first signals that are only appended; each later one also raises `SignalInterrupt`
+    Further signals within a second of one do not count.
+
+    ignored  the first `ignored` signals are only appended; each later one also raises `SignalInterrupt`
     """
     received: list[int] = []
 
@@ -123,16 +127,20 @@ def signals_collected(*, ignored: float) -> Iterator[list[int]]:
 
 
 class _Program:
-    """Signal handling of the command line: raises `SignalInterrupt`, or waits while `waits` is True.
+    """State of the command line's signal handling.
 
-    pending  number of the waiting signal, 0 for none
+    waits    True: a signal is only stored in `pending`; False: it raises `SignalInterrupt`
+    pending  number of the stored signal, 0 for none
     """
 
     def __init__(self) -> None:
         self.waits, self.pending = True, 0
 
     def handle(self, number: int) -> None:
-        """Raise `SignalInterrupt`, or store the signal while `waits`; `RuntimeError` if OpenBLAS sent it."""
+        """Raise `SignalInterrupt`, or only store the signal's number if `waits` is True.
+
+        Raises `RuntimeError` if OpenBLAS sent the signal, because it can start no threads.
+        """
         if _is_openblas(number):
             raise RuntimeError(no_threads_text())
         if not self.waits:
@@ -145,9 +153,10 @@ _program = _Program()
 
 @contextmanager
 def command_line() -> Iterator[None]:
-    """Within the context, the command line handles signals; in the main thread only.
+    """Within the context, handle signals as a command does; in the main thread only.
 
-    Signals wait until `release`, and then raise `SignalInterrupt`. After `settle` they have no effect.
+    Signals are stored until the function `release` is called, and then raise `SignalInterrupt`. Once `settle` is
+    called, they have no effect. If `take` has set a handler, that one stays.
     """
     global _program, _silent
     if not in_main_thread():
@@ -178,7 +187,7 @@ def _raise(error: BaseException) -> None:
 
 
 def release() -> None:
-    """Raise `SignalInterrupt` for signals from now on, and at once for one that has waited."""
+    """From now on raise `SignalInterrupt` for signals; at once for one that was stored before."""
     if not in_main_thread():
         return
     _program.waits, pending = False, _program.pending

@@ -36,7 +36,7 @@ def is_foreign(function: Any) -> bool:
 def user_error(function: Callable[..., Any], error: Exception, where: str = "") -> UserCodeError:
     """Return the `UserCodeError` for an exception of a user's function; the caller raises it from `error`.
 
-    where  end of the message, such as " after the history 'h t'"
+    where  end of the message, which says where it happened, such as " after the history 'h t'" (a sequence of actions)
     """
     if isinstance(error, UserCodeError):
         return error
@@ -53,7 +53,7 @@ def calling(function: Any, where: str = "") -> Iterator[None]:
 
     Exceptions of this project's functions are not replaced.
 
-    where  end of the message, such as " after the history 'h t'"
+    where  end of the message, which says where it happened, such as " after the history 'h t'" (a sequence of actions)
     """
     try:
         yield

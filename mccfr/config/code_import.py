@@ -1,7 +1,7 @@
 """Imports users' modules from the bytes that were hashed, and records the imported files.
 
-A module's source is read once: the bytes compiled are those compared with, or added to, the user's list of code
-(`mccfr.config.code_list`). Compiled files in `__pycache__` are not used.
+A module's source is read once: the bytes compiled are those that were hashed. Hashes of modules that the user has run
+are kept in a folder, the user's list of code (`mccfr.config.code_list`). Compiled files in `__pycache__` are not used.
 """
 
 import os
@@ -27,19 +27,22 @@ _real = cache(os.path.realpath)
 
 
 class NotListedError(ImportError):
-    """Raised for a file that is missing from the user's list of code: files that the user has run before."""
+    """Raised for the import of a file that this user has not run before, and that needs permission.
+
+    Hashes of files that the user has run are kept on disk, the user's list of code.
+    """
 
 
 @dataclass
 class Watched:
-    """Files below one path, whose modules the `Importer` executes from the bytes that were hashed.
+    """Modules below one path, which the `Importer` executes from the very bytes that were hashed.
 
     root     absolute path of a folder, or of an installed package's own directory or file
-    free     True if any file may be imported; False: only listed ones
-    listed   {absolute path: content} of files in the user's list of code that are not imported yet
-    run      {absolute path: SHA-256} of files imported without being listed; `with_imported` adds all others
-    added    {module: function called after each further imported file}
-    strange  an imported file that is no Python source, so that it cannot be listed; None: no such file
+    free     True if any file below `root` may be imported; False: only those in `listed`
+    listed   {absolute path: content} of files that the user has run before and that are not imported yet
+    run      {absolute path: SHA-256} of the imported files that were not in `listed`; `with_imported` adds all others
+    added    {module: function that is called after each further file is imported}
+    strange  path of an imported file that is no Python source, such as compiled code; None: no such file
     """
 
     root: str
@@ -50,7 +53,13 @@ class Watched:
     strange: str | None = None
 
     def read(self, path: str) -> bytes:
-        """Return the content of a module's file for execution; `NotListedError` if it may not be imported."""
+        """Return the bytes of a module's source file, which are then executed.
+
+        path  absolute path of the file
+
+        The hash of a file that is not in `listed` is noted in `run`. Raises `NotListedError` unless `free` is True or
+        `listed` has the file.
+        """
         if path in self.listed:
             return self.listed.pop(path)
         if not self.free:
@@ -62,14 +71,17 @@ class Watched:
         return content
 
     def has(self, name: str) -> bool:
-        """Return True if `listed` has the file of the top-level module `name`.
+        """Return True if `listed` has the file of top-level module `name`, directly below `root`.
 
-        The module is then searched below `root` first.
+        If so, this file is preferred to another module of the same name on `sys.path`.
         """
         return any(str(Path(self.root, file)) in self.listed for file in (f"{name}.py", f"{name}/__init__.py"))
 
     def with_imported(self) -> dict[str, str]:
-        """Return `run`, extended in place by all other files below the root that were imported."""
+        """Add the hashes of all other imported files below `root` to `run`; return it.
+
+        The result is {absolute path: SHA-256}.
+        """
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if name == "__main__" or not isinstance(file, str):
@@ -87,7 +99,7 @@ class Watched:
 
 
 class _Loader(SourceFileLoader):
-    """Executes a module from the bytes that were hashed, which `read` returns."""
+    """Executes a module from the bytes that were hashed: those that the function `read` returns."""
 
     def __init__(self, name: str, path: str, read: Callable[[], bytes]) -> None:
         super().__init__(name, path)
@@ -100,15 +112,19 @@ class _Loader(SourceFileLoader):
 
 
 class Importer(MetaPathFinder):
-    """Finds modules as Python does, then in configurations' folders; loads watched files from their bytes."""
+    """Finds modules as Python does, then in folders of configurations (a `sys.meta_path` finder).
+
+    Below the paths given to `watch`, it executes modules from the bytes that were hashed.
+    """
 
     def __init__(self) -> None:
         self.searched: list[str] = []
         self._watched: dict[str, Watched] = {}
 
     def watch(self, folder: str, top: str, listed: Mapping[str, bytes] | None) -> Watched:
-        """Import modules of this folder from hashed bytes from now on; return its `Watched`.
+        """From now on import the modules of a folder from hashed bytes; return the record of them.
 
+        folder  absolute path
         top     name of the top-level module; of an installed one, only its own directory or file is watched
         listed  {absolute path: content} of the files that may be imported; None: any file
         """
@@ -123,7 +139,10 @@ class Importer(MetaPathFinder):
         return watched
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return a module's spec (`importlib.abc.MetaPathFinder.find_spec`), guarded if its file is watched."""
+        """Return a module's spec, as Python's import asks for it; None if no module is found.
+
+        If the module lies below a path given to `watch`, its loader executes the bytes that were hashed.
+        """
         others = [getattr(finder, "find_spec", None) for finder in sys.meta_path if finder is not self]
         other_specs = (find(fullname, path, target) for find in others if find is not None)
         beside = [] if path is not None else [root for root in self.searched if self._watched[root].has(fullname)]
@@ -133,9 +152,10 @@ class Importer(MetaPathFinder):
         return None if spec is None else self.guarded(spec)
 
     def guarded(self, spec: ModuleSpec) -> ModuleSpec:
-        """Return the spec, with a loader that executes the hashed bytes if its file is watched.
+        """Return a module's spec, with a loader that executes hashed bytes if its file needs that.
 
-        Raises `NotListedError` for a watched file that is no Python source, unless any file may be imported.
+        It needs that below a path given to `watch`. Raises `NotListedError` there for a file that is no Python source,
+        unless any file may be imported.
         """
         if spec.origin is None or not spec.has_location:
             return spec
@@ -154,10 +174,14 @@ class Importer(MetaPathFinder):
         return guarded_spec
 
     def watched_of(self, file: str, name: str) -> tuple[Watched | None, str]:
-        """Return the `Watched` of a module's file, and an absolute path of the file below its root.
+        """Return the record (`Watched`) of the folder that contains a module's file; and its path.
 
-        The first is None for unwatched files, for this program's, and for installed packages inside a watched folder.
-        Without a root the second is `file`.
+        The first is None if no folder given to `watch` contains the file. It is also None for modules of this program,
+        and for installed packages inside such a folder. The second is an absolute path below the folder; `file` itself
+        if there is no folder, and for this program.
+
+        file  path of the module's file
+        name  name of the module
         """
         real = _real(file)
         for path in (str(Path(file).absolute()), real):
@@ -187,7 +211,10 @@ def _installed() -> frozenset[str]:
 
 
 def _root(folder: str, top: str) -> str:
-    """Return the path to watch for a top-level module: its folder, or the module itself if installed."""
+    """Return the path below which files are imported from hashed bytes, for a top-level module.
+
+    It is the folder in which the module lies; for an installed package, the package's own directory or file.
+    """
     if folder not in _installed():
         return folder
     package = Path(folder, top)

@@ -1,8 +1,9 @@
-"""The user's list of code: content hashes of modules that the user's own commands have executed.
+"""The user's list of code: hashes of Python modules that the user's own commands have executed.
 
-The list is the folder `mccfr/code` in the user's configuration folder. Each entry is a JSON file for one module: the
-folder of the module, and the SHA-256 of every file imported from there, the module's own included. Entries are only
-added; the user may delete the folder at any time.
+A module that a run or exported networks name is imported without --code only if the list has it. The list is the
+folder `mccfr/code` in the user's configuration folder. Each entry is a JSON file for one module: the folder of the
+module, and the SHA-256 of every file imported from there, the module's own included. Entries are only added; the user
+may delete the folder at any time.
 """
 
 import json
@@ -26,7 +27,7 @@ _MOST_BYTES = 16 << 20
 
 
 class CodeEntry(msgspec.Struct, frozen=True):
-    """Entry of the user's list of code: a module that the user has executed, with hashes of its files.
+    """A Python module that the user has executed, with hashes of its files; stored as JSON.
 
     module  its name
     folder  absolute path of the folder in which it was found
@@ -52,7 +53,10 @@ class CodeEntry(msgspec.Struct, frozen=True):
 
 
 def list_folder() -> Path:
-    """Return the folder of the user's list of code, existing or not; `OSError` without a home directory."""
+    """Return the folder with hashes of the modules that the user has executed; it need not exist.
+
+    Raises `OSError` if the user has no home directory, unless XDG_CONFIG_HOME is an absolute path.
+    """
     configured = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
         return (configured if configured.is_absolute() else Path.home() / ".config") / "mccfr" / "code"
@@ -61,11 +65,11 @@ def list_folder() -> Path:
 
 
 def add(entry: CodeEntry, main: str) -> None:
-    """Add an entry to the user's list of code, atomically.
+    """Note on disk that the user has executed a module, by the hashes of its files.
 
-    main  SHA-256 of its module's own file, by which `find` finds it
+    main  SHA-256 of the module's own file, in hexadecimal digits, by which `find` finds the entry
 
-    If the list cannot be written, nothing is added; `problem` returns the reason.
+    If the folder cannot be written, nothing is added; `problem` returns the reason.
     """
     document = json.dumps(msgspec.to_builtins(entry), sort_keys=True).encode()
     with suppress(OSError):
@@ -83,7 +87,9 @@ def add(entry: CodeEntry, main: str) -> None:
 
 
 def find(module: str, main: str) -> Iterator[CodeEntry]:
-    """Yield a module's entries in the user's list of code; none if the list cannot be used.
+    """Yield the entries of a module that the user has executed before with the same source file.
+
+    Yields nothing if there are none, or if the folder of the entries cannot be used.
 
     main  SHA-256 of the module's own file, in hexadecimal digits
     """
@@ -101,7 +107,10 @@ def find(module: str, main: str) -> Iterator[CodeEntry]:
 
 
 def problem() -> str | None:
-    """Return why the user's list of code cannot be used, as part of a sentence, or None if it can."""
+    """Return why the folder of modules that the user has executed cannot be used; None if it can.
+
+    The reason is part of a sentence.
+    """
     try:
         folder = _private_list_folder()
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -112,7 +121,10 @@ def problem() -> str | None:
 
 
 def _private_list_folder() -> Path:
-    """Return the folder of the list of code, created if missing; `OSError` if others may write to it."""
+    """Return the folder of modules that the user has executed, created if missing.
+
+    Raises `OSError` if other users own it or may write to it, or if it cannot be created.
+    """
     folder = list_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (why := distrusted(folder)) is not None:

@@ -1,8 +1,8 @@
-"""Finds and copies the package's examples: configurations, experiments, recipes, and their files.
+"""Finds and copies the package's examples: configurations of runs and experiments, and recipes.
 
-In a clone `mccfr/examples` is a link to `runs/`; an installed package holds copies. Files such as card abstractions are
-built beside the configuration, and the package must not be written to. So an example is copied to `runs/` under the
-current directory before it runs.
+A recipe describes how to compute the buckets of hands. In a clone `mccfr/examples` is a link to `runs/`; an installed
+package holds copies. Files such as card abstractions are built beside the configuration, and the package must not be
+written to. So an example is copied to `runs/` under the current directory before it runs.
 """
 
 import tomllib
@@ -36,9 +36,10 @@ def example_files(folder: str | None = None) -> list[Path]:
 def find_file(name: Path, folder: str = CONFIGS) -> Path:
     """Return the file that `name` names: a path, or the name of a file in `runs/` or of an example.
 
-    folder  kind of example: CONFIGS, EXPERIMENTS or RECIPES
+    folder  kind of example: CONFIGS (of runs), EXPERIMENTS or RECIPES (descriptions of buckets)
 
-    Raises `ValueError`, with the closest name, if there is no such file.  Raises `UnreadableError` if the system fails.
+    Raises `ValueError`, with the closest name, if there is no such file.  Raises `UnreadableError` if the system cannot
+    read a directory.
     """
     if name.exists():
         return name
@@ -58,12 +59,13 @@ def find_file(name: Path, folder: str = CONFIGS) -> Path:
 
 @contextmanager
 def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield (path of a file, True if it was copied); an example is first copied to `runs/`.
+    """Within the context, yield a file's path; if it is an example, first copy it to `runs/`.
 
     path  file as returned by `find_file`
 
-    An example is copied with all files that it names. The copies are removed if the `with` block raises an error.
-    Raises `FileExistsError` if different files have their names.
+    Yields (path of the file or of its copy, True if it was copied). An example is copied with all files that it refers
+    to. The copies are removed if the `with` block raises an error. Raises `FileExistsError` if files of the same names
+    but other content exist.
     """
     copies: list[Path] = []
     if EXAMPLES in path.parents:
@@ -84,7 +86,7 @@ def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _with_named(name: Path) -> Iterator[Path]:
-    """Yield a file of the examples, and the files that it names, relative to `EXAMPLES`."""
+    """Yield an example file and the files to which its keys refer, relative to `EXAMPLES`."""
     yield name
     if name.suffix != ".toml":
         return

@@ -12,14 +12,17 @@ Players = Annotated[int, msgspec.Meta(ge=2, le=5)]
 
 
 class GameConfig(Table, frozen=True, tag_field="name"):
-    """Base class of `[game]` tables; the key `name` selects one of the following structs (see `GAMES`)."""
+    """Base class of `[game]` tables; the key `name` selects the subclass, such as `LeducGame`."""
 
     file_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that name files, relative to the configuration; a run keeps copies of the files."""
 
 
 class OpaqueGame(GameConfig, frozen=True, tag="opaque"):
-    """A game of user code that was not imported; `named` is its name in the configuration."""
+    """Stand-in for the `[game]` table of a user's own game that was not imported.
+
+    named  its name in the configuration, `module:object`
+    """
 
     named: str = ""
 
@@ -55,7 +58,10 @@ class MatrixGame(GameConfig, frozen=True, tag="matrix"):
 
 
 class PlayerMenu(Table, frozen=True):
-    """Bet sizes of one player on one street, `[game.menu.STREET.button]`; by default those of the street."""
+    """Bet sizes that the game allows one player on one street, table `[game.menu.flop.button]` or others.
+
+    Keys that are not set have the values of the street.
+    """
 
     first: Sequence[str] | None = None  # sizes of a street's first bet; preflop, of the first raise
     later: Sequence[str] | None = None  # sizes of later raises
@@ -67,7 +73,11 @@ class PlayerMenu(Table, frozen=True):
 
 
 class StreetMenu(PlayerMenu, frozen=True):
-    """Bet sizes on one street, `[game.menu.STREET]`; by default those of the menu."""
+    """Bet sizes that the game allows on one street, table `[game.menu.STREET]`.
+
+    Keys that are not set have the values of `[game.menu]`, for all streets. Each position can have bet sizes of its
+    own.
+    """
 
     small_blind: PlayerMenu | None = None  # with three and more seats; with two the button has the small blind
     big_blind: PlayerMenu | None = None
@@ -80,7 +90,7 @@ class StreetMenu(PlayerMenu, frozen=True):
 class Menu(PlayerMenu, frozen=True):
     """Action abstraction `[game.menu]`: texts of the bet sizes to offer, such as "0.5p" (half the pot).
 
-    mccfr/games/menu.py defines their units.
+    mccfr/games/menu.py lists all units in which sizes may be given.
     """
 
     first: Sequence[str] = ("0.5p", "1p", "allin")
@@ -97,7 +107,8 @@ class Menu(PlayerMenu, frozen=True):
 class PokerGame(GameConfig, frozen=True, tag="poker"):
     """Poker on a small deck with the ACPC dealer's rules: limit, or no-limit with all bet sizes or a menu.
 
-    With more than two seats, a pot of whole chips is shared in whole chips.
+    The key `menu` lists the bet sizes that are allowed. With more than two seats, a pot of whole chips is shared in
+    whole chips.
     """
 
     ranks: int = 3
@@ -127,7 +138,7 @@ class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
 
 
 class HoldemTable(GameConfig, frozen=True):
-    """Keys shared by the no-limit hold'em games, whose bet sizes are those of a menu."""
+    """Keys shared by the no-limit hold'em games, which allow a chosen set of bet sizes only."""
 
     locks: Mapping[str, str] | None = None  # node locks: fixed strategies by line (mccfr/games/locks.py)
 
@@ -135,7 +146,8 @@ class HoldemTable(GameConfig, frozen=True):
 class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     """A postflop no-limit hold'em spot: its board, ranges, pot and stacks.
 
-    Instead of these keys, `file` may name an endgame in the format of the LibratusEndgames data.
+    A spot is a game that begins on a given board, with the hands (ranges) that both players can have there. Instead of
+    these keys, `file` may name an endgame in the format of the LibratusEndgames data.
     """
 
     file_keys: ClassVar[tuple[str, ...]] = ("file",)
@@ -153,7 +165,10 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     menu: Menu = Menu()  # sizes of the discounting paper, any number of bets
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule: either `file` or the keys of a spot."""
+        """Return (key, True if valid, allowed values as text) for each rule on the keys.
+
+        Either `file` must be given, or board, ranges, pot and effective_stack.
+        """
         spot = ("board", "ranges", "pot", "effective_stack")
         typed = any(getattr(self, key) is not None for key in spot)
         unfit = share_problem(self.rake, 0, 1)
@@ -188,7 +203,10 @@ class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
     menu: Menu = Menu()
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule, most on keys of three and more seats."""
+        """Return (key, True if valid, allowed values as text) for each rule on the keys.
+
+        Many rules say which keys must be left out with two seats, or with three and more.
+        """
         unfit, seats = share_problem(self.rake, 0, 1), self.seats
         where = "with two seats, where it has no meaning yet"
         return [
@@ -213,7 +231,7 @@ class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):
 class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
     """Hold'em that ends after the flop, blinds 50 and 100, lossless without an `[abstraction]`.
 
-    The game of the Deep CFR papers.
+    Lossless means that only hands that are equal up to suits share a bucket. This is the game of the Deep CFR papers.
     """
 
     bet: float | Literal["pot"] = 100.0  # size of every bet and raise in chips; "pot": the pot after a call

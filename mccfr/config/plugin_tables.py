@@ -97,7 +97,9 @@ def _plain(default: Any) -> Any:
 
 
 def _algorithm_options(algorithm: Any, name: str) -> type[SolverConfig]:
-    """Return the `[solver]` struct of a user's algorithm: the `options` of its class, under this name.
+    """Return the `[solver]` struct of a user's algorithm, derived from its attribute `options`.
+
+    name  name of the algorithm in the configuration, which selects the struct
 
     Raises `ValueError` for an object without such `options`.
     """

@@ -7,8 +7,8 @@ A module is searched beside the configuration first, then on `sys.path`. It is i
 cannot use two modules of one name.
 
 Names in an artefact (a run, networks) come from its author, who need not be trusted. Such a module is imported only in
-two cases: from a directory that the user gives with --code (`allow`), or if the user's list of code has exactly this
-content (`mccfr.config.code_list`). Modules that the user's own commands import are added to the list.
+two cases: from a directory that the user gives with --code (`allow`), or if this user has run exactly this content
+before. Hashes of the modules that the user's own commands import are kept for that (`mccfr.config.code_list`).
 """
 
 import os
@@ -79,7 +79,7 @@ class NamedCode:
     """User code that an artefact (a run, networks) names; being named is no permission to import it.
 
     where   path of the artefact, for messages
-    sha256  {name: hash of the file that defined it}, to look it up in the user's list of code
+    sha256  {name: SHA-256 of the file that defined it}, by which code that this user has run before is recognised
     """
 
     where: Path
@@ -107,14 +107,18 @@ class NamedCode:
 
 
 def allow(folders: Iterable[Path]) -> None:
-    """Permit imports, from these directories, of modules that artefacts name."""
+    """Permit imports, from these directories, of modules that runs and exported networks name.
+
+    These can come from another person, so their code is otherwise imported only if this user has run it before.
+    """
     _ALLOWED[:] = [folder.resolve() for folder in folders]
 
 
 def permissions() -> dict[str, Any]:
-    """Return imports of user code as JSON for `grant`: {module: [folder, {file: SHA-256} or None]}.
+    """Return the user modules that this process has imported, so that workers may import them too.
 
-    None means that any file of the folder may be imported.
+    The result is {module: [its folder, {file: SHA-256} or None]}. Only these files of the folder may be imported; None:
+    any file. `grant` reads it in the worker.
     """
     return {
         module: [folder, None if listed is None else code_list.hashes(listed, folder)]
@@ -125,9 +129,11 @@ def permissions() -> dict[str, Any]:
 def grant(permitted: Mapping[str, Any]) -> None:
     """Permit this worker process the imports of user code that its coordinator has made.
 
-    permitted  the coordinator's `permissions`
+    The coordinator is the process that gives it work.
 
-    Raises `ValueError` if a listed file is missing or has changed.
+    permitted  result of `permissions` in the coordinator: {module: [folder, {file: SHA-256} or None]}
+
+    Raises `ValueError` if one of these files is missing or has changed.
     """
     for module, (folder, files) in permitted.items():
         listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
@@ -149,7 +155,8 @@ def user_code_names(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     """Yield (table, key, group, name) for each key of a configuration that can name user code.
 
-    `group` is the kind of object that the key names, such as `GAMES`; `name` is its value, which may also be built-in.
+    `group` is the kind of object that the key names, such as `GAMES`. `name` is the key's value: `module:object` for
+    user code, or the name of one of this program's objects, such as "leduc".
     """
     for (table, key), group in NAMED.items():
         inside = document.get(table)
@@ -175,8 +182,9 @@ def load_user_code(
     """Import the code that a document names as `module:object`; `ValueError` of one sentence on failure.
 
     document            parsed configuration
-    search_directories  for the user's own document: directories searched for modules before `sys.path`
-    artefact_code       for the document of an artefact (a run, networks): its code, which needs permission
+    search_directories  if the user wrote the document: directories searched for modules before `sys.path`
+    artefact_code       if the document comes from an artefact (a run, networks): its path and the hashes of its code.
+                        Such code is imported only with the user's permission
 
     With neither, only modules of this program are imported.
     """
@@ -220,7 +228,7 @@ def load(
     key                 dotted key that names it, for errors
     search_directories  directories searched first for its module
     listed              {absolute path: content} of the only files that may be imported from its folder; None: any file
-                        may be, and imported files are added to the user's list of code
+                        may be, and its hash is noted on disk as code that the user has run
     """
     if name.startswith(_HERE) and (group, name) in _OBJECTS:
         return _OBJECTS[group, name]
@@ -258,7 +266,12 @@ def load(
 
 
 def _remember(module: str, folder: str, watched: Watched) -> None:
-    """Add an imported module to the user's list of code, again after each further file that it imports."""
+    """Note on disk, by hashes, that the user has run a module; also after each file it imports.
+
+    module   its name
+    folder   absolute path of the folder in which it lies
+    watched  record of the files that were imported from there
+    """
 
     def write() -> None:
         file = getattr(sys.modules[module], "__file__", None) or ""

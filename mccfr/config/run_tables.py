@@ -37,7 +37,7 @@ class TablesConfig(Table, frozen=True):
     memory_budget: str | None = None  # "16GB": memory for tables, strata are trained out of core; None: all in memory
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         unfit = _size_problem(self.memory_budget)
         return [("memory_budget", unfit is None, unfit or "")]
 
@@ -61,9 +61,9 @@ In hold'em, reading and writing a cycle of this length takes no longer than its 
 class RunSettings(Table, frozen=True):
     """Workers, limits and checkpoints of a run.
 
-    `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session. `strata`,
-    `interval`, `blocks` and `cycle_iterations` divide training by groups of boards. They are part of a run's identity:
-    a run cannot continue with other values.
+    `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session, from a start to a
+    stop. `strata` divides training by groups of second-street boards, such as flops. `interval`, `blocks` and
+    `cycle_iterations` say how these take turns. A run cannot continue with other values of these four keys.
     """
 
     workers: Annotated[int, Meta(ge=0, le=1024)] = 1  # processes; 0: train in this process (strata: in one worker)
@@ -82,7 +82,7 @@ class RunSettings(Table, frozen=True):
     keep_checkpoints: Positive = 3
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         strata, blocks = self.strata, self.blocks
         goal = self.exploitability_pot
         unfit = None if goal is None else share_problem(goal) or (None if share_of(goal) else "above 0")
@@ -114,9 +114,9 @@ METHODS = (
 class EvaluationConfig(Table, frozen=True):
     """Evaluations during a run: when, and by which method.
 
-    `exact` computes exploitability. `head-to-head` plays against the strategy of the first checkpoint kept by `keep`,
-    or before there is one, against the uniform strategy. `auto` is the first method that suits the game. Several
-    methods are applied at each point, in their order.
+    `exact` computes exploitability. `head-to-head` plays against the strategy of the first checkpoint that `keep`
+    preserves; before there is one, against the uniform strategy. `auto` is the first method that suits the game.
+    Several methods are applied at each evaluation, in their order.
     """
 
     method: str | Sequence[str] = AUTO  # one of METHODS, a user's, or a list of METHODS
@@ -132,7 +132,7 @@ class EvaluationConfig(Table, frozen=True):
     hands: Annotated[int, Meta(ge=100)] | None = None  # lbr: number of sampled deals
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         if isinstance(self.method, str):
             good = self.method in METHODS or plugins.find(plugins.METHODS, self.method) is not None
             allowed = f"one of {', '.join(map(repr, METHODS))}, or module:object{did_you_mean(self.method, METHODS)}"
@@ -160,7 +160,7 @@ class ExportConfig(Table, frozen=True):
 
 
 class ClusterConfig(Table, frozen=True):
-    """Settings of a run on several machines (`mccfr cluster`), not part of a run's identity."""
+    """Settings of a run on several machines (`mccfr cluster`), which may change while it exists."""
 
     machines: Sequence[int] = (1, 1024)  # least and most machines that a session begins with
     network: str = "lo"  # network interface between machines; lo: this machine alone, without listening
@@ -168,7 +168,7 @@ class ClusterConfig(Table, frozen=True):
     directory: str | None = None
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         name, bounds = bool(self.network) and not set(self.network) & set(", /"), [1, *self.machines, 1024]
         return [
             ("machines", len(self.machines) == 2 and bounds == sorted(bounds), "[least, most], from 1 to 1024"),
@@ -189,7 +189,10 @@ class Config(Table, frozen=True):
     cluster: ClusterConfig = ClusterConfig()
 
     def checks(self) -> list[Check]:
-        """Return the checks that concern several tables, with keys such as "run.strata"."""
+        """Return (key, True if valid, allowed values as text) for rules on several tables.
+
+        Keys are dotted, such as "run.exploitability_pot".
+        """
         alone = self.cluster.unused(self.run.strata is None, "without run.strata", *ClusterConfig.__struct_fields__)
         unmeasured = self.run.unused(not self.evaluation.measures, "where nothing is evaluated", "exploitability_pot")
         tables = (("cluster", alone), ("run", unmeasured))

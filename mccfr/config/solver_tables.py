@@ -9,18 +9,24 @@ from mccfr.config.table_base import Above0, Check, Natural, Positive, Table
 
 
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
-    """Base class of `[solver]` tables; the key `algorithm` selects one of the structs in `OPTIONS`."""
+    """Base class of `[solver]` tables; the key `algorithm` selects the subclass (see `OPTIONS`)."""
 
     seed: Natural = 0
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """Key and value (directory or recipe) of a card abstraction for opponents only (CFR-BR), or None."""
+        """(key, value) of the key that names a card abstraction of the opponents (CFR-BR), or None.
+
+        The value is the abstraction's directory, or a TOML file (recipe) that describes it.
+        """
         return None
 
 
 class OpaqueSolver(SolverConfig, frozen=True, tag="opaque"):
-    """An algorithm of user code that was not imported; `named` is its name in the configuration."""
+    """Stand-in for a `[solver]` table with a user's own algorithm or variant that was not imported.
+
+    named  the key `algorithm` in the configuration: `module:object`, or "cfr" with a user's variant
+    """
 
     named: str = ""
 
@@ -35,13 +41,16 @@ class InPeriodsConfig(SolverConfig, frozen=True):
 
 
 class SampledConfig(InPeriodsConfig, frozen=True):
-    """Keys of the sampling algorithms: how they weight or discount updates, and until which node count."""
+    """Keys of the sampling algorithms: how regrets and strategy sums are discounted or weighted.
+
+    After `discount_until_nodes` nodes touched, the weights stay constant, and nothing is discounted any more.
+    """
 
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     discount_until_nodes: Natural | None = None  # None: discounting never ends
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         return self.unused(self.discount == "none", "with solver.discount = 'none'", "discount_until_nodes")
 
 
@@ -55,7 +64,7 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
     floor_bb: float = 3_100.0  # regrets are kept above minus this
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         below, where = self.prune_below_bb, "without solver.negative_regret_pruning = true"
         return [
             *super().checks(),
@@ -71,20 +80,23 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
-    """Public chance sampling: each iteration walks one sampled board with all hands of both players.
+    """Public chance sampling: an iteration traverses the tree on one random board with all hands.
 
     Discount "none" is CFR+: regrets are floored at 0, and strategy sums in period n have the weight n squared.
     """
 
     def checks(self) -> list[Check]:
-        """Return no checks: `discount_until_nodes` also limits the weights of discount "none"."""
+        """Return [], no checks: `discount_until_nodes` has an effect with discount "none" too.
+
+        It limits the weights of strategy sums. In the base class it must not be set then.
+        """
         return []
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
-    """Full-width CFR, in the form of a `variant`, a preset or a user's.
+    """Full-width CFR. `variant` names the kind, such as "dcfr", or one that a user has programmed.
 
-    `alpha`, `beta` and `averaging_power`, if given, replace those of the variant.
+    `alpha`, `beta` (exponents of the discounts) and `averaging_power` replace those of the variant if they are given.
     """
 
     variant: str | None = None  # a preset, such as "dcfr", or a user's; None: cfr
@@ -101,7 +113,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     prune_threshold: Positive = 25  # regret-based: shortest interval worth skipping, in iterations
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         by_regret = self.pruning == "regret-based"
         return [
             *self.unused(not by_regret, "without solver.pruning = 'regret-based'", "prune_threshold"),
@@ -116,8 +128,8 @@ TRUNKS = ("own", "lossless")
 class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
     """CFR-BR on sampled boards: each player learns on buckets against a best response on real cards.
 
-    An opponent learns by regret minimisation before the last street, on the buckets of `trunk`. On the last street it
-    plays a best response to the player's current strategy.
+    Before the last street the opponent learns by regret minimisation, on the buckets that `trunk` names. On the last
+    street it plays a best response to the player's current strategy.
     """
 
     trunk: str = "own"  # the players' own buckets, an abstraction's directory or recipe, or "lossless"
@@ -125,7 +137,10 @@ class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """Key "trunk" and its value if it is an abstraction's directory or recipe, else None."""
+        """("trunk", its value) if the value is the directory or description of a card abstraction.
+
+        The description is a TOML file (recipe). None if the opponents' buckets are the players' own or lossless.
+        """
         return None if self.trunk in TRUNKS else ("trunk", self.trunk)
 
 
@@ -154,7 +169,7 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     horizon: Positive | None = None  # iterations for which there is space; None: run.iterations at the start
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the keys."""
+        """Return (key, True if valid, allowed values as text) for each rule on the table's keys."""
         averaged, keys = "network" in self.averages, ("layers", "units", "readout", "steps", "batch", "learning_rate")
         tables, where = self.fit == "table" and not averaged, "with solver.fit = 'table'"
         return [

@@ -1,4 +1,4 @@
-"""Prepares a `[game]` table for validation: reads range files, and replaces positions oop and ip.
+"""Prepares a `[game]` table for validation: reads range files, and replaces the names oop and ip.
 
 Menus of bet sizes may call the player out of position "oop" or "big_blind", and the player in position "ip" or
 "button". Only the second names remain.
@@ -19,11 +19,13 @@ STREETS = ("preflop", "flop", "turn", "river")
 
 
 def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
-    """Return a `[game]` table with big_blind and button for oop and ip in menus, and "@FILE" ranges read.
+    """Return a `[game]` table in which ranges "@FILE" are replaced by the text of the file.
+
+    In its table of bet sizes (`menu`), the keys oop and ip (out of and in position) become big_blind and button.
 
     search_directories  the first is the folder of range files; none: the current directory
 
-    Raises `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
+    Raises `ValueError` if a menu has both names of a player, and for a range whose file cannot be read.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
         return table
@@ -39,10 +41,10 @@ def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
 
 
 def _positions(street: str, menu: Any) -> Any:
-    """Return an entry of a menu with big_blind and button for oop and ip, and with sizes as texts.
+    """Return an entry of a table of bet sizes, with keys big_blind and button for oop and ip.
 
-    street  key of the entry: a street, a position or a list of sizes
-    menu    its value
+    street  key of the entry: a street, a player such as "button", or the name of a list of sizes
+    menu    value of the entry
 
     Sizes that are numbers become texts, so that the parser of sizes refuses them with their possible meanings.
     """
@@ -91,14 +93,14 @@ Measured in docs/measured/spots.md.
 
 
 def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return a configuration that solves a spot by full-width CFR in float32.
+    """Return a configuration of a run that solves a hold'em endgame by full-width CFR in float32.
 
-    game     keys of `[game]` without its name; keys of value None are left out
+    game     {key: value} of `[game]`: board, ranges, pot, stack and more; keys of value None are left out
     to       exploitability, as a share of the pot, at which to stop
     workers  number of threads
     seconds  longest time to train; None: no limit
 
-    Evaluations become rarer as the run proceeds.
+    The result is {table: {key: value}}, as from a TOML file. Evaluations become rarer as the run proceeds.
     """
     points, at = [], 10
     while at < MOST_ITERATIONS:
@@ -119,7 +121,7 @@ def sizes_of(text: str) -> list[str]:
 
 
 def locks_of(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts such as "cb94=c 60%" to node locks {betting line: fixed strategy there}.
+    """Parse texts such as "cb94=c 60%" to locks {betting line: fixed strategy of who is to act}.
 
     Several texts of one line are joined. Raises `ValueError` for a text without "=".
     """
@@ -143,11 +145,12 @@ AUTO = "auto"
 def auto_counts(option: str, text: str, streets: int) -> list[int | None]:
     """Return for each street the N of `auto:N` (the program chooses N bet sizes), or None for given sizes.
 
-    option   name of the option that `text` belongs to, for errors
+    option   name of the command's option that has the value `text`, for errors
     text     sizes such as "50%,100%/auto:2", streets separated by "/"; the last also applies to later streets
     streets  number of streets
 
-    Raises `ValueError` for an N that is not from 1 to the number of `FINE_SIZES`, and for sizes beside `auto:N`.
+    Raises `ValueError` for an N that is not from 1 to the number of `FINE_SIZES`. Also if a street has `auto:N` and
+    other sizes.
     """
     found = [_auto_count(option, part) for part in text.split("/")]
     return [found[min(street, len(found) - 1)] for street in range(streets)]
@@ -166,7 +169,7 @@ def _auto_count(option: str, text: str) -> int | None:
 
 
 def with_sizes(text: str, sizes: Sequence[str]) -> str:
-    """Return bet sizes as typed, with each `auto:N` replaced by the sizes that were chosen for its street.
+    """Return a text of bet sizes with each `auto:N` replaced by the sizes chosen for its street.
 
     text   sizes such as "50%,100%/auto:2", streets separated by "/"; the last also applies to later streets
     sizes  chosen sizes, one text for each street, such as "50%,100%"; the last also applies to later streets
@@ -182,10 +185,11 @@ def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
 
     Streets are separated by "/", the last one also applies to later streets; sizes of a street are separated by commas.
 
-    bets, raises  sizes of first bets and of later raises
-    first_street  street on which the spot begins: 1 for the flop
+    bets, raises  texts of the sizes of first bets and of later raises
+    first_street  street on which the game begins: 1 for the flop
 
-    Raises `ValueError` for more streets than the spot has.
+    The result is {street: {"first": list of sizes, "later": list of sizes}}. Raises `ValueError` for more streets than
+    the game has.
     """
     names, menu = STREETS[first_street:], dict[str, Any]()
     for option, text, key in (("bets", bets, "first"), ("raises", raises, "later")):

@@ -20,16 +20,15 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Base class of a configuration's TOML tables, as frozen structs; unknown keys are errors."""
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values) for each rule on the table that types cannot express."""
+        """Return (key, True if valid, allowed values as text) for each rule besides the types."""
         return []
 
     def unused(self, unused: bool, where: str, *keys: str) -> list[Check]:
-        """Return checks that fail for keys that are set although they have no effect.
+        """Return (key, True if valid, allowed values as text) for keys that may have no effect.
 
-        unused  True if the keys have no effect, so that they must have their defaults; False: all checks pass
+        unused  True if the keys have no effect: a key is valid if it has its default; False: all are valid
+        where   case in which they have no effect, as the end of a message, such as "without run.strata"
         keys    keys of this table
-
-        where  end of the message on when keys have no effect, such as "without run.strata"
         """
         usual = {field.encode_name: field.default for field in fields_of(type(self))}
         values = {key: getattr(self, key) for key in keys}
@@ -38,9 +37,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def first_refused(table: msgspec.Struct, checks: Iterable[Check]) -> str | None:
-    """Return a sentence about the first failed check of a table, or None if all pass.
+    """Return a sentence about the first key of a table whose value is invalid, or None.
 
-    Keys may be dotted, such as "run.strata".
+    checks  (key, True if valid, allowed values as text) of each key; keys may be dotted, such as "run.strata"
     """
     for key, good, allowed in checks:
         if not good:

@@ -33,9 +33,9 @@ _BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "of le
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Split `table.key=value` into path and value; `ValueError` if it has another form.
+    """Split a text `table.key=value` into "table.key" and the value; `ValueError` for another form.
 
-    The value is TOML; a bare word is a string.
+    The value is parsed as TOML; a bare word is a string.
     """
     path, sign, value = text.partition("=")
     if not sign or "." not in path:
@@ -71,9 +71,12 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def override(document: dict[str, Any], path: str, value: Any, source: str) -> None:
-    """Set `table.key` of a document, in place; `source` names the origin in errors (`ValueError`).
+    """Set the value of a dotted key such as "solver.seed" in parsed TOML, in place.
 
-    Another `solver.algorithm` removes the keys that belong to the other algorithms of the package.
+    If "solver.algorithm" becomes an algorithm of this package, keys that only other algorithms have are deleted.
+
+    path    the dotted key
+    source  where the value comes from, as the beginning of an error message (`ValueError`)
     """
     *tables, last = path.split(".")
     table = document
@@ -115,10 +118,12 @@ def config_from(
     """Convert parsed TOML to a validated `Config`.
 
     source              names the document in errors (`ValueError`)
-    search_directories  for the user's own document, whose code is executed: directories searched first for modules, and
+    search_directories  if the user wrote the document: directories searched first for modules, which are executed, and
                         for files
-    artefact_code       for the document of an artefact (a run, networks): its code, which needs permission
-    opaque              import no user code: tables that it defines have their name only (`OpaqueGame`, `OpaqueSolver`)
+    artefact_code       if the document comes from an artefact (a run, networks): its path and the hashes of its code.
+                        Such code is executed only with the user's permission
+    opaque              True: import no user code, but put `OpaqueGame` or `OpaqueSolver` in place of a table that
+                        names such code
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
@@ -146,7 +151,11 @@ def config_from(
 
 
 def _hide_user_tables(tables: dict[str, Any]) -> None:
-    """Replace tables that name user code by opaque ones, in place; user evaluation methods are left out."""
+    """Replace `[game]` and `[solver]` of user code by `OpaqueGame` and `OpaqueSolver`, in place.
+
+    Each has only the table's name or algorithm, also if just its variant is user code. Other keys that name user code
+    are deleted.
+    """
     for table, key in plugins.user_code_names(tables):
         if table in _OPAQUE:
             tables[table] = _OPAQUE[table](named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
@@ -155,10 +164,12 @@ def _hide_user_tables(tables: dict[str, Any]) -> None:
 
 
 def converted(table: Any, key: str, kind: Any) -> Any:
-    """Convert a table of the document to its struct; `ValueError` with key, value and allowed values.
+    """Convert a table of parsed TOML to its struct, and validate its types.
 
     key   name of the table, such as "run"
-    kind  struct to convert it to; replaced by the selected one for "game" and "solver"
+    kind  class of the struct; ignored for "game" and "solver", whose `name` or `algorithm` selects it
+
+    Raises `ValueError` with key, value and allowed values.
     """
     if key in _TAGGED:
         kind, table = _chosen(table, key)
@@ -202,7 +213,10 @@ def options_struct(table: str, name: str) -> Any:
 
 
 def _whole_numbers(value: Any) -> Any:
-    """Convert whole floats such as 2e10 to integers, everywhere in a document; float keys accept both."""
+    """Convert whole floats such as 2e10 to integers, everywhere in a document.
+
+    Keys of type float accept integers too.
+    """
     if isinstance(value, Mapping):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -230,7 +244,7 @@ def foreign_keys(table: Mapping[str, Any], own: type[SolverConfig]) -> list[str]
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
-    """Convert a table to a plain dictionary of the keys whose values are not the defaults."""
+    """Convert a configuration table to a dictionary of the keys whose values are not defaults."""
     document: dict[str, Any] = {}
     tag = table.__struct_config__.tag
     if tag is not None and tag != DEFAULT_ALGORITHM:
@@ -246,11 +260,11 @@ def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
 
 
 def _explain(message: str, table: Any, name: str, kind: Any) -> str:
-    """Convert msgspec's message to one with the key's dotted path, its value and the allowed values.
+    """Convert an error message of msgspec to one with dotted key, value and allowed values.
 
-    table  the table of the document that was converted
-    name   its key in the document
-    kind   its struct
+    table  the table of the document that msgspec could not convert
+    name   name of the table, such as "run"
+    kind   class of the struct to which it was to be converted
     """
     text, _, where = message.partition(" - at `$")
     inside = [step for step in where.rstrip("`").replace("[...]", "").replace("[", ".[").split(".") if step]
@@ -294,7 +308,7 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 def config_checks(config: Config) -> Iterator[Check]:
-    """Yield the checks of all tables, with keys such as "run.strata"."""
+    """Yield (key such as "run.interval", True if valid, allowed values as text) for all rules."""
     for field in fields_of(Config):
         table = getattr(config, field.name)
         if isinstance(table, Table):

@@ -1,4 +1,4 @@
-"""Rejects numbers and texts outside the range of any key, and words the messages about values."""
+"""Rejects numbers and texts beyond the limits of their keys, and parses shares such as "0.3%"."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
 
 
 def share_of(text: object) -> float:
-    """Return the share that a text such as "0.3%" names; 0 needs no unit.
+    """Return the number that a percentage such as "0.3%" means: 0.003; the text "0" needs no sign.
 
     Raises `ValueError` for other texts, and for a number without unit: 0.5 can mean 0.5% or 50%.
     """
@@ -75,12 +75,15 @@ def share_of(text: object) -> float:
 
 
 def share_text(share: float) -> str:
-    """Return the text of a share in percent, which `share_of` parses: 0.05 as "5%"."""
+    """Return a share (0 to 1) as text in per cent: "5%" for 0.05."""
     return f"{100 * share:.15f}".rstrip("0").rstrip(".") + "%"
 
 
 def share_problem(text: object, least: float = 0.0, most: float = float("inf")) -> str | None:
-    """Return a phrase for the allowed values if a text is no share in [least, most), else None."""
+    """Return None if a text such as "0.3%" is a share in [least, most).
+
+    Otherwise return a phrase that says which values are allowed, for an error message.
+    """
     try:
         share = share_of(text)
     except ValueError as error:
@@ -89,7 +92,7 @@ def share_problem(text: object, least: float = 0.0, most: float = float("inf")) 
 
 
 def shown(value: Any) -> str:
-    """Return a value as text for a message, cut if it is long."""
+    """Return a value as text for a message (its `repr`), cut after 60 characters."""
     try:
         text = repr(value)
     except ValueError:  # integers of thousands of digits have no decimal text
@@ -98,7 +101,10 @@ def shown(value: Any) -> str:
 
 
 def did_you_mean(value: object, allowed: Iterable[str]) -> str:
-    """Return the end of a message, such as "; did you mean 'linear'?", or "" if no name is close."""
+    """Return the end of a message that proposes the allowed name most similar to `value`.
+
+    Such as "; did you mean 'linear'?"; "" if no name is similar.
+    """
     names = {name.lower(): name for name in allowed}
     near = get_close_matches(str(value).lower(), names, n=1)
     return f"; did you mean {names[near[0]]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""Builds the small game below a given board, with all later boards, for exact public-tree evaluation.
+"""Builds the small game below a given board, with all later boards, to evaluate strategies exactly.
 
 For the full deck it uses float32, which doubles the hands per SIMD vector; rounding errors are about a millionth of
 the pot.
@@ -22,13 +22,15 @@ from mccfr.tables.strategy import Strategy, row_starts
 def board_game(
     game: Game, strategy: Strategy, street: int, board: int | Sequence[int]
 ) -> tuple[PublicTree, Sequence[npt.NDArray[np.floating]]]:
-    """Return the public tree with one board and all that can follow it, and the strategy's tables.
+    """Return the public tree of one board and all that can follow it, and the strategy's tables.
+
+    In a public tree a traversal has all hands of both players at once.
 
     street  street of the board
     board   its number in a game that lists boards, else its cards
 
-    The tables of probabilities are [slots, buckets], one for each street and player; a slot is an action of a decision.
-    They are float32 for the full deck, else float64.
+    There is a table for each street and player (index 2·street + player): probabilities [slots, buckets], where a slot
+    is an action of a decision. They are float32 for the full deck, else float64.
     """
     public, tables = card_game(game, strategy, game.cards.after(street, board))
     if game.cards.boards is not None:
@@ -39,10 +41,12 @@ def board_game(
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """Return the public tree of a game with other cards, and the strategy's tables for their buckets.
 
-    cards  listed cards with some of the game's boards, such as those after one board
+    In a public tree a traversal has all hands of both players at once.
 
-    The buckets that occur are numbered from 0.  The tables of probabilities are [slots, buckets] float64, one for each
-    street and player; a slot is an action of a decision.
+    cards  all hands, and some of the game's boards, such as those after one board
+
+    There is a table for each street and player (index 2·street + player): probabilities [slots, buckets] float64, where
+    a slot is an action of a decision. It has only the buckets that occur on these boards, renumbered from 0.
     """
     tables, buckets, numbers = [], [], []
     for street in range(cards.streets):

@@ -1,8 +1,8 @@
-"""Checks that two games differ only in card buckets and bet sizes, so that strategies can meet.
+"""Checks that two games differ only in card buckets and bet sizes, so that strategies are comparable.
 
-Each game may have its own buckets. Bet sizes may differ if both games have `Game.real_rules`: rules of all legal bets,
-of which the tree contains only some, as in no-limit hold'em with a menu. All else must be equal: stacks and blinds, or
-betting tree and payoffs, hands, ranges, boards and strengths.
+Each game may have its own buckets. Bet sizes may differ in games whose tree has only some of the legal bets, as in
+no-limit hold'em; their rules are in `Game.real_rules`. All else must be equal: stacks and blinds, or betting tree and
+payoffs; also hands, ranges, boards and showdowns.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from mccfr.trees.betting_lines import line_text
 
 
 def check_same_game(first: Game, second: Game) -> None:
-    """Raise `ValueError` naming the first difference, unless only buckets and bet sizes differ.
+    """Raise `ValueError`, naming the first difference, unless strategies of two games can be compared.
 
-    Bet sizes in the trees may differ only if both games have `Game.real_rules`: rules of all legal bets, of which the
-    tree contains only some.
+    Card buckets may differ. Bet sizes may differ only if both trees have just some of the legal bets. `Game.real_rules`
+    then has the rules of all legal bets, which must be equal.
     """
     if first is second:
         return

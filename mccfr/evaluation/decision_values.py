@@ -1,10 +1,11 @@
 """EVs at one decision of a strategy: of every hand, action and range, exact or with 95 % intervals.
 
-`mccfr.play.expected_value` defines EV. The result is exact from the turn on, in games that list their boards, and where
-few nodes follow a flop. Otherwise boards are drawn in independent samples, whose differences give the intervals. In a
-sample after a flop, each card is the turn once and the river once. Before the flop, flops are stratified, and hands
-that differ by suits only are one class, as in every abstraction. Results at showdowns on the same boards, whose means
-are known, are a control variate; its factor is fitted over all hands for each action.
+The EV counts the chips that a player expects from the pot, less those still to put in; folding has EV 0. The result is
+exact from the turn on, in games that list their boards, and where few nodes follow a flop. Otherwise boards are drawn
+in independent samples, whose differences give the intervals. In a sample after a flop, no card is the turn twice or
+the river twice. Before the flop, the flops in a fixed order are cut into equal parts, with one drawn from each. Hands
+that differ by suits only are then one class, as in every abstraction. Results at showdowns on the same boards, whose
+means are known, are a control variate; its factor is fitted over all hands for each action.
 """
 
 from collections.abc import Sequence
@@ -54,7 +55,7 @@ class DecisionValues:
     actions        [A, H] EV of each action of the player to act
     hand_errors    [R, 2, H] deviations of the samples from `hands`; R = 0: exact
     action_errors  [R, A, H] the same of `actions`
-    boards         number of boards walked
+    boards         number of boards on which EVs were computed
     """
 
     player: int
@@ -68,7 +69,7 @@ class DecisionValues:
 
     @property
     def exact(self) -> bool:
-        """True if all possible boards have been walked."""
+        """True if EVs were computed on all possible boards, False if on a random sample."""
         return not len(self.hand_errors)
 
     @cached_property
@@ -86,10 +87,10 @@ class DecisionValues:
         return _mean(self.hands[player], self.hand_errors[:, player], self.weight[player])
 
     def action_means(self) -> list[tuple[float | None, Estimate | None]]:
-        """Return (frequency, EV in chips of the hands that take it) of each action.
+        """Return (frequency, EV in chips of the hands that take it) of each action of the range.
 
-        The frequency is None if no hand of the range can meet an opposing hand. The EV is None in that case, and for an
-        action that no hand takes.
+        The frequency is the range's mean probability of the action. It is None if no hand of the range can meet an
+        opposing hand. The EV is None in that case, and for an action that no hand takes.
         """
         shares, own = action_means(self.actions, self.played, self.weight[self.player]), self.weight[self.player]
         return [
@@ -98,9 +99,9 @@ class DecisionValues:
         ]
 
     def cost(self, action: int, hand: int) -> tuple[int, Estimate] | None:
-        """Return the best action of a hand, and the chips of EV that `action` loses against it.
+        """Return (a hand's best action, chips of EV that `action` loses against it, with interval).
 
-        action, hand  numbers of an action and of a hand
+        action, hand  index of an action, and of a hand of the player to act
 
         None if EVs of the hand are unknown, as for a hand that can meet no opposing hand.
         """
@@ -112,11 +113,13 @@ class DecisionValues:
         return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
 
     def mixes(self, pot: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return [H] whether a hand mixes actions, and [H] whether all that it takes have the best EV.
+        """Return two bool arrays [H]: a hand mixes actions; all actions that it takes are best.
 
-        pot  chips in the pot; EVs count as equal if they differ by `EQUAL` of it, or within the interval
+        The best have the highest EV of the hand's actions.
 
-        Actions that are taken less often than `LEAST_SHARE` do not count.
+        pot  chips in the pot; EVs count as equal if they differ by at most 1 % of it, or within the 95 % interval
+
+        Only actions that the hand takes with probability 0.05 or more count.
         """
         best = self.actions.argmax(axis=0)[None]
         costs = np.take_along_axis(self.actions, best, 0) - self.actions
@@ -136,14 +139,14 @@ def decision_values(
     threads: int = 1,
     seed: int = 0,
 ) -> DecisionValues:
-    """Return the EVs at a decision if both players follow the strategy.
+    """Return the EVs at a decision if both players follow their strategies from there on.
 
-    source   the game with both players' strategies
+    source   a game of two players, and both strategies
     dealing  the cards of `source`, with numbered hands
-    at       the decision's node, and the board: its cards, or its number in a game that lists boards
-    reach    [2, H] weights of both players' hands there
+    at       pair: the decision's node in the tree, and the board: its cards, or its number in a game that lists boards
+    reach    [2, H] weight of each hand in the ranges that the players have there
     put_in   chips of both players in the pot before the decision, over the whole hand
-    threads  share the walks; results do not depend on them
+    threads  number of threads; results do not depend on it
     seed     seed of the boards that are drawn, where the result is not exact
 
     Raises `ValueError` if the node is no decision.
@@ -164,7 +167,7 @@ def decision_values(
 
 
 class _Place(NamedTuple):
-    """A decision on a board.
+    """A decision on a board, and the two ranges there.
 
     below     the subtree from the decision on
     dealing   the game's cards
@@ -185,9 +188,10 @@ _Figures = tuple[Floats, Floats, Floats, Floats, int]
 
 
 def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
-    """Return EVs in chips of hands and actions over all boards, no errors, the number of boards.
+    """Return the EVs at a decision in chips, computed on all boards.
 
-    The arrays of errors have 0 samples.
+    They are `hands` [2, H] and `actions` [A, H], as in `DecisionValues`. Empty arrays of errors [0, 2, H] and [0, A, H]
+    and the number of boards follow.
 
     put_in  chips of both players in the pot before the decision
     """
@@ -202,10 +206,15 @@ def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
 
 
 def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, seed: int) -> _Figures:
-    """Return EVs in chips of hands and actions on drawn boards, their errors, and the number of boards.
+    """Return the EVs at a decision in chips, computed on random boards in R samples.
 
+    They are `hands` [2, H] and `actions` [A, H], as in `DecisionValues`. Deviations of the samples, [R, 2, H] and
+    [R, A, H], and the number of boards follow.
+
+    put_in  chips of both players in the pot before the decision
     played  [A, H] probability of each action
     last    number of cards of a full board
+    seed    seed of the random boards
     """
     below, board, reach, known = place.below, place.board, place.reach, len(place.board)
     size = int(np.clip(_WORK // (below.nodes * SAMPLES), _LEAST_BOARDS, _MOST_BOARDS[known]))
@@ -231,13 +240,15 @@ def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int
 
     Row 0 is for the hands of the player who waits, row 1 + a for action a of `player`, who is to act.
 
-    sums   of each of R samples: counterfactual values [R, 2, H] of hands and [R, A, H] of actions, [R, 2, H] weights of
-           opposing hands, and [R, 2, H] weight beaten minus weight lost to at showdowns
-    shown  [2, 2, H] mean showdown results over all boards, and opposing weights, as from `_shown`
-    ended  [1 + A, H] the part of the results that is won on the street itself, which no board changes
+    sums    four arrays with sums over the boards of each of R samples: counterfactual values [R, 2, H] of hands and
+            [R, A, H] of actions, weights [R, 2, H] of opposing hands, and weights [R, 2, H] beaten minus lost to at
+            showdowns
+    shown   [2, 2, H] mean showdown results over all boards, then opposing weights, as from `_shown`
+    ended   [1 + A, H] counterfactual value that is won on the decision's street, which later cards do not change
+    player  player to act: 0 or 1
 
-    Deviations are the jackknife's (Efron & Stein 1981). Residuals would be too small, because ratio and factor are
-    fitted to the same few samples.
+    Showdown results, whose means are known, serve as a control variate. Deviations are the jackknife's (Efron & Stein
+    1981). Residuals would be too small, because ratio and factor are fitted to the same few samples.
     """
     value, action, weight, won = sums
     found = np.concatenate([value[:, 1 - player, None], action], axis=1) - ended
@@ -251,10 +262,12 @@ def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int
 
 
 def _controlled(found: Floats, beside: Floats, weight: Floats) -> Floats:
-    """Return [1 + A, H] results per unit of weight, corrected by a control variate with a fitted factor.
+    """Return [1 + A, H] mean chips won per unit of opposing weight, with a fitted control variate.
 
-    found   [R, 1 + A, H] results of the samples, `weight` their weights
-    beside  [R, 1 + A, H] results of the control variate minus their expected values; their sum over all boards is 0
+    found   [R, 1 + A, H] chips won in R samples, as sums over opposing hands: row 0 for the player who waits, then for
+            each of A actions of the player to act
+    beside  [R, 1 + A, H] showdown results on the same boards minus their expected values (the control variate)
+    weight  [R, 1 + A, H] weights of the opposing hands
     """
     total = weight.sum(axis=0)
     total = np.where(total > _LEAST_MET * total.max(initial=0), total, 0)
@@ -265,12 +278,14 @@ def _controlled(found: Floats, beside: Floats, weight: Floats) -> Floats:
 
 
 def _shown(place: _Place, last: int) -> Floats:
-    """Return mean showdown results of both players' hands over all boards, [2, 2, H].
+    """Return [2, 2, H] showdown results of both players' hands, as means over all later boards.
 
-    The first [2, H] is the opposing weight beaten minus the opposing weight lost to, the second the opposing weight.
-    The first is 0 before the flop if the last street has fewer than five cards.
+    Index 0 has for each player and hand the weight of opposing hands that it beats minus that of those that beat it.
+    Index 1 has the weight of all opposing hands that share no card with it. Hands outside of the range have 0. Index 0
+    is also 0 before the flop if a full board has fewer than five cards.
 
-    last  number of cards of a full board
+    place  the decision, its board and both ranges
+    last   number of cards of a full board
     """
     _, dealing, board, reach, opposing = place
     if board:
@@ -284,9 +299,9 @@ def _shown(place: _Place, last: int) -> Floats:
 
 
 def _together(sums: Floats, alike: npt.NDArray[np.integer] | None) -> Floats:
-    """Return sums [..., H] with each hand's value replaced by the sum over the hands of its class.
+    """Return `sums` [..., H] with each hand's value replaced by the sum over its class of hands.
 
-    alike  [H] number of each hand's class; None: no classes, `sums` is returned
+    alike  [H] number of each hand's class, such as AKs; None: return `sums` unchanged
     """
     if alike is None:
         return sums
@@ -296,7 +311,8 @@ def _together(sums: Floats, alike: npt.NDArray[np.integer] | None) -> Floats:
 def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -> list[tuple[int, ...]]:
     """Return `count` random full boards, as card numbers, that begin with `board`, a flop or ().
 
-    After a flop all turns differ, and all rivers. Before it, the flops come from `count` strata of equal size.
+    After a flop, no two boards have the same turn, and no two the same river. Without one, the flops in a fixed order
+    are cut into `count` parts of equal size, and one is drawn from each.
 
     last  number of cards of a full board
     seed  the evaluation's seed, and the number of the sample
@@ -314,12 +330,13 @@ def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -
 
 
 def _mean(values: Floats, errors: Floats, weight: Floats) -> Estimate | None:
-    """Return the weighted mean of the values [H] that are not NaN, with its interval.
+    """Return the weighted mean of the hands' values, with half its 95 % interval.
 
-    None if no hand of positive weight has such a value.
-
+    values  [H]; hands with NaN are left out
     errors  [R, H] deviations of the samples from `values`; R = 0: exact
     weight  [H] weights of the hands
+
+    Returns None if no hand of positive weight remains.
     """
     found = range_mean(values, weight)
     if found is None:

@@ -1,4 +1,4 @@
-"""Progress callbacks of evaluations, local to a thread or context."""
+"""Reports the progress of evaluations to a callback, which can differ between threads."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,10 @@ _callback: ContextVar[StepCallback | None] = ContextVar("steps_reported", defaul
 
 @contextmanager
 def steps_reported(callback: StepCallback) -> Iterator[None]:
-    """Within the context, call `callback` as evaluations in this thread finish steps, such as boards."""
+    """Within the context, call `callback` each time an evaluation in this thread finishes a step.
+
+    callback  receives the name of the step, such as "board", the number of finished steps and the total number
+    """
     token = _callback.set(callback)
     try:
         yield

@@ -37,11 +37,12 @@ class ExactEvaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """Return a game's public tree, to evaluate many strategies with it; None if there is none to share.
+    """Return a game's public tree, with which many strategies can be evaluated; or None.
 
-    There is none for games without cards, for small games, and for full-deck hold'em that ends after the flop. If
-    boards are still to come, there is one only for large tables without a card abstraction (`best_response.is_large`).
-    Otherwise the boards to walk depend on the strategy.
+    In it a traversal has all hands of both players at once; `evaluate_exact` takes it. There is none for games without
+    cards or with the cards in their tree. Nor is there one for small games, and for full-deck hold'em that ends after
+    the flop. If boards are still to be dealt, there is one only for large tables without a card abstraction. Otherwise
+    the boards that can be merged depend on the strategy.
 
     Raises `ValueError` for other full-deck hold'em.
     """
@@ -56,12 +57,13 @@ def prepared_tree(game: Game) -> PublicTree | None:
 def evaluate_exact(
     game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int | None = None
 ) -> ExactEvaluation:
-    """Evaluate a strategy exactly: over a public tree for games with cards, over histories otherwise.
+    """Compute a strategy's exact value, best responses and exploitability.
 
-    public   the game's public tree, if it exists already (`prepared_tree`)
-    threads  that share the public-tree walk; None: one per processor. Results do not depend on it
+    public   the game's public tree, if `prepared_tree` has made one; None: none is prepared
+    threads  number of threads; None: one per processor. Results do not depend on it
 
-    Raises `ValueError` for full-deck hold'em that continues after the flop.
+    With three and more players, and in games whose tree contains all chance, it traverses all histories (action
+    sequences from the root). Raises `ValueError` for full-deck hold'em that continues after the flop.
     """
     if game.tree.players > 2:
         return _of_seats(game, strategy)

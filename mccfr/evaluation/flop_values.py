@@ -36,7 +36,7 @@ class Flops(NamedTuple):
     """A set of F flops.
 
     cards   [F, 3] int8 card numbers
-    weight  [F] float64 number of the 22,100 flops that each stands for
+    weight  [F] float64 number of the 22,100 possible flops that each flop of the set represents
     """
 
     cards: npt.NDArray[np.int8]
@@ -44,13 +44,19 @@ class Flops(NamedTuple):
 
 
 def all_flops() -> Flops:
-    """Return one flop of each of the 1,755 classes of flops that differ by more than suits."""
+    """Return `Flops` with one flop of each of the 1,755 suit-isomorphism classes.
+
+    Each stands for all flops of its class.
+    """
     known = board_classes(FLOP_CARDS)
     return Flops(known.boards, known.multiplicity.astype(np.float64))
 
 
 def some_flops(count: int) -> Flops:
-    """Return `count` representative flops: the middle one of each stratum of similar ranks and suits.
+    """Return `count` representative flops, each with the number of flops that it represents.
+
+    All flops are sorted by pairs, suits and ranks, and divided into `count` groups of about equally many flops. The
+    middle flop of each group represents it.
 
     Raises `ValueError` for a count below 1 or above 1,755.
     """
@@ -74,9 +80,12 @@ def some_flops(count: int) -> Flops:
 
 
 def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
-    """Return [2, H] each hand's weight times the weight of opposing hands that share no card with it.
+    """Return [2, H] each hand's weight times the weight of disjoint opposing hands.
 
-    reach  [2, H] weights of both players' hands
+    Disjoint hands share no card.
+
+    dealing  the game's hands
+    reach    [2, H] weights of both players' hands
     """
     return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
 
@@ -84,16 +93,18 @@ def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
 def class_sums(
     source: Profile, dealing: IndexedCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
 ) -> Floats:
-    """Return [CLASSES, 2·4 + A] sums over the hands of each preflop class (such as AKs) at a node.
+    """Return [169, 2·4 + A] sums over the hands of each preflop class (such as AKs) at a decision.
 
-    The columns are weight, weight·equity, weight·value and weight of the value for each player; then weight·frequency
-    of each of the A actions. A hand's weight is that of `pair_weights`. Value and weight of the value
-    come from the same run-outs, so weight·value divided by this weight is the mean value.
+    The columns are, for each player, the sums of weight, weight·equity, weight·value and run-out weight. Then follow
+    the sums of weight·probability of each of the A actions. A hand's weight is its range weight times that of the
+    opposing hands that share no card with it (`pair_weights`). The run-out weight is the weight with which values are
+    summed. If they come from drawn run-outs (turn and river), it is a sum over these. So weight·value divided by it is
+    the mean value.
 
-    source  the strategy of both players
-    place   node of the decision, its street, the player to act, the board
+    source  the strategy of both players, with its game
+    place   (node of the decision in the tree, its street, the player to act, the board)
     reach   [2, H] weights of both players' hands
-    values  [2, 2, H] weight·value in chips of the whole hand [2, H], then weight of the value [2, H], by player
+    values  [2, 2, H] for both players' hands [2, H]: first weight·value in chips of the whole hand, then run-out weight
     """
     (node, street, actor, board), columns = place, []
     pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
@@ -106,21 +117,23 @@ def class_sums(
 
 
 class LineOnFlops(SampledEvaluation):
-    """Evaluation of a strategy after one betting line; each sample is one flop.
+    """Evaluation of a two-player strategy after one betting line, flop by flop.
 
-    A actions at the line's decision, K drawn run-outs (turn and river) of each flop. A sample's array begins with
-    CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes (`class_sums`). Then follow three sums for each
-    run-out, over all pairs of hands: weight times player 0's chips, weight that player 0 wins minus loses at an
-    immediate showdown, and weight.
+    The line ends at a flop decision with A actions. For each flop, K run-outs (turn and river) are drawn. The result of
+    a flop is one array. It begins with the 169 × (2·4 + A) sums of `class_sums` for the preflop hand classes. Then
+    follow three sums for each run-out, over all pairs of hands: weight times player 0's chips, weight that player 0
+    wins minus loses at an immediate showdown, and weight.
     """
 
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, source: Profile, line: str, flops: Flops, drawn: int, seed: int) -> None:
-        """Prepare a typed line, such as "b300c/", with `drawn` run-outs on each flop.
+        """Parse a line typed by the user, such as "b300c/", and prepare its evaluation.
 
-        Raises `ValueError` if it ends at no flop decision of the tree, for fewer than 2 run-outs, and for three and
-        more players.
+        drawn  number of run-outs (turn and river) to draw for each flop
+
+        Raises `ValueError` if the line does not end at a flop decision of the tree. Also for fewer than 2 run-outs, and
+        for three and more players.
         """
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
@@ -154,7 +167,9 @@ class LineOnFlops(SampledEvaluation):
         return Below(self._source, self._ranges.dealing, self.node)
 
     def follow(self, sample: int) -> FollowedLine:
-        """Follow the line on a sample's flop; return its betting state, boards and nodes of the tree.
+        """Follow the line on a flop; return its betting state, boards by street, and tree nodes.
+
+        sample  index of the flop in the set
 
         Raises `ValueError` unless the line ends on the flop.
         """
@@ -167,7 +182,10 @@ class LineOnFlops(SampledEvaluation):
         return followed
 
     def play(self, sample: int) -> Floats:
-        """Return [fields] float64: one flop's `class_sums`, then three sums for each run-out."""
+        """Return one flop's result as a flat float64 array, whose contents the class describes.
+
+        sample  index of the flop in the set
+        """
         dealing, followed = self._ranges.dealing, self.follow(sample)
         assert followed.boards is not None
         board, reach = followed.boards[-1], self._ranges.reach(followed)
@@ -176,10 +194,14 @@ class LineOnFlops(SampledEvaluation):
         return np.concatenate([class_sums(self._source, dealing, decision, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, sample: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
-        """Return [2, 2, H] sums over run-outs, by player and hand, and [K, 3] sums over hands.
+        """Walk a flop's drawn run-outs; return sums by hand [2, 2, H] and by run-out [K, 3].
 
-        The first are weight·value in chips [2, H] and weight of the value [2, H]. The last are those of each run-out in
-        a sample: weight times player 0's chips, weight won minus lost at a showdown, and weight.
+        The sums by hand are over run-outs. Of both players' hands [2, H] they are first weight·value in chips, then
+        weight. The sums by run-out are over all pairs of hands: weight times player 0's chips, weight that player 0
+        wins minus loses at a showdown, and weight.
+
+        sample  index of the flop in the set
+        reach   [2, H] weights of both players' hands at the decision
         """
         dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, sample))
         full, _ = dealing.full_boards(street, board, (), self._drawn, rng)
@@ -196,16 +218,19 @@ class LineOnFlops(SampledEvaluation):
 
 @dataclass(frozen=True)
 class FlopReport:
-    """Results of a strategy after one line on F flops, for tables and pages. A actions.
+    """Results of a two-player strategy on F flops, at the decision after one betting line.
 
-    line             betting line that ends at the flop decision; "" for solved spots
-    actions, player  actions at the line's decision, and the player to act there
+    line             betting line that ends at the flop decision; "" for games that begin there
+    actions, player  the A actions at the line's decision, and the player to act there
     put_in           chips that each player has put in over the hand so far
-    classes          [F, CLASSES, 2·4 + A] sums over the hands of a class: weight, weight·equity, weight·value and
-                     weight of the value for each player; then weight·frequency of each action (`class_sums`)
-    run_outs         [F, K, 3] sums over pairs of hands for each of K run-outs: weight times player 0's chips, weight
-                     won minus lost at an immediate showdown, and weight; K = 0: the values are exact
-    unit             chips of a big blind; 1 if the game or the solved spot has none
+    flops            the F flops, with the number of flops that each represents
+    classes          [F, 169, 2·4 + A] sums over the hands of each preflop class, such as AKs: for each player weight,
+                     weight·equity, weight·value and the weight for which the value is known; then weight·probability of
+                     each action (`class_sums`)
+    run_outs         [F, K, 3] sums over pairs of hands for each of K run-outs (turn and river): weight times player 0's
+                     chips, weight that player 0 wins minus loses at an immediate showdown, and weight; K = 0: the
+                     values are exact
+    unit             chips of a big blind; 1 if the game has none
 
     The argument `flops` of the methods selects flops by their index, 0 to F - 1.
     """
@@ -228,7 +253,8 @@ class FlopReport:
     def _factor(self) -> float:
         """Factor of the control variate: slope of a regression over the run-outs of all flops.
 
-        It regresses player 0's chips on the weight that player 0 wins minus loses at an immediate showdown.
+        The control variate makes EVs from drawn run-outs more precise. The regression is of player 0's chips on the
+        weight that player 0 wins minus loses at an immediate showdown.
         """
         value, shown, weight = np.moveaxis(self.run_outs, 2, 0)
         rest = [column - weight * (column.sum(1) / weight.sum(1))[:, None] for column in (value, shown)]
@@ -236,11 +262,22 @@ class FlopReport:
         return float((rest[0] * rest[1]).sum()) / spread if spread > 0 else 0.0
 
     def weight(self, flops: npt.NDArray[np.int64]) -> Floats:
-        """Return each flop's weight: that of possible pairs of hands times `Flops.weight`."""
+        """Return the weight of each flop in means over flops, a float64 array.
+
+        It is the summed weight of all pairs of hands on the flop, times the number of flops that it represents.
+
+        flops  indices of flops of the report
+        """
         return self.flops.weight[flops] * self.classes[flops, :, 0].sum(axis=1)
 
     def value(self, flops: npt.NDArray[np.int64], player: int) -> Estimate:
-        """Return the EV of a player's range from here on, in chips; chips already put in count as gone."""
+        """Return the EV of a player's whole range at the decision, in chips.
+
+        The EV is from here on: chips already put in count as gone. With it comes half the width of its 95 % interval; 0
+        if the values are exact.
+
+        flops  indices of the flops of the report to average over
+        """
         if not self.run_outs.shape[1]:
             mean = self._of_range(flops, _PLAYER_COLUMNS * player + 2, _PLAYER_COLUMNS * player + 3)
             return Estimate(mean + self.put_in[player], 0.0)
@@ -257,11 +294,19 @@ class FlopReport:
         return Estimate((mean if player == 0 else -mean) + self.put_in[player], within)
 
     def equity(self, flops: npt.NDArray[np.int64], player: int) -> float:
-        """Return a range's equity (0 to 1): the pot share if all hands checked to showdown."""
+        """Return the equity (0 to 1) of a player's whole range at the decision.
+
+        It is the mean share of the pot if both players only check and call from here on.
+
+        flops  indices of the flops of the report to average over
+        """
         return self._of_range(flops, _PLAYER_COLUMNS * player + 1, _PLAYER_COLUMNS * player)
 
     def frequencies(self, flops: npt.NDArray[np.int64]) -> list[float]:
-        """Return each action's probability at the decision: the mean over flops and range."""
+        """Return a list of the actions' probabilities at the decision, means over flops and hands.
+
+        flops  indices of the flops of the report to average over
+        """
         first = 2 * _PLAYER_COLUMNS
         return [
             self._of_range(flops, first + number, _PLAYER_COLUMNS * self.player) for number in range(len(self.actions))
@@ -272,10 +317,11 @@ class FlopReport:
         return float(sums[0] / sums[1])
 
     def of_classes(self, player: int) -> dict[str, tuple[float, float, float, list[float]]]:
-        """Return by hand class of a player: (share of range, equity, EV in chips, action frequencies).
+        """Return {preflop hand class, such as "AKs": its numbers} of a player, over all flops.
 
-        The EV is from here on: chips already put in count as gone. Frequencies are empty for the player who does not
-        act.
+        The numbers are (share of the player's range, equity, EV in chips, probabilities of the actions). The EV is from
+        here on: chips already put in count as gone. The probabilities are empty for the player who does not act.
+        Classes without possible hands are left out.
         """
         sums = np.tensordot(self.flops.weight, self.classes, 1)
         weight, equity, value, walked = sums[:, _PLAYER_COLUMNS * player : _PLAYER_COLUMNS * (player + 1)].T
@@ -297,15 +343,15 @@ def flop_report(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> FlopReport:
-    """Return the report of a strategy after a line on some flops.
+    """Evaluate a strategy after a betting line on a set of flops and return the report.
 
     line      betting line that ends at a flop decision, as typed, such as "b300c/"
     run_outs  number of pairs of turn and river drawn for each flop
     seed      seed of the draws
-    effort    number of processes, and the file that keeps finished flops, if any
+    effort    number of processes, and the file in which finished flops are saved for resuming, if any
 
     Raises `ValueError` if the line ends at no flop decision of the tree, for fewer than 2 run-outs, and for three and
-    more players. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    more players. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     samples = LineOnFlops(source, line, flops, run_outs, seed)
     sums = run_samples(samples, len(flops.cards), effort)

@@ -1,4 +1,4 @@
-"""EVs of every hand below a decision when both players follow one strategy.
+"""EVs of every hand at a decision when both players follow a given strategy from there on.
 
 On each board both ranges are walked through the betting as vectors, so a board is exact in the private cards. A hand's
 EV is the ratio of two sums over boards: chips times the weight of possible opposing hands, and that weight. It is exact
@@ -37,19 +37,24 @@ _LEAST_REACH = 1e-12  # of the largest weight: smaller weights are rounding erro
 
 
 class Below:
-    """Computes EVs of hands at a decision by walks of the subtree below it. H hands, A actions.
+    """Computes EVs of all hands at one decision by walks of the subtree that begins there.
 
-    node           the decision, in the source's tree
-    street         its street
-    player         to act there
+    node           the decision's number in the game's tree
+    street         number of its street
+    player         the player to act there, 0 or 1
     cards_to_come  number of board cards dealt after it
     nodes          number of nodes of the subtree
+
+    In all arrays H is the number of hands in the game, and A the number of actions at the decision. A hand's index is
+    its number in the game.
     """
 
     def __init__(self, source: Behaviour, dealing: IndexedCards, node: int, threads: int = 1) -> None:
-        """Take a decision `node` of the strategy `source`; `ValueError` if the node is no decision.
+        """Prepare the subtree at a decision; raise `ValueError` if `node` is no decision.
 
-        dealing  the source's cards with numbered hands
+        source   the strategy of both players, with its game
+        dealing  the game's hands and boards
+        node     number of the decision in the game's tree
         threads  number of threads; results do not depend on it
         """
         tree = source.game.tree
@@ -67,14 +72,17 @@ class Below:
         self._actions, self._child = int(trees.actions[0]), int(trees.child[0])
 
     def values(self, cards: ListedCards, players: Sequence[int] = (0, 1)) -> tuple[Floats, Floats, Floats]:
-        """Return counterfactual values of the strategy, for cards from `on_board` or `listed`.
+        """Return counterfactual values, when both players follow the strategy, on given boards.
 
-        There are three results. Entries of players not in `players` are 0. Chips are the player's winnings over the
-        whole hand, chips put in before the decision included.
+        cards    boards and both players' weights of hands, from `on_board` or `listed`
+        players  players to compute values for; entries of the other player are 0
 
-        * [2, H] chips at the decision by player and hand, times the weight of the opposing hands
-        * [A, H] the same after each action of the player to act, for that player
-        * [2, H] the weight of the opposing hands that share no card with each hand
+        There are three results. Chips are net winnings of the player in the whole hand: chips put in before the
+        decision count as lost.
+
+        * [2, H] by player and hand: chips, times the weight of the opposing hands, as a mean over boards
+        * [A, H] the same after each action of the decision, for the player who acts there
+        * [2, H] by player and hand: weight of the opposing hands that share no card with the hand
         """
         value, action, public = self._values(*self._walk(cards), players)
         weight = np.zeros_like(value)
@@ -84,14 +92,18 @@ class Below:
         return value, action, weight
 
     def of_samples(self, cards: ListedCards, size: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
-        """Yield four arrays for each sample: `size` consecutive boards of cards from `on_boards`.
+        """Yield counterfactual values and luck for samples, each of `size` consecutive boards.
 
-        Each is a sum over the sample's boards, all on the same scale.
+        cards  boards and both players' weights of hands, from `on_boards`
+        size   number of boards in a sample
 
-        * [2, H] chips of the whole hand at the decision, times the weight of the opposing hands
-        * [A, H] the same after each action of the player to act, for that player
-        * [2, H] the weight of the opposing hands that share no card with each hand
-        * [2, H] the opposing weight that each hand beats minus the weight that it loses to, at showdowns
+        A sample has four arrays, each summed over its boards, all on the same scale:
+
+        * [2, H] by player and hand: chips of the whole hand, times the weight of the opposing hands
+        * [A, H] the same after each action of the decision, for the player who acts there
+        * [2, H] by player and hand: weight of the opposing hands that share no card with the hand
+        * [2, H] by player and hand: weight of the opposing hands that it beats at a showdown minus of those that beat
+          it
         """
         tables, cards = self._tables(cards)
 
@@ -115,12 +127,13 @@ class Below:
             yield from pool.map(sample, range(0, len(cards.strength), size))
 
     def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
-        """Return the part of the counterfactual values from hands that end without later board cards.
+        """Return counterfactual values, counting only hands that end before another board card.
 
-        Lines and all-in showdowns with later board cards count as 0. Values are [2, H] at the decision for both
-        players, and [A, H] after each action of the player to act.
+        Other lines, and all-ins that wait for board cards, count as 0. Values are chips times weight of the opposing
+        hands: [2, H] at the decision by player, and [A, H] after each action, for the player who acts there.
 
-        cards  of `on_boards`; the result does not depend on the boards
+        cards  boards and both players' weights of hands, from `on_boards`; the result does not depend on the later
+               boards
         """
         tables, cards = self._tables(cards)
         public = public_tree(replace(self._game, cards=cards), some=True)
@@ -130,10 +143,11 @@ class Below:
         return value, action
 
     def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
-        """Return counterfactual values [2, H] at the decision, [A, H] after it, and `public`.
+        """Return counterfactual values [2, H] at the decision and [A, H] after it, and `public`.
 
-        public   the public tree that `walk` walks, returned unchanged
-        players  players to compute values for; those of other players are 0
+        walk     traversal of the public tree, with the strategy
+        public   the public tree that it traverses, returned unchanged
+        players  players to compute values for; those of the other player are 0
         """
         hands = self._dealing.hand_count
         value, action = np.zeros((2, hands)), np.zeros((self._actions, hands))
@@ -145,10 +159,12 @@ class Below:
         return value, action, public
 
     def by_decision(self, cards: ListedCards) -> Iterator[tuple[int, int, Floats]]:
-        """Yield (node, player, [A, H] counterfactual action values) for this street's decisions.
+        """Yield (node, player to act, values) for each decision of the subtree on its first street.
 
-        Values are chips of the whole hand times the opponent's reach at the decision. That reach begins with the
-        range of `cards` at the subtree's root.
+        The values [A, H] are counterfactual ones after each of that decision's A actions. They are chips of the whole
+        hand times the opponent's reach at that decision.
+
+        cards  boards and both players' weights of hands at the root of the subtree, with which reach begins
         """
         walk, public = self._walk(cards)
         for player in range(2):
@@ -159,9 +175,12 @@ class Below:
 
     @cached_property
     def _decisions(self) -> list[tuple[int, int, int, int]]:
-        """(node, player, first child, number of actions) of this street's decisions.
+        """List of the subtree's decisions on its first street: (node, player, child, actions).
 
-        The first child is counted from the root of the subtree.
+        node     number of the decision in the game's tree
+        player   the player to act
+        child    number of the node after the first action, counted from the root of the subtree
+        actions  number of actions
         """
         trees, member = street_trees(self._game.tree), street_members(self._game.tree)
         here = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION)
@@ -176,8 +195,8 @@ class Below:
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
         """Return [A, H] counterfactual values in chips after each action of a decision.
 
-        walk    has computed the values of `player`, who acts at the decision
-        child   node after the first action, counted from the root of the subtree
+        walk   traversal that has computed the values of `player`, who acts at the decision
+        child  node after the first action, counted from the root of the subtree
         """
         action_values, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
@@ -185,7 +204,12 @@ class Below:
         return action_values
 
     def _public(self, cards: ListedCards) -> PublicTree:
-        """Return the public tree with these cards; for one board, a cached one with new ranges."""
+        """Return the public tree of the subtree for given cards.
+
+        For one board, it is made once and reused with the hands and strengths of other boards.
+
+        cards  boards and both players' weights of hands
+        """
         if any(len(boards) > 1 for boards in cards.board_cards):
             return public_tree(replace(self._game, cards=cards))
         if self._alike is None:
@@ -194,9 +218,10 @@ class Below:
         return self._alike._replace(ranges=ranges, reach=np.array(cards.reach, np.float64, order="C"))
 
     def on_board(self, full: Sequence[int], reach: Floats) -> ListedCards:
-        """Return the listed cards with one full board of the full deck, from the decision's street on.
+        """Return `ListedCards` with a single full board, from the decision's street on.
 
-        reach  [2, H] weights of both players' hands at the decision; hands that share a card with the board count as 0
+        full   card numbers of all board cards, from the full deck of 52
+        reach  [2, H] weights of both players' hands at the decision; hands that share a card with the board get 0
         """
         dealing, deck = self._dealing, self._source.game.cards
         last = deck.streets - 1
@@ -215,9 +240,10 @@ class Below:
         )
 
     def on_boards(self, board: Sequence[int], full: Sequence[Sequence[int]], reach: Floats) -> ListedCards:
-        """Return the listed cards with some full boards after `board` of the full deck, for `of_samples`.
+        """Return `ListedCards` with several full boards that continue one board, for `of_samples`.
 
-        full   full boards; no two of them have the same cards on the next street
+        board  board cards at the decision, from the full deck of 52
+        full   full boards that continue it; no two of them have the same cards on the next street
         reach  [2, H] weights of both players' hands at the decision
         """
         dealing, deck, count = self._dealing, self._source.game.cards, len(full)
@@ -242,18 +268,21 @@ class Below:
         )
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
-        """Return the cards with all boards after `board` (its number), if the game lists them.
+        """Return `ListedCards` with all boards that continue a board.
 
+        board  number of the board in the game's list for the decision's street; in full-deck hold'em its cards
         reach  [2, H] weights of both players' hands at the decision
         """
         known = self._source.game.cards.after(self.street, board).from_street(self.street)
         return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
-        """Return the strategy's tables [slots, buckets], and the cards with buckets renumbered.
+        """Read the strategy on given boards; return its tables, and the cards with new buckets.
 
-        There is one table for each street and player; a slot is one action of a decision. Only buckets that some hand
-        of the range has on these boards are read, and numbered from 0.
+        There is one table [slots, buckets] of probabilities for each street and player. A slot is one action of one
+        decision. Only buckets that some hand of nonzero weight has on these boards are read; they are numbered from 0.
+
+        cards  boards and both players' weights of hands
         """
         tree, tables, buckets = self._game.tree, list[Floats](), list[Any]()
         for street, rows in enumerate(cards.bucket):
@@ -275,16 +304,23 @@ class Below:
 
 
 def _parents(count: int, streets: int) -> list[npt.NDArray[np.int32]]:
-    """Return for each board the index of its board on the street before, one array per street.
+    """Return for each street, as int32 array, the index of each board's board on the street before.
 
-    This is `ListedCards.board_parent` of `count` full boards that share the first street only.
+    All full boards share the first street's board; on later streets each one has a board of its own.
+
+    count  number of full boards
     """
     one, each = np.zeros(1, np.int32), np.arange(count, dtype=np.int32)
     return [one, np.zeros(count, np.int32), *[each] * (streets - 2)][:streets]
 
 
 def _boards_from(cards: ListedCards, first: int, count: int) -> ListedCards:
-    """Return cards of `on_boards` with only the `count` full boards from number `first` on."""
+    """Return cards with only some of their full boards.
+
+    cards  `ListedCards` made by `on_boards`
+    first  index of the first full board to take
+    count  number of full boards to take
+    """
     some = slice(first, first + count)
     return replace(
         cards,
@@ -296,12 +332,13 @@ def _boards_from(cards: ListedCards, first: int, count: int) -> ListedCards:
 
 
 class StreetStartValues(NamedTuple):
-    """EVs of buckets at the decisions that begin a street. R decisions, B buckets of a player.
+    """EVs of one player's B buckets at the R decisions that begin a street.
 
-    street, player  of the buckets
-    nodes           [R] decisions that begin the street, ascending
-    value           [B, R] mean chips of the whole hand over the bucket's hands and boards, both players following
-                    the strategy. Weighted by the deal and the opponent's reach; NaN where the opponent's reach is 0
+    street, player  the street that begins, and the player whose buckets they are
+    nodes           [R] numbers of these decisions in the tree, ascending
+    value           [B, R] mean chips that the player wins in the whole hand, if both players follow the strategy. It is
+                    the mean over the bucket's hands and boards, weighted by chance and the opponent's reach; NaN where
+                    this weight is 0
     """
 
     street: int
@@ -316,14 +353,15 @@ def root_values(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[StreetStartValues], bool]:
-    """Return all buckets' EVs at decisions that begin streets, and a flag that they are exact.
+    """Return the EVs of all buckets at decisions that begin a street; and True if they are exact.
 
-    boards    full boards drawn in full-deck hold'em; listed boards are all walked, with exact values
-    progress  called with the number of boards done and the total
+    boards    number of full boards drawn in full-deck hold'em; a game that lists its boards is walked on all of them,
+              with exact values
+    progress  called after each board with the number of boards done and the total
 
     There is one `StreetStartValues` for each street and player. Values are counterfactual: the player's own reach is
-    left out. Raises `ValueError` for a game that deals no cards outside of its tree, for three and more players, and
-    for fewer than one board.
+    left out. Raises `ValueError` for a game without cards or with the cards in its tree. Also for three and more
+    players, and for fewer than one board.
     """
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
@@ -361,7 +399,7 @@ def root_values(
 
 
 def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
-    """Return the subtrees below all decisions that begin a street."""
+    """Return a list of `Below`, one for each decision that begins a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
     street = tree.arrays.block // 2
@@ -370,13 +408,17 @@ def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
 
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
-    """Return values divided by weights; NaN where the weight is 0."""
+    """Return values divided by weights; NaN where the weight is 0 but for rounding errors."""
     known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
 def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
-    """Draw `count` of the cards `left`, shuffled in place, by seed and board number."""
+    """Draw `count` cards at random without replacement; return their card numbers.
+
+    seed, number  seed of the evaluation and number of the board, which determine the draw
+    left          card numbers to draw from, shuffled in place
+    """
     stream = new_stream(seed, _STREAM, EVALUATION, number)
     for number_drawn in range(count):
         other = number_drawn + int(uniform(stream) * (len(left) - number_drawn))
@@ -385,9 +427,9 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
 
 
 def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
-    """Return {decision node: [2, H] deal weight of each hand times its player's reach}.
+    """Return {decision node: [2, H] range weight of each hand times its player's own reach}.
 
-    path  boards of the first streets, one for each; decisions of later streets are left out
+    path  one board for each street, from the first street on; decisions of streets after the last board are left out
     """
     tree, reach_of = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
@@ -409,11 +451,12 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
 def _add_root(
     sums: Floats, root: Below, dealing: IndexedCards, path: Sequence[Board], player: int, reach: Floats
 ) -> None:
-    """Add to sums [2, B] the weighted chips of a player's B buckets, and the weights.
+    """Add one player's weighted chips, and the weights, of a board to sums by bucket.
 
+    sums   [2, B] sums for the player's B buckets: weight times chips, then weight; changed in place
     root   subtree below a decision that begins a street
-    path   boards by street, from the first on
-    reach  [2, H] deal weights times reach at the decision; the player's own reach is not used
+    path   the board of each street, from the first street on
+    reach  [2, H] range weight times reach at the decision; the player's own reach is left out of the sums
     """
     weight = reach.copy()
     weight[player] = dealing.reach[player]

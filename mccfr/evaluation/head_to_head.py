@@ -1,19 +1,20 @@
 """Head-to-head: chips one strategy wins from another, on sampled boards and over all hands.
 
-The sides may have different card abstractions and bet sizes; otherwise their games must be equal. If the betting
-trees differ, all translations of a bet are expanded with their probabilities (`mccfr.evaluation.joint_tree`).
-Results are real chips.
+The two strategies ("sides") may have different card abstractions and bet sizes; otherwise their games must be equal. If
+the betting trees differ, all translations of a bet are expanded with their probabilities
+(`mccfr.evaluation.joint_tree`). Results are real chips.
 
-On each full board both ranges are walked through the betting tree as vectors, in both seatings. Every pair of hands
-meets at every terminal; only boards are sampled (Johanson, Waugh, Bowling & Zinkevich 2011 do this for best
-responses).
+On each full board both ranges are walked through the betting tree as vectors. That is done twice, with each side once
+as player 0. Every pair of hands meets at every terminal; only boards are sampled (Johanson, Waugh, Bowling & Zinkevich
+2011 do this for best responses).
 
 A board's weight is the weight of the possible pairs of hands: constant in full-deck hold'em, but not for games that
-begin with ranges. The mean is therefore a ratio of two sums over boards (`mccfr.common.intervals.ratio95`). Listed
-boards are drawn without repetition; with all of them the mean is exact. The random stream differs from that of public
-chance sampling, so boards are not those of training.
+begin with ranges. The mean is therefore a ratio of two sums over boards (`mccfr.common.intervals.ratio95`). In a game
+that lists its boards, they are drawn without repetition; with all of them the mean is exact. The random stream differs
+from that of public chance sampling, so boards are not those of training.
 
-Strategies are read in place, from memory or mapped files, only the rows needed for each street tree and board.
+Large strategies are read in place, from memory or mapped files, and only the probabilities that a board needs. Small
+ones are copied as probabilities.
 """
 
 from collections.abc import Sequence
@@ -62,11 +63,13 @@ def head_to_head(
 ) -> HeadToHeadResult:
     """Return the chips per hand that `first` wins from `second`, the mean over both seats.
 
-    boards  number of boards; if the game lists no more than that, all are played and the result is exact
+    boards  number of full boards to draw. If the game lists its boards and has no more than that, all are played and
+            the result is exact
 
-    Raises `ValueError` for a game that deals no cards outside of its tree, and for fewer than two boards. Also for a
-    strategy that does not fit its game, games that differ in more than buckets and bet sizes, and too large joint
-    trees. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `ValueError` for a game that has no cards or has them in its tree, and for fewer than two boards. Also for a
+    strategy that does not fit its game, and for games that differ in more than buckets and bet sizes. Also if both
+    betting trees together are too large. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker
+    process dies.
     """
     check_same_game(first.game, second.game)
     meetings = _Meetings(first, second, seed)
@@ -75,9 +78,10 @@ def head_to_head(
 
 
 class _Meetings(SampledEvaluation):
-    """Evaluation of head-to-head; each sample is one full board.
+    """Runs a head-to-head of two strategies, board by board.
 
-    A sample is the first side's chips and the board's weight, both summed over pairs of hands.
+    A sample is one full board. Its result is two sums over all pairs of hands: the first strategy's chips times the
+    pair's weight, and the weight. A pair's weight is the product of both range weights.
     """
 
     fields = 2
@@ -92,9 +96,12 @@ class _Meetings(SampledEvaluation):
         self._table, self._same = PolicyPair(one, other), one.game is other.game
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return the first side's chips on one board, and the board's weight.
+        """Return [2] the first strategy's chips on one board, and the board's weight.
 
-        Both are sums over pairs of hands; the chips are weighted and the mean over both seats.
+        Both are sums over pairs of hands. The chips are multiplied by the pair's weight, and are the mean over both
+        seats.
+
+        sample  number of the board
         """
         dealt = boards_in_both_seats(self._sources, sample, same=self._same)
         (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
@@ -102,7 +109,10 @@ class _Meetings(SampledEvaluation):
 
 
 def check_strategy(side: Profile) -> None:
-    """Raise `ValueError` unless the shapes of a side's tables fit its game."""
+    """Raise `ValueError` unless the shapes of a strategy's tables fit its game.
+
+    side  the game and the strategy
+    """
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
     blocks = side.strategy.blocks
@@ -123,10 +133,11 @@ def boards_in_both_seats(
 ) -> tuple[SampledBoard, SampledBoard]:
     """Return a board twice: with the first side in seat 0, then with the first side in seat 1.
 
-    Each has the buckets of both players' hands, by seat.
+    The sides are two strategies that may have different buckets. On each returned board a hand has the buckets of the
+    side that sits there.
 
     sources  two sources of the same boards: with the first side's buckets, and with the second side's
-    number   which board is drawn
+    number   number of the board to draw
     same     True if both sides have the same buckets
     """
     own = sources[0].board(number)
@@ -137,19 +148,25 @@ def boards_in_both_seats(
 
 
 def _expanded_rows(side: Profile) -> list[BlockRows]:
-    """Return a side's strategy tables, one for each block (a street and player).
+    """Return a strategy's tables, one for each street and player.
 
     Small tables are converted to float64 probabilities; large ones are read in place.
+
+    side  the game and the strategy
     """
     blocks = range(2 * side.game.tree.streets)
     return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block)) for block in blocks]
 
 
 class PolicyPair:
-    """Two policies that play each other on one board at a time, in both seatings."""
+    """Two policies that play each other on one board at a time, each in both seats."""
 
     def __init__(self, one: Profile, other: Profile) -> None:
-        """Prepare both seatings; `ValueError` if the joint tree of different betting trees is too large."""
+        """Prepare two policies, with their games, to play each other in both seats.
+
+        If their betting trees differ, a joint tree with the actions of both is built. Raises `ValueError` if it has too
+        many nodes.
+        """
         seats = (one, other), (other, one)
         if same_tree(one.game, other.game):
             shared = shared_tree(one.game.tree)
@@ -163,24 +180,25 @@ class PolicyPair:
         ]
 
     def play(self, board: SampledBoard, seating: int) -> tuple[float, float]:
-        """Return sums over pairs of hands on a board: weight times player 0's chips, and weight.
+        """Play all pairs of hands on a board; return sums of player 0's chips and of weights.
 
-        board    with hands in order of strength
-        seating  number of the side that is player 0: 0 or 1
+        The chips of a pair are multiplied by its weight, the product of both range weights.
+
+        board    full board with both players' hands, in order of strength
+        seating  0: the first policy is player 0; 1: the second policy is player 0
         """
         return self._seatings[seating].play(board)
 
 
 class _Seating:
-    """Tables and scratch arrays for one seating, which says which side is player 0.
-
-    In arguments player 0's side comes first.
-    """
+    """Two policies with their seats, and arrays for playing them against each other on a board."""
 
     def __init__(self, meeting: JointTree, sides: Sequence[Profile], rows: Sequence[Sequence[BlockRows]]) -> None:
-        """Prepare the walk of the joint tree `meeting` by two sides.
+        """Prepare the walk of the joint tree of two policies.
 
-        rows  strategy of each side, for each block (street and player), on the side's own buckets
+        meeting  joint tree: a betting tree with the actions of both policies
+        sides    both policies with their games, player 0's first
+        rows     both policies' strategy tables, player 0's first, each for every street and player
         """
         cards, blocks = sides[0].game.cards, range(len(rows[0]))
         self._trees = street_trees(meeting.tree)
@@ -196,18 +214,22 @@ class _Seating:
         self._scratch = new_play_scratch(self._trees, cards.most_hands, cards.deck_size)
 
     def play(self, board: SampledBoard) -> tuple[float, float]:
-        """Return sums over pairs of hands on a board: weight times player 0's chips, and weight."""
+        """Play all pairs of hands on a board; return sums of player 0's chips and of weights.
+
+        The chips of a pair are multiplied by its weight, the product of both range weights.
+        """
         won, weight = played_walk(self._trees, self._played, board, self._scratch)
         return float(won), float(weight)
 
 
 def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> tuple[_Spans, int]:
-    """Return (first row, end of the rows, first slot), each [2, U], and the most slots in a street tree.
+    """Return where each player's decisions lie in its strategy tables, by street tree.
 
-    A street tree is the part of the betting tree on one street after one line. There are U of them; the first axis is
-    the player. A row is a decision, a slot an action of a row.
+    A street tree is the part of the betting tree on one street after one line; there are U of them. In a table, a row
+    is one decision and a slot is one action of a row. The first result is (first row, row after the last, first slot),
+    each [2, U] by player. The second is the largest number of slots of one player in a street tree.
 
-    starts  for each block (street and player) the first slot of each row, and the end of the last
+    starts  for each street and player: the first slot of each row, and the end of the last row
     """
     count = len(trees.first) - 1
     first, stop = np.full((2, count), np.iinfo(np.int64).max), np.zeros((2, count), np.int64)
@@ -227,13 +249,14 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
 def _ways_in(
     meeting: JointTree, trees: StreetTrees, slots: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return for the M nodes of all street trees the slot of the action into each, and a factor.
+    """Return the table index of the action into each node of the street trees, and a factor.
 
-    Both are [M]; a street tree's root has slot 0 and factor 1. A slot is an action of a decision, counted here from the
-    player's first one in the street tree. The factor is the probability that the other player translates
-    the action into the one of its own tree that the node stands for.
+    A street tree is the part of the betting tree on one street after one line; all U of them have M nodes. The index
+    [M] counts actions of the acting player in its strategy table, from the player's first one in the street tree. The
+    factor [M] is the probability that the other player translates the action into the action of its own tree for which
+    the node stands. The root of a street tree has index 0 and factor 1.
 
-    slots  [2, U] first slot of each player in each street tree
+    slots  [2, U] index in each player's table of its first action in each street tree
     """
     tree_of = np.repeat(np.arange(len(trees.first) - 1), np.diff(trees.first))
     at, factor = np.zeros(len(tree_of), np.int64), np.ones(len(tree_of))

@@ -1,9 +1,9 @@
 """Joint betting tree of two players with different betting trees, for head-to-head evaluation.
 
-A node is a state of the real betting, with a reading for each player: the node of the player's own tree that stands for
-it (`mccfr.games.translation`). The player to act plays by a decision of its own tree; its actions become real amounts.
-The other player may translate a real action to several of its tree's. Each is a node of its own, with its probability;
-later nodes keep that translation.
+A node is a state of the real betting, with a node of each player's own tree that stands for it
+(`mccfr.games.translation`). The player to act plays by a decision of its own tree; its actions become real amounts. The
+other player may translate a real action to one of several actions of its own tree. Each of them gives a node, with its
+probability; later nodes keep that translation.
 
 A player may have to act in a state that is no decision in its own tree. It then has a single action, and the state gets
 no node. The action is a check or call, or a fold to a bet if the hand in its tree has ended by a fold.
@@ -33,11 +33,11 @@ MAX_NODES = 3_000_000
 class JointTree(NamedTuple):
     """A betting tree of two players whose own trees may have different bets. N nodes.
 
-    tree    nodes and real payoffs. A decision holds the place of its strategy in the tables of the player to act:
-            block (street and player), row (decision) and first slot (action)
-    action  [N] int64    action that leads to a node, numbered as in the actor's own tree; 0 at the root
-    factor  [N] float64  probability that the other player translates this action into the one of its own tree that the
-                         node stands for
+    tree    nodes and real payoffs. Each decision also has the indices of its strategy in the tables of the player to
+            act: number of the table (one for each street and player), row (decision) and first slot (action)
+    action  [N] int64    number, in the acting player's own tree, of the action that leads to a node; 0 at the root
+    factor  [N] float64  probability that the other player translates this action into the action of its own tree for
+                         which the node stands
     """
 
     tree: CompiledTree
@@ -46,16 +46,20 @@ class JointTree(NamedTuple):
 
 
 def shared_tree(tree: CompiledTree) -> JointTree:
-    """Return the joint tree of two players who have the same tree."""
+    """Return the `JointTree` of two players who have the same betting tree."""
     action = np.arange(tree.nodes) - tree.arrays.first[tree.parent]
     action[0] = 0
     return JointTree(tree, action, np.ones(tree.nodes))
 
 
 def joint_tree(games: Sequence[Game]) -> JointTree:
-    """Return the joint tree of two players; `games` are their games by seat.
+    """Return the joint tree of two players with different betting trees.
 
-    Raises `ValueError` for more than MAX_NODES nodes.
+    Its nodes are states of the real betting, with the node of each player's own tree that stands for them.
+
+    games  the two players' games, by seat
+
+    Raises `ValueError` for more than MAX_NODES (3 million) nodes.
     """
     players = []
     for game in games:
@@ -71,10 +75,10 @@ def joint_tree(games: Sequence[Game]) -> JointTree:
 
 
 class _JointDecision(NamedTuple):
-    """A decision of the real betting, as the builder visits it.
+    """A decision of the real betting, and the nodes of both players' own trees that stand for it.
 
     state     the real betting
-    readings  for each player the node of its own tree that stands for the state
+    readings  one `LineReading` (tree node with its probability) for each player, in the player's own tree
     """
 
     state: BettingState
@@ -82,7 +86,10 @@ class _JointDecision(NamedTuple):
 
 
 class _JointTreeBuilder:
-    """Builds a joint tree depth-first; siblings are numbered together, before the first one's children."""
+    """Builds a joint tree depth-first, one decision at a time.
+
+    The nodes after a decision's actions get consecutive numbers, before the nodes below the first of them.
+    """
 
     def __init__(self, players: Sequence[Translation]) -> None:
         self.players = players
@@ -105,7 +112,13 @@ class _JointTreeBuilder:
         return node
 
     def expand(self, node: int, decision: _JointDecision) -> list[tuple[int, _JointDecision]]:
-        """Record a decision and its actions; return (node, decision) of each child that is a decision."""
+        """Record a decision and the nodes after its actions; return those that are decisions.
+
+        node      number of the decision in the joint tree
+        decision  the betting there
+
+        The result is a list of (number in the joint tree, betting there).
+        """
         state, readings = decision
         player = state.player
         own = self.players[player]
@@ -133,9 +146,13 @@ class _JointTreeBuilder:
         return children
 
     def translations_of(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return a player's possible readings (own tree nodes) after a real action.
+        """Return the nodes of a player's own tree to which it may translate a real action.
 
-        reading  the player's reading before the action; probabilities of the results are given it
+        Each node comes with its probability, given the node before the action.
+
+        player   the player who translates: 0 or 1
+        reading  the player's tree node before the action
+        state    the real betting before the action
         """
         key = (player, reading._replace(probability=1.0), state, action)
         translations = self.outcomes.get(key)
@@ -146,12 +163,15 @@ class _JointTreeBuilder:
     def played_on(
         self, state: BettingState, readings: tuple[LineReading, LineReading]
     ) -> _JointDecision | tuple[float, float]:
-        """Return the next decision that is in its player's tree, or the payoffs if the hand ends.
+        """Play forced actions from a state; return the next decision, or payoffs if the hand ends.
 
-        A player without a decision in its tree has a single action: check or call, or a fold to a bet if the
-        hand in its tree has ended by a fold.
+        An action is forced if the player to act has no decision here in its own tree. It then checks or calls, or folds
+        to a bet if the hand in its tree has ended by a fold.
 
-        Payoffs are player 0's chips by a fold, and the chips that the winner of a showdown gets from the loser.
+        Payoffs are (player 0's chips by a fold, chips that the winner of a showdown gets from the loser).
+
+        state     the real betting
+        readings  each player's node of its own tree that stands for it
         """
         while not self.players[state.player].decides(readings[state.player]):
             action = self.players[state.player].real_actions(readings[state.player], state)[0]

@@ -1,18 +1,18 @@
-"""Best responses whose first-street choice is made over many boards, for exact or sampled evaluation.
+"""Best responses whose first-street actions are chosen over many boards together.
 
-Each sample is one board of the second street, walked with all later boards. It gives, for each hand class, the value
-there of each leaf of the first street (fold, showdown or exit to the next street). The first-street actions are then
-chosen over all samples together, since the player sees no board there.
+Each sample is one board of the second street, such as a flop, walked with all later boards. It gives, for each hand
+class, the value there of each leaf of the first street (fold, showdown or exit to the next street). The first-street
+actions are then chosen over all samples together, since the player sees no board there.
 
 * **All boards** (for the full deck the 1,755 flops that differ by more than suits, weighted by multiplicity): the
   choice and its value are exact.
-* **Boards drawn in strata** (`mccfr.evaluation.stratified_boards`): the maximum over the drawn boards is biased
-  upwards. `Sampled.lower` chooses for each sample by all the others and scores the choice there. Its expectation is at
-  most the best response's value.
-  `Sampled.estimate` chooses by all samples and removes bias by the stratified jackknife (Jones 1974, "Jackknife
-  estimation of functions of stratum means", Biometrika 61). It removes nearly all of the bias if one action of a
-  class is clearly best. If actions are equally good, as near an equilibrium, most of the bias stays. Its interval
-  therefore begins at the lower end of `lower` and ends at the upper end without the correction.
+* **Boards drawn from each of several groups of similar boards**, the strata (`mccfr.evaluation.stratified_boards`): the
+  maximum over the drawn boards is biased upwards. `Sampled.lower` chooses for each sample by all the others and scores
+  the choice there. Its expectation is at most the best response's value. `Sampled.estimate` chooses by all samples and
+  removes bias by the stratified jackknife (Jones 1974, "Jackknife estimation of functions of stratum means", Biometrika
+  61). It removes nearly all of the bias if one action of a class is clearly best. If actions are equally good, as near
+  an equilibrium, most of the bias stays. Its interval therefore begins at the lower end of `lower` and ends at the
+  upper end without the correction.
 """
 
 from collections.abc import Sequence
@@ -44,12 +44,12 @@ Interval = tuple[float, float]
 
 
 class OverAllFlops(NamedTuple):
-    """Result over all boards, in chips per hand.
+    """Exact best response values over all boards, in chips per hand.
 
-    Values leave out `Game.offset_chips`, half of a pot that comes from neither player.
+    Values leave out `Game.offset_chips`, half of a pot that comes from neither player (usually 0).
 
-    value  chips of player 0 when both follow the strategy
-    best   [2] chips of each player's best response
+    value  chips of player 0 when both players follow the strategy
+    best   [2] chips of each player's best response to the strategy
     """
 
     value: float
@@ -57,15 +57,16 @@ class OverAllFlops(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Results from sampled boards, in chips per hand.
+    """Estimates of best response values from sampled boards, in chips per hand.
 
-    Values leave out `Game.offset_chips`, half of a pot that comes from neither player.
+    Values leave out `Game.offset_chips`, half of a pot that comes from neither player (usually 0).
 
-    lower     mean over both seats, and 95 % interval, of responses whose first-street choice for each board was made by
-              the other boards; in expectation at most the best responses' value
-    estimate  bias-corrected mean of both best responses' value, and its 95 % interval
-    best      chips of each player's response behind `lower`
-    value     chips of player 0 when both follow the strategy
+    lower     value of a response, the mean over both seats, and its 95 % interval. On each board its first-street
+              actions are those that are best on the other boards. So in expectation its value is at most a best
+              response's
+    estimate  bias-corrected value of a best response, the mean over both seats, and its 95 % interval
+    best      chips by seat of the response of `lower`
+    value     chips of player 0 when both players follow the strategy
     """
 
     lower: tuple[float, Interval]
@@ -75,14 +76,14 @@ class Sampled(NamedTuple):
 
 
 class FirstStreet:
-    """The responder's decisions before the first board: the best action for each hand class.
+    """Finds the best response on the first street, before any board: an action for each hand class.
 
-    Makes samples of boards and computes results from them. There are C hand classes and E leaves of the first street:
-    folds, showdowns, and lines that reach the board. A sample is the result of one board, a vector of three parts:
+    A sample is one board of the next street. There are C hand classes, and E leaves of the first street: folds,
+    showdowns, and lines that reach the board. The result of a sample is one vector of three parts:
 
-    * [2, E, C] value of each leaf to each player, summed over the hands of a class with their range weights
-    * the board's weight
-    * the chips of player 0 when both players follow the strategy
+    * [2, E, C] value in chips of each leaf to each player, summed over the hands of a class with their range weights
+    * the board's weight: the sum of the weights of all pairs of hands
+    * the chips of player 0 when both players follow the strategy, summed over pairs of hands with their weights
     """
 
     def __init__(self, game: Game) -> None:
@@ -94,10 +95,12 @@ class FirstStreet:
         self.fields = int(np.prod(self._shape)) + 2
 
     def sample_of_board(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
-        """Return one board's sample [fields] float64, with best responses from the board on.
+        """Return the result of one board as a flat float64 array, whose parts the class describes.
 
-        public  the public tree after the board (`board_game`)
-        tables  the strategy's tables for it, one for each street and player
+        From the board on, each player's value is that of a best response.
+
+        public  the public tree with this board, and all later boards that can follow it
+        tables  the strategy's tables on it, one for each street and player
         """
         values, follow = np.zeros(self._shape), 0.0
         for player in range(2):
@@ -113,11 +116,18 @@ class FirstStreet:
         return np.append(values.ravel(), [public.joint_weight, follow])
 
     def _parts(self, samples: Floats) -> tuple[Floats, Floats, Floats]:
-        """Split samples [n, fields] into [n, 2, E, C] values, [n] weights and [n] player 0's chips."""
+        """Split n results into leaf values [n, 2, E, C], weights [n] and player 0's chips [n].
+
+        samples  [n, fields] results of `sample_of_board`
+        """
         return samples[:, :-2].reshape(len(samples), *self._shape), samples[:, -2], samples[:, -1]
 
     def result_of(self, samples: Floats, times: npt.NDArray[np.integer]) -> OverAllFlops:
-        """Return the result over all boards, from samples [n, fields] that stand for `times` [n] boards each."""
+        """Return exact best response values from samples that together cover all boards.
+
+        samples  [n, fields] results of `sample_of_board`
+        times    [n] number of boards that each sample represents, such as the suit-isomorphic flops
+        """
         values, weight, follow = self._parts(samples)
         total = float(times @ weight)
         sums = np.einsum("n,npec->pec", times, values)
@@ -125,7 +135,11 @@ class FirstStreet:
         return OverAllFlops(float(times @ follow) / total, (best[0], best[1]))
 
     def sampled(self, samples: Floats, strata: BoardStrata) -> Sampled:
-        """Return estimates from samples [n, fields] drawn in strata, at least two in each stratum."""
+        """Return estimates of best response values from sampled boards.
+
+        samples  [n, fields] results of `sample_of_board`
+        strata   from which group of similar boards each sample was drawn; each group has at least two samples
+        """
         values, weight, follow = self._parts(samples)
         sums, whole = np.zeros((len(samples), 2)), np.zeros(2)
         gains = np.zeros((len(samples), 2))
@@ -146,10 +160,12 @@ class FirstStreet:
     def _walk(
         self, player: int, values: Floats, choice: dict[int, npt.NDArray[np.int64]] | None
     ) -> tuple[Floats, dict[int, npt.NDArray[np.int64]]]:
-        """Return the root's values [..., C] and {decision: the player's action [..., C] by class}.
+        """Choose a player's first-street actions; return their values [..., C] and the actions.
 
-        values  [..., E, C] values of the leaves; leading axes, such as that of the samples, are kept
-        choice  the player's actions, as in the result; None: the best for each class
+        Values are those at the root, by hand class. The actions are {decision: index of the action [..., C] by class}.
+
+        values  [..., E, C] values of the first street's leaves; leading axes, such as one over samples, are kept
+        choice  actions to play, in the form of the result; None: the best for each class
         """
         trees, chosen = self._trees, dict[int, npt.NDArray[np.int64]]()
         value = {member: values[..., leaf, :] for leaf, member in enumerate(self._out.tolist())}
@@ -168,21 +184,36 @@ class FirstStreet:
 
 
 def _share(strata: BoardStrata) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return [L] samples of each of L strata, and [L] boards that one of its samples stands for."""
+    """Return two arrays [L] for L groups of boards: samples of a group, and boards per sample.
+
+    The second is the number of boards that one sample of the group represents; for the full deck in proportion to it.
+
+    strata  groups of similar boards (strata), with their samples and numbers of boards
+    """
     units = np.bincount(strata.stratum, minlength=len(strata.size))
     return units, strata.size / units
 
 
 def _total(samples: Floats, strata: BoardStrata) -> Floats:
-    """Return the estimated sum over all boards, in the shape of one of the samples [n, ...]."""
+    """Return the estimated sum over all boards of an array, from its values on the sampled boards.
+
+    For the full deck it is the sum times a constant.
+
+    samples  [n, ...] the array on each sampled board
+    strata   groups of similar boards, from which the boards were drawn
+    """
     total: Floats = np.tensordot(_share(strata)[1][strata.stratum], samples, 1)
     return total
 
 
 def _without_each(samples: Floats, strata: BoardStrata) -> Floats:
-    """Return [n, ...] estimated sums over all boards, leaving out one sample at a time.
+    """Return [n, ...] estimated sums over all boards, each with one sample left out.
 
-    The other samples of its stratum stand for the boards of the sample left out.
+    The other samples of the same group then count for more, so that they represent all boards of the group. For the
+    full deck the sums are multiplied by a constant.
+
+    samples  [n, ...] array on each sampled board, which is summed
+    strata   groups of similar boards, from which the boards were drawn
     """
     units, share = _share(strata)
     number, last = strata.stratum, (slice(None), *[None] * (samples.ndim - 1))
@@ -209,20 +240,20 @@ def _jackknife(estimate: float, leave_one_out: Floats, strata: BoardStrata) -> t
 
 
 class SecondStreetBoards(BoardSamples):
-    """Evaluation of exploitability in a game whose first street has no board.
+    """Runs an evaluation of exploitability on boards of the second street, such as flops.
 
-    Each sample is one board of the second street (`FirstStreet`).
+    It is for games whose first street has no board. Each sample is one board; its result is that of `FirstStreet`.
 
-    times  [n] number of the 22,100 flops that each sample stands for; only if one flop of each class is walked
+    times  [n] number of the 22,100 flops that each sample represents; empty if flops are sampled
     """
 
     least, ready, option, step = LEAST_FLOPS, LEAST_FLOPS, "flops", "flop"
 
     def __init__(self, side: Profile, seed: int = 0, listed: int | None = None, *, every: bool = False) -> None:
-        """Take the strategy and the seed.
+        """Prepare the evaluation of a strategy.
 
-        listed  number of boards that the game lists; None: flops of the full deck
-        every   walk one flop of each of the 1,755 suit-isomorphism classes, without sampling
+        listed  number of the second street's boards in a game that lists them; None: flops of the full deck
+        every   True: walk one flop of each of the 1,755 suit-isomorphism classes, without sampling
         """
         super().__init__(side, _SECOND, listed, seed)
         self.first, self._every = FirstStreet(side.game), every
@@ -230,7 +261,7 @@ class SecondStreetBoards(BoardSamples):
         self.times = np.ones(0, np.int64)
 
     def draw(self, count: int) -> int:
-        """Draw the boards of `count` samples, or take a flop of each class; return the number."""
+        """Draw `count` boards, or take a flop of each class; return the number of boards."""
         self.identity_fields = {"method": "exact", "flops": None if self._every else count, "seed": self.seed}
         if not self._every:
             return super().draw(count)
@@ -240,23 +271,25 @@ class SecondStreetBoards(BoardSamples):
         return len(self.boards)
 
     def play(self, sample: int) -> Floats:
-        """Return one board's sample [fields] float64 (`FirstStreet`)."""
+        """Return the result of one board, a flat float64 array (`FirstStreet`)."""
         return self.first.sample_of_board(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
 
 
 @dataclass(frozen=True)
 class FlopsEvaluation:
-    """Evaluation over all flops or a sample of them, in chips per hand.
+    """Exploitability of a two-player strategy over all flops or a sample, in chips per hand.
 
     The game's `offset_chips` are half of a pot that comes from neither player.
 
     value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
-    best_response_chips   of each player's best response; on a sample, of the one behind `lower_chips`. Player 0's
-                          plus `offset_chips`, player 1's minus it
-    exploitability_chips  mean gain of the players' best responses; on a sample a bias-corrected estimate
-    ci95_chips            its 95 % interval; None if every flop was walked
-    lower_chips           chips of a responder whose first-street choice did not see the scoring flop, and the 95 %
-                          interval; None if every flop was walked
+    best_response_chips   of each player's best response to the strategy; on a sample of flops, of the response of
+                          `lower_chips`. Player 0's plus `offset_chips`, player 1's minus it
+    exploitability_chips  mean over both players of the best response's gain; on a sample of flops a bias-corrected
+                          estimate
+    ci95_chips            95 % interval of the exploitability; None if every flop was walked
+    lower_chips           chips of a response, the mean over both seats, and its 95 % interval; None if every flop was
+                          walked. Its preflop actions on a flop are those that are best on the other flops, so the chips
+                          are in expectation a lower bound on exploitability
     flops                 number of flops walked
     """
 
@@ -274,14 +307,17 @@ def evaluate_flops(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> FlopsEvaluation:
-    """Return the exploitability of a strategy of full-deck hold'em inside its betting tree.
+    """Return the exploitability of a full-deck hold'em strategy, flop by flop.
 
-    flops  number drawn from all 22,100; None: all 1,755 classes, with an exact result
+    flops  number of flops drawn from all 22,100. None, and no time budget: all 1,755 suit-isomorphism classes, with an
+           exact result
 
-    Values below different flops are independent, so each is walked alone (Johanson, Waugh, Bowling & Zinkevich 2011,
-    "Accelerating best response calculation in large extensive games").
+    Best responses may only use the bets of the strategy's tree. Values below different flops are independent, so each
+    is walked alone (Johanson, Waugh, Bowling & Zinkevich 2011, "Accelerating best response calculation in large
+    extensive games").
 
-    Raises `ValueError` for too few flops, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `ValueError` for too few flops, `StoppedError` if a signal stops it, and `RuntimeError` if a worker process
+    dies.
     """
     every, offset = flops is None and effort.seconds is None, side.game.offset_chips
     samples = SecondStreetBoards(side, seed, every=every)
@@ -296,7 +332,10 @@ def evaluate_flops(
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
-    """Return [H] each hand's class: one of 169 with the full deck, else a class of its own."""
+    """Return [H] the preflop class of each hand, for choosing one action for all hands of a class.
+
+    With the full deck these are the 169 suit-isomorphism classes. In a game that lists its hands each hand is a class.
+    """
     if cards.boards is None:
         return preflop_classes().astype(np.int64)
     return np.arange(len(cards.listed().hand_cards))

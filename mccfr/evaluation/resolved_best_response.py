@@ -1,14 +1,14 @@
 """Best responses to a policy that re-solves rivers, or turns and rivers (`mccfr.play.resolving`).
 
-On each board the responder's chips against the policy without re-solving come from the walk of
-`sampled_best_response`. The effect of re-solving is a sum over the tree's decisions that begin the street. Each term
-is the best response's value against the policy minus that against the solution, weighted by both players' reach.
-There are hundreds of terms, so some are drawn, in proportion to reach times pot, and importance-weighted, which is
-unbiased. From that street on the responder has the subgame's bets, before it the tree's.
+On each board the responder's chips against the policy without re-solving come from the walk of `sampled_best_response`.
+The effect of re-solving is a sum over the tree's decisions that begin the re-solved street. Each term is the best
+response's value against the policy minus that against the new solution, weighted by both players' reach. There are
+hundreds of terms, so some are drawn, in proportion to reach times pot, and importance-weighted, which is unbiased. From
+that street on the responder has the subgame's bets, before it the tree's.
 
-On a turn the responder plays a best response to the turn's solution, and on the river one to the river's new
-solution. Its further loss is a second sum, over the lines that reach rivers; some of these are drawn likewise. Its
-turn strategy ignores the later re-solving, so its chips are in expectation a lower bound.
+On a turn the responder plays a best response to the turn's solution, and on the river one to the river's new solution.
+What the second re-solving takes from it is another sum, over the lines that reach rivers; some of these are drawn
+likewise. Its turn strategy ignores the later re-solving, so its chips are in expectation a lower bound.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 class Root:
     """A decision that begins the re-solved street on one board.
 
-    node   of the game's tree
+    node   number of the decision in the game's tree
     reach  [2, H] weights of both players' hands there
     share  weight of pairs of hands times chips in the pot; the decision is drawn in proportion to it
     """
@@ -52,11 +52,11 @@ class Root:
 
 @dataclass(frozen=True)
 class StreetExit:
-    """An action that ends a turn's betting.
+    """An action that ends the betting of a re-solved turn.
 
-    at      public state of the re-solved subgame before the action
-    own     [H] weights of the responder's hands after it
-    share   weight of pairs of hands times chips in the pot; the action is drawn in proportion to it
+    at     public state before the action
+    own    [H] weights of the responder's hands after the action, which is of either player
+    share  weight of pairs of hands times chips in the pot; the action is drawn in proportion to it
     """
 
     at: PublicState
@@ -66,18 +66,20 @@ class StreetExit:
 
 
 class ResolvedBoards:
-    """Measures on boards of one street how much re-solving reduces the responder's chips.
+    """Measures on single boards how much less a best response wins because the policy re-solves.
 
     street    number of the first street that the policy re-solves
-    settings  of re-solving
+    settings  how the policy re-solves
     """
 
     def __init__(self, side: Profile, settings: Settings, seed: int, root_count: int | None = None) -> None:
-        """Take the policy `side` and its settings of re-solving.
+        """Take a policy and its settings of re-solving.
 
-        root_count  number of decisions drawn for each board and seat; None: that of `ROOTS`
+        side        the policy's game and strategy
+        settings    how the policy re-solves, from the turn or the river on
+        root_count  number of decisions drawn for each board and seat; None: 12 for the river, 3 for the turn
 
-        Raises `ValueError` unless the game is full-deck no-limit hold'em, and for settings of the flop.
+        Raises `ValueError` unless the game is full-deck no-limit hold'em, and for settings that re-solve the flop.
         """
         if settings.street not in ROOTS:
             raise ValueError(
@@ -91,13 +93,13 @@ class ResolvedBoards:
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
-        """Return [2] by seat how many chips fewer the responder wins because the policy re-solves.
+        """Return [2] by seat how many chips fewer a responder wins because the policy re-solves.
 
         The comparison is with the policy without re-solving. Chips are summed over pairs of hands, weighted by both
         players' reach, and estimated from drawn decisions.
 
-        unit   number of the sample, which seeds the draws
-        board  card numbers of the street's board
+        unit   number of the board in the evaluation, which seeds the draws
+        board  card numbers of the board on the re-solved street
         """
         later = self._game.cards.after(self.street, board)
         reduction, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
@@ -111,7 +113,7 @@ class ResolvedBoards:
         return reduction
 
     def _reached(self, cards: ListedCards) -> list[Root]:
-        """Return the decisions that begin the street and are reached with positive probability."""
+        """Return the decisions that begin the re-solved street and are reached by the strategy."""
         tree, reached = self._game.tree, list[Root]()
         reach = {0: cards.reach}
         inside = {node for root in self._roots for node in tree.path(root)}
@@ -133,12 +135,13 @@ class ResolvedBoards:
         return reached
 
     def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
-        """Return how many chips fewer `player` wins below `root` because the policy re-solves.
+        """Return how many chips fewer the responder wins from a decision on because of re-solving.
 
         Chips are summed over pairs of hands, weighted by both players' reach.
 
         root    decision that begins the re-solved street
         player  seat of the responder
+        board   card numbers of the board
         """
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
@@ -150,11 +153,12 @@ class ResolvedBoards:
     def _less_later(
         self, solved: PublicState, responder_range: Floats, board: list[int], random: np.random.Generator
     ) -> float:
-        """Return how many chips fewer the responder wins because the policy re-solves again.
+        """Return how many chips fewer the responder wins because of re-solving the river anew.
 
-        It does so on the next street, instead of playing on by this street's solution; 0 on the last street.
+        The comparison is with a policy that plays its turn solution on the river. The result is 0 if only the river is
+        re-solved. It is estimated from drawn lines to rivers.
 
-        solved           public state at the start of this street, with its solution
+        solved           public state at the start of the turn, with its solution
         responder_range  [H] weights of the responder's hands there
         """
         if self.street + 1 == self._game.tree.streets:
@@ -172,7 +176,13 @@ class ResolvedBoards:
         return less
 
     def _ways_out(self, public_state: PublicState, responder_range: Floats) -> Iterator[StreetExit]:
-        """Yield the actions that end the street if the responder plays a best response."""
+        """Yield the actions that lead from a public state to the next street, as `StreetExit`.
+
+        The responder plays a best response to the solution. Actions that its hands or the policy never take are left
+        out.
+
+        responder_range  [H] weights of the responder's hands at the public state
+        """
         betting: Any = self._resolver.seat.betting
         responds = public_state.state.player != public_state.position
         best = public_state.responses().action.argmax(axis=0) if responds else None
@@ -192,7 +202,13 @@ class ResolvedBoards:
                 yield StreetExit(public_state, action, mine, share)
 
     def _line(self, node: int, board: list[int]) -> tuple[list[Acted], BettingState]:
-        """Return the real actions on the way to a decision of the tree, and the state there."""
+        """Return the actions that lead to a decision of the tree, and the betting state there.
+
+        The actions are a list of (state before the action, action, board). They are the same in the real betting and
+        the tree.
+
+        node  number of the decision in the game's tree
+        """
         tree, betting, line = self._game.tree, self._resolver.seat.betting, list[Acted]()
         state: Any = betting.start()[0]
         for below in tree.path(node)[1:]:

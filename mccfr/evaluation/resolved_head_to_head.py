@@ -27,22 +27,23 @@ from mccfr.policy.strategy_profile import Profile
 
 
 class _PlayedRange(RangeResponder):
-    """`RangeResponder` that plays the second side's policy instead of a best response.
+    """Plays all hands of a second policy, with their probabilities, against a first that re-solves.
 
-    theirs  reads the second side's strategy
-    boards  the sample's board up to each street, with the second side's buckets
+    theirs  reads the second policy's strategy
+    boards  the board up to each street, with the second policy's buckets
 
-    `own` is the second side's range: {(node of its own tree, node after a call): weights [H] of hands}.
+    It is a `RangeResponder` whose responder is the second policy. `own` in the methods is that policy's range: {node of
+    its own tree and a second node (`TreePosition`): weights [H] of its hands}.
     """
 
     theirs: Responder
     boards: list[OpponentRanges]
 
     def _branches(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
-        """Return (action, second side's ranges, first side's weights, function) for each action.
+        """Return (action, second side's range, first side's weights, function) for each action.
 
-        Ranges and weights [H] are those after the action. The function returns the first side's ranges after it; it is
-        called only if the hand goes on.
+        Range and weights [H] of hands are those after the action. The function takes no arguments and returns the first
+        side's range after the action. It is called only if the hand goes on.
         """
         if state.player != self._seat:
             branches = super()._branches(state, ranges, own, hands)
@@ -53,12 +54,20 @@ class _PlayedRange(RangeResponder):
 
 
 class _ResolvedMeetings(SampledEvaluation):
-    """Evaluation whose samples are boards of the full deck: the first side's chips by seat."""
+    """Runs a head-to-head in which the first strategy re-solves, board by board.
+
+    A sample is one full board of the full deck. Its result has two numbers: the first strategy's chips per hand as
+    player 0 and as player 1.
+    """
 
     fields = 2
 
     def __init__(self, one: Profile, other: Profile, seed: int, settings: Settings) -> None:
-        """Take two sides of one game; the first re-solves."""
+        """Take two strategies, of which the first re-solves.
+
+        one, other  the first and the second strategy, with their games, which may differ in buckets and bet sizes
+        settings    how the first re-solves
+        """
         self.sides = (one, other)
         self.identity_fields = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
         self._resolver, self._seed = Resolver(Seat(one), settings), seed
@@ -67,7 +76,7 @@ class _ResolvedMeetings(SampledEvaluation):
         self._step = STEP * one.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return [2] the first side's chips per hand on one board as player 0 and as player 1."""
+        """Return [2] the first strategy's chips per hand on one board, as player 0 and player 1."""
         chips, boards = np.zeros(2), self._boards(sample)
         for seat in range(2):
             for sign, resolver, draws_lines in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
@@ -80,7 +89,10 @@ class _ResolvedMeetings(SampledEvaluation):
         return chips
 
     def _boards(self, sample: int) -> list[list[OpponentRanges]]:
-        """Return for each side the sample's board up to each street, with its own buckets."""
+        """Return two lists of the sample's board up to each street, with each side's own buckets.
+
+        sample  number of the board
+        """
         board, _, state = self._tables[0].deal(sample)
         boards = [board, DeckBoard(self._tables[1], board.cards, state)]
         return [
@@ -98,13 +110,13 @@ def resolved_head_to_head(
 ) -> HeadToHeadResult:
     """Return chips per hand that `first`, which re-solves, wins from `second`, which does not.
 
-    The chips are the mean over both seats.
+    The result is a `HeadToHeadResult`: the mean over both seats, with a 95 % interval.
 
     boards    number of sampled boards, each played in both seats
-    settings  of re-solving by `first`
+    settings  how `first` re-solves
 
     Raises `ValueError` for games that differ in more than buckets and bet sizes, and for settings that do not suit the
-    game. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    game. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     check_same_game(first.game, second.game)
     chips = run_samples(_ResolvedMeetings(first, second, seed, settings), boards, effort)

@@ -8,8 +8,8 @@ sampled up to the street.
 * **Boards are sampled up to the street and enumerated below it.** The maximum at each decision uses only the
   responder's information: the board, the other player's whole range and all cards to come. Each board's value thus
   belongs to a playable strategy, and in expectation the mean is at most a best response's value.
-* **Boards are drawn in strata** (`mccfr.evaluation.stratified_boards`), at least two in each. If all listed boards of
-  the street are requested, the value is exact.
+* **Boards are drawn from groups of similar boards** (strata, `mccfr.evaluation.stratified_boards`), at least two in
+  each. If a game lists its boards and all are requested, the value is exact.
 * **From the first street on** the responder decides before the board (`mccfr.evaluation.preflop_best_response`). For
   each board, its choice there is made by all other boards.
 
@@ -45,15 +45,17 @@ def sampled_best_response(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     resolve: Settings | None = None,
 ) -> LowerBound:
-    """Return the chips per hand that a best response from a street on wins from a strategy.
+    """Return the chips per hand that a best response from some street on wins from a strategy.
 
     street   number of the responder's first own street; before it, the responder plays the strategy itself
-    boards   number of boards, at most all listed ones; None: all listed ones or a default
-    resolve  re-solving settings of the strategy, for full-deck no-limit hold'em from the same street on, river or
-             turn (`mccfr.evaluation.resolved_best_response`)
+    boards   number of sampled boards of that street, or of the next if it is the first and has no board. None: all
+             boards if the game lists them, else a default
+    resolve  how the strategy re-solves, for full-deck no-limit hold'em from the same street on, river or turn; None: it
+             does not (`mccfr.evaluation.resolved_best_response`)
 
-    Raises `ValueError` for a game that deals no cards outside of its tree, too few boards for an interval, or
-    re-solving from another street. Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `ValueError` for a game without cards or with the cards in its tree. Also for too few boards for an interval,
+    and for re-solving from another street. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker
+    process dies.
     """
     if not side.game.cards.dealt:
         raise ValueError(f"{side.game.name} deals no cards outside of its tree: use the method exact")
@@ -64,18 +66,27 @@ def sampled_best_response(
 
 
 class BestResponseSamples(BoardSamples):
-    """Evaluation of a sampled best response; each sample is one board.
+    """Runs a sampled best response, board by board.
 
-    A sample is (chips as player 0, chips as player 1, the board's weight), summed over weighted pairs of hands. With
-    re-solving, these are the chips against the re-solving policy. Two numbers follow: by seat, how many more chips the
-    responder wins without re-solving. If the responder decides before the board, a sample is that of `FirstStreet`. If
-    all boards are requested, they are one sample.
+    A sample is one board; if all listed boards are requested, they are one sample together. Its result has three
+    numbers, summed over weighted pairs of hands: the responder's chips as player 0, as player 1, and the board's
+    weight. If the policy re-solves, these are chips against the re-solving policy. Two numbers follow: by seat, how
+    many more chips the responder wins without re-solving.
 
-    first  the responder's decisions before the board; None: it decides on the board
+    If the responder decides before the board, the result of a drawn board is that of `FirstStreet`.
+
+    first  computes the responder's actions on a first street without board; None: it decides on the board
     """
 
     def __init__(self, side: Profile, street: int, seed: int = 0, resolve: Settings | None = None) -> None:
-        """Take the policy, the responder's first own street, and settings of re-solving."""
+        """Take the policy, and the street from which the responder plays a best response.
+
+        side     the policy's game and strategy
+        street   number of the street
+        resolve  how the policy re-solves, from the same street on; None: it does not
+
+        Raises `ValueError` if the policy re-solves from another street, or cannot re-solve in this game.
+        """
         boards_on, listed, before_board = _sampled(side.game, street)
         super().__init__(side, boards_on, listed, seed)
         self._from, self._all = street, False
@@ -91,7 +102,10 @@ class BestResponseSamples(BoardSamples):
         self.ready = _LEAST_SPLIT
 
     def draw(self, count: int) -> int:
-        """Draw the boards of `count` samples, or take all listed ones as one sample."""
+        """Draw `count` boards, one for each sample; return the number of samples.
+
+        If the game lists no more boards than that, all of them are one sample.
+        """
         self.identity_fields = {"method": "sampled-br", "street": self._from, "boards": count, "seed": self.seed}
         if self._resolved is not None:
             self.identity_fields["resolve"] = repr(self._resolved.settings)
@@ -103,7 +117,7 @@ class BestResponseSamples(BoardSamples):
         return super().draw(count)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return [fields] float64 one sample, whose numbers the class describes."""
+        """Return the result of one sample as a float64 array, whose numbers the class describes."""
         game, strategy = self.game, self.strategy
         public, tables = (
             card_game(game, strategy, game.cards.listed())
@@ -120,7 +134,10 @@ class BestResponseSamples(BoardSamples):
         return np.array([*(np.array(won) - less), public.joint_weight, *less])
 
     def bound(self, samples: npt.NDArray[np.float64]) -> LowerBound:
-        """Return the bound from all samples [n, fields]."""
+        """Return the lower bound on exploitability computed from the results of all samples.
+
+        samples  [n, fields] results of `play`
+        """
         offset = self.game.offset_chips
         if self.first is not None and not self._all:
             fitted = self.first.sampled(samples, self.strata)
@@ -134,11 +151,10 @@ class BestResponseSamples(BoardSamples):
 
 
 def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
-    """Return the street whose boards are sampled, their number if listed, and a first-street flag.
+    """Return (street whose boards are sampled, number of its boards, flag) for a best response.
 
-    street  the responder's first own street
-
-    If this is the first street and has no board, those of the next street are sampled, if it has several. The flag is
+    The number is None for boards of the full deck. The boards are those of the responder's first street, `street`. If
+    that is the game's first street and has no board, they are those of the next street, if it has several. The flag is
     then True: the responder decides before the board is dealt.
     """
     cards = game.cards
@@ -149,14 +165,17 @@ def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
 
 
 def least_boards(game: Game, street: int) -> int:
-    """Return the least number of boards to sample for a response from a street on: at most all."""
+    """Return the least number of boards to sample for a best response from a street on.
+
+    It is 8 if the responder decides before the board is dealt, else 5; but no more than the game lists.
+    """
     _, listed, split = _sampled(game, street)
     least = _LEAST_SPLIT if split else _LEAST
     return least if listed is None else min(least, listed)
 
 
 def _boards(cards: Cards, street: int) -> int | None:
-    """Return the number of boards of a street; None if they are not listed."""
+    """Return the number of boards of a street; None for board cards of the full deck."""
     if cards.boards is not None:
         return len(cards.listed().board_cards[street])
     return None if cards.cards_on(street) else 1

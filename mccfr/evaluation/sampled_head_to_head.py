@@ -26,12 +26,15 @@ _SEATINGS = 2
 
 
 def is_on_deals(*sides: Profile) -> bool:
-    """Return whether a side's strategy is a neural network without tables by bucket."""
+    """Return True if some strategy is a neural network whose output is not stored in tables."""
     return any(side.strategy.on_deals is not None for side in sides)
 
 
 def deal_parts(game: Game, deals: int, seed: int) -> Iterator[SampledHands]:
-    """Yield deals drawn by a seed for evaluations, `deals` in all, in batches of at most 256."""
+    """Draw deals for an evaluation; yield them as `SampledHands`, in batches of at most 256.
+
+    deals  number of deals in all
+    """
     board = game.cards.cards_on(game.tree.streets - 1)
     for first in range(0, deals, _TOGETHER):
         yield draw_hands(seed, first, min(_TOGETHER, deals - first), board, EVALUATION)
@@ -46,10 +49,13 @@ def head_to_head_on_deals(
 ) -> HeadToHeadResult:
     """Return the chips per hand that `first` wins from `second`, the mean over both seats.
 
-    boards  number of deals, each with its own board
+    It is for neural networks whose output is not stored in tables.
 
-    Raises `ValueError` for fewer than two boards, an effort other than the default, and games or betting trees that
-    differ. Raises it too for a strategy in tables, unless that plays all hands alike.
+    boards  number of sampled deals, each with its own board
+    effort  only the default is allowed: all deals are evaluated in this process, without time budget and journal file
+
+    Raises `ValueError` for fewer than two boards, another effort, and games or betting trees that differ. Raises it too
+    for a strategy in tables, unless it plays all hands alike.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
@@ -72,9 +78,10 @@ def head_to_head_on_deals(
 
 
 def on_deals(source: Strategy, hands: SampledHands) -> Strategy:
-    """Return a strategy's tables for K deals, in which row k belongs to deal k instead of a bucket.
+    """Return a strategy's probabilities for K deals, as a `Strategy` with tables [K, slots].
 
-    Raises `ValueError` unless the strategy is a neural network or plays all hands alike.
+    There is one table for each street and player. Row k belongs to deal k, instead of a bucket. A slot is one action of
+    one decision. Raises `ValueError` unless the strategy is a neural network or plays all hands alike.
     """
     if source.on_deals is not None:
         return source.on_deals(hands)

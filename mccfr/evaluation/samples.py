@@ -1,8 +1,8 @@
-"""Runs sampled evaluations as numbered samples, in parallel, and saves the results for resuming.
+"""Runs evaluations that are means over samples, in parallel, and saves results for resuming.
 
-A sample is, for example, a board or a deal. Its result depends only on its number. Results therefore do not
-depend on the worker, the number of workers, or a stop in between. Samples are handed out in order, and each one
-handed out is finished even when time is up: the choice of samples must not depend on their duration.
+A sample is, for example, a board or a deal. Samples are numbered, and a result depends only on the sample's number. So
+it does not depend on the worker process, the number of workers, or a stop in between. Samples are handed out in order,
+and each one handed out is finished even when time is up: the choice of samples must not depend on their duration.
 """
 
 import fcntl
@@ -59,19 +59,22 @@ class StoppedError(RuntimeError):
 
 
 def resuming(keep: Path | None) -> str:
-    """Return the end of a `StoppedError`'s text: how to resume an evaluation with this journal file."""
+    """Return text for the user on how to resume a stopped evaluation.
+
+    keep  journal file of the finished samples; None: there is none
+    """
     return f"the same command goes on from {keep}" if keep else "give --keep FILE to go on later"
 
 
 class SampledEvaluation(ABC):
-    """Base class of an evaluation by numbered samples: a response, a head-to-head, a match or a report.
+    """Base class of evaluations by numbered samples, such as a head-to-head by sampled boards.
 
-    fields           number of values in a sample's result, known after `draw`
+    fields           number of values in the result of a sample, known after `draw`
     identity_fields  {name: JSON value} of method, options and seed: with the strategies they determine the samples
     sides            games and strategies that are evaluated
     least            least number of samples, for an interval
     most             number of samples that exist; None: unlimited
-    ready            number of samples to draw before a few are timed; None: samples can be played without `draw`
+    ready            number of samples to `draw` before some are timed for a time budget; None: none have to be drawn
     option           word for the number of samples in error messages
     step             word for a sample in progress reports
     """
@@ -94,7 +97,10 @@ class SampledEvaluation(ABC):
 
     @abstractmethod
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return [fields] the result of a sample, counted from 0; it depends on its number alone."""
+        """Return the result of a sample: a float64 array of `fields` values.
+
+        sample  number of the sample, from 0; the result depends on it alone
+        """
 
     def identity(self) -> dict[str, Any]:
         """Return a JSON object that determines the samples, for the header of a journal file.
@@ -145,12 +151,12 @@ class LowerBound:
 def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effort()) -> npt.NDArray[np.float64]:
     """Draw and play `count` samples, and return [n, fields] float64 their results.
 
-    With a time budget as many are played as fit the time; never more than `SampledEvaluation.most`. Each finished one
-    is reported to `mccfr.evaluation.evaluation_progress`.
+    With a time budget, `count` is replaced by the number of samples that fit the time. It is never more than
+    `SampledEvaluation.most`. Each finished sample is reported to `mccfr.evaluation.evaluation_progress`.
 
     Raises `ValueError` for too few samples or too many for the memory, and if `effort.keep` belongs to another
-    evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and
-    `RuntimeError` if a worker dies.
+    evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` if a signal stops it, and
+    `RuntimeError` if a worker process dies.
     """
     if effort.seconds is not None:
         count = samples_in(evaluation, effort.seconds, effort.workers)
@@ -219,13 +225,16 @@ def play_remaining(
     take: Callable[[int, Result], object],
     step: str,
 ) -> None:
-    """Play the samples `remaining` of `count`, here or in `workers` processes.
+    """Play the samples that are not finished, in this process or in several worker processes.
 
-    journal  file of finished samples, which the worker processes close
-    take     called with (number, result) of each finished sample
-    step     name of a sample in progress reports
+    play       returns the result of a sample
+    remaining  numbers of the samples to play
+    count      number of all samples, for progress reports
+    journal    file of finished samples, which is closed in the worker processes
+    take       called with (number, result) of each finished sample
+    step       name of a sample in progress reports
 
-    Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     done = count - len(remaining)
     try:
@@ -241,11 +250,12 @@ def play_remaining(
 def shared(
     play: Callable[[int], Result], remaining: list[int], workers: int, leave: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[int, Result]]:
-    """Yield (number, `play(number)`) of the `remaining` samples as they finish.
+    """Yield (number, `play(number)`) of the samples with the numbers `remaining`, as they finish.
 
-    With several workers the first runs in this process, which compiles kernels once, and the rest in `workers` forked
-    processes; otherwise all run here. `leave` is called first in each worker, to close files of this process. Raises
-    `RuntimeError` if a worker dies.
+    With several workers the first sample runs in this process, which compiles kernels once. The rest run in `workers`
+    forked processes. With one worker all run in this process. Raises `RuntimeError` if a worker process dies.
+
+    leave  called first in each worker process, to close files that it has inherited
     """
     alone = min(workers, len(remaining)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
     following = iter(remaining)
@@ -282,9 +292,11 @@ def _play(sample: int) -> Any:
 
 
 def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], None]) -> None:
-    """Initialise a worker: take the forked `play` function, and ignore signals but the parent's.
+    """Initialise a worker process: keep the function to call, and ignore signals.
 
-    The worker exits when the process `parent` ends, or sends it SIGTERM.
+    play    function that plays a sample
+    parent  process id of the parent. The worker exits when the parent ends, or sends it SIGTERM
+    leave   called first, to close inherited files
     """
     _OWN[:] = [play]
     leave()
@@ -309,7 +321,7 @@ def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], Non
 def _pool(
     play: Callable[[int], Any], workers: int, leave: Callable[[], None]
 ) -> "Iterator[futures.ProcessPoolExecutor]":
-    """Yield a pool of forked workers that share this process's memory, so strategies are not copied."""
+    """Yield a pool of worker processes, forked so that strategies are not copied."""
     context = multiprocessing.get_context("fork")
     pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (play, os.getpid(), leave))
     try:
@@ -324,18 +336,18 @@ def _pool(
 
 
 class SampleFile:
-    """A journal file for resuming interrupted work: a header, then a record of each finished part.
+    """A journal file for resuming interrupted work: a header line, then records of finished parts.
 
-    The work is an evaluation, or a review of hands. The header line identifies it. A file that this object created is
-    removed by `close` if it has no record.
+    The work is an evaluation, with a record for each finished sample, or a review of played hands. The header
+    identifies the work. A file that this object created is removed by `close` if it has no record.
     """
 
     def __init__(self, path: Path | None, magic: bytes, identity: Mapping[str, Any], of: str) -> None:
-        """Take the file; without a path nothing is kept.
+        """Take the path of the file; with None nothing is saved.
 
         magic     bytes with which all files of this kind begin
         identity  JSON object that identifies the work, for the header line
-        of        words for the records of other work in messages, such as "samples of another evaluation"
+        of        words for error messages that describe a file of other work, such as "samples of another evaluation"
         """
         self.path, self._magic, self._of = path, magic, of
         self._head = magic + json.dumps(identity, sort_keys=True).encode() + b"\n"
@@ -344,9 +356,10 @@ class SampleFile:
         self._synced, self._failed = time.monotonic(), False
 
     def records(self, whole: Callable[[bytes], int]) -> bytes:
-        """Return the complete records in the file, and open it for appending.
+        """Return all complete records in the file as bytes, and open the file for appending.
 
-        whole  returns how many of the given bytes are complete records; a truncated rest, as after a kill, is dropped
+        whole  function that gets the bytes after the header and returns how many of them are complete records; the
+               rest, such as a record cut off by a kill, is removed from the file
 
         Raises `ValueError` if the file belongs to other work or is in use.
         """
@@ -388,7 +401,7 @@ class SampleFile:
             file.close()  # the process that created the file has removed it
 
     def append(self, record: bytes) -> None:
-        """Append a record; the file is synced to disk at most once per second."""
+        """Append the bytes of a record; the file is synced to disk at most once per second."""
         if self._file is None or self.path is None:
             return
         if not self._begun:
@@ -402,7 +415,10 @@ class SampleFile:
             self._synced = time.monotonic()
 
     def _sync(self) -> None:
-        """Sync the file to disk; never retried after a failure, because the lost data would look written."""
+        """Sync the file to disk, unless an earlier sync has failed.
+
+        After a failure a second sync could succeed although data are lost.
+        """
         if self._file is None or self.path is None or self._failed:
             return
         self._failed = True
@@ -428,9 +444,11 @@ class SampleFile:
 
 
 class _SavedSamples(SampleFile):
-    """Journal file of finished samples; a record is (number, values, CRC-32) of one sample.
+    """Journal file of finished samples of an evaluation.
 
-    samples  numbers of the samples that were read
+    A record is one sample: its number, the values of its result, and their CRC-32.
+
+    samples  numbers of the undamaged samples that `read` has found in the file
     """
 
     def __init__(self, path: Path | None, identity: Mapping[str, Any], fields: int) -> None:
@@ -439,9 +457,10 @@ class _SavedSamples(SampleFile):
         self._record = struct.Struct(f"<q{fields}d")
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Yield (number, values) of the samples in the journal, without damaged ones.
+        """Yield (number, result) of each sample in the journal; the result is a float64 array.
 
-        Raises `ValueError` if the file belongs to another evaluation or is in use.
+        Damaged records are left out, with a warning in the log. Raises `ValueError` if the file belongs to another
+        evaluation or is in use.
         """
         size, damaged = self._record.size + 4, 0
         content = self.records(lambda found: len(found) // size * size)

@@ -1,6 +1,7 @@
-"""Stratified sampling of boards: similar boards form strata with two or more samples each.
+"""Stratified sampling of boards: from each group of similar boards, two or more are drawn.
 
-Only differences within strata add to the variance (Cochran 1977, "Sampling techniques", chapter 5).
+The groups are called strata. Only differences within strata add to the variance (Cochran 1977, "Sampling techniques",
+chapter 5).
 """
 
 from collections.abc import Sequence
@@ -25,11 +26,11 @@ _FEW = 40
 
 @dataclass(frozen=True)
 class BoardStrata:
-    """A sampling plan: n samples of boards in L strata, which are groups of similar boards.
+    """A sampling plan: how many boards to draw from each of L groups of similar boards (strata).
 
-    stratum  [n] number of each sample's stratum, ascending
-    size     [L] number of boards of each stratum; if boards are not listed, 1 each for equal probabilities
-    listed   True if the game lists its boards; they are drawn without repetition then
+    stratum  [n] group of each of the n samples, a number from 0 to L - 1, ascending
+    size     [L] number of boards in each group; for the full deck 1 each, because groups have equal probabilities
+    listed   True if the game lists its boards, which are then drawn without repetition; False for the full deck
     """
 
     stratum: npt.NDArray[np.int64]
@@ -38,9 +39,11 @@ class BoardStrata:
 
     @classmethod
     def of(cls, units: int, each: int, boards: int | None) -> "BoardStrata":
-        """Plan `units` samples, `each` per stratum; the last stratum takes the remainder too.
+        """Plan the sampling: divide the samples among groups of similar boards.
 
-        boards  number of boards that the game lists; None: not listed
+        units   number of samples
+        each    number of samples in a group; the last group takes the remainder too
+        boards  number of boards that the game lists; None: full deck
         """
         strata = max(1, units // each)
         stratum = np.minimum(np.arange(units) // each, strata - 1)
@@ -51,18 +54,23 @@ class BoardStrata:
 
 
 def units_each(units: int) -> int:
-    """Return the number of samples per stratum for `units` samples: two, or four below 40.
+    """Return how many of `units` sampled boards to draw from one group of similar boards.
 
-    With fewer samples, intervals from strata of two would contain the true value too rarely.
+    It is two, or four if there are fewer than 40 samples. With so few, 95 % intervals from groups of two would contain
+    the true value too rarely.
     """
     return 2 if units >= _FEW else 4
 
 
 def sample_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
-    """Return [n] each sample's board: its number if boards are listed, else its cards as dealt.
+    """Draw the board of each sample; return a list of n boards.
 
-    A board of the deck depends only on the seed, the sample's number and the number of strata. Flops are stratified,
-    turn and river cards are not.
+    A board is its index in the list of a game that lists boards, else its cards in order of dealing. A board of the
+    full deck depends only on the seed, the sample's number and the number of groups. Its flop is drawn from the
+    sample's group of similar flops, turn and river from all other cards.
+
+    street  number of the boards' street
+    strata  groups of similar boards, with the group of each sample
     """
     count = len(strata.size)
     if strata.listed:
@@ -84,17 +92,19 @@ def sample_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> 
 
 
 class BoardSamples(SampledEvaluation):
-    """Base class of evaluations whose samples are boards of one street, drawn in strata.
+    """Base class of evaluations whose samples are boards of one street.
 
-    strata  sampling plan, known after `draw`
-    boards  [n] board of each sample: its number in a game that lists boards, else its cards
+    The boards are drawn from groups of similar boards (strata), a fixed number from each.
+
+    strata  the groups and their samples, known after `draw`
+    boards  [n] board of each sample: its index in the list of a game that lists boards, else its cards
     """
 
     strata: BoardStrata
     boards: Sequence[Any]
 
     def __init__(self, side: Profile, street: int, listed: int | None, seed: int) -> None:
-        """Take the strategy, the boards' street and the seed.
+        """Take the strategy, the number of the boards' street and the seed.
 
         listed  number of boards that the game lists for the street; None: boards of the full deck
         """
@@ -109,7 +119,10 @@ class BoardSamples(SampledEvaluation):
 
 
 def flops_in_order() -> npt.NDArray[np.int64]:
-    """Return [22100, 3] all flops sorted by pairs, suits and high cards: similar ones are adjacent."""
+    """Return [22100, 3] all flops sorted by pairs, suits and high cards.
+
+    Similar flops are then adjacent. A row has the card numbers of a flop.
+    """
     flops = np.array(list(combinations(range(CARD_COUNT), _STRATIFIED_CARDS)))
     ranks = np.sort(flops // 4, axis=1)
     suits = np.sort(flops % 4, axis=1)
@@ -121,14 +134,16 @@ def flops_in_order() -> npt.NDArray[np.int64]:
 def stratified95(
     value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: BoardStrata
 ) -> tuple[float, tuple[float, float]]:
-    """Return the ratio of two sums over all boards, and its 95 % interval.
+    """Estimate the ratio of two sums over all boards; return it with its 95 % interval.
 
-    value, weight  [n] summands of both sums on each sampled board
+    value, weight  [n] terms of both sums on each sampled board
+    strata         groups of similar boards, from which the boards were drawn
 
-    The combined ratio estimate (Cochran 1977, section 6.11), with Student's t for samples minus strata degrees of
-    freedom. If every board was drawn, the ratio is exact and the interval has zero width.
+    The estimate is the combined ratio estimate (Cochran 1977, section 6.11). Its interval uses Student's t; the degrees
+    of freedom are the number of samples minus that of groups. If every board of the game was drawn, the ratio is exact
+    and the interval has zero width.
 
-    Raises `ValueError` for a stratum of several boards with one sample.
+    Raises `ValueError` for a group of several boards with one sample.
     """
     number, size = strata.stratum, strata.size
     units = np.bincount(number, minlength=len(size))

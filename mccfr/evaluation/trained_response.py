@@ -1,12 +1,13 @@
 """Values of a strategy for three and more players, and gains of responses trained against it.
 
-A player's response is trained by external sampling in which only that player updates regrets.  The others play the
-strategy that is measured.  The response plays the current strategy at the end.  Value and gain are scored on other
-deals.  The response is no best response, so its mean gain is a lower bound on that of one.
+A player's response is trained by external-sampling MCCFR in which only that player updates regrets.  The others play
+the strategy that is measured.  The response is the current strategy (by regret matching) at the end of training.  Value
+and gain are scored on other deals.  The response is not a best response, so its mean gain is a lower bound on a best
+response's gain.
 
-The kernel is that of training.  A fixed strategy is stored as regrets in proportion to its probabilities.  Scoring
-is a traversal with updates of weight 0: it walks all actions of the player and samples those of the others.  Both
-strategies of the player meet the same samples, so the variance of their difference is small.
+The compiled code is that of training.  A fixed strategy is stored as regrets in proportion to its probabilities.
+Scoring is a traversal with updates of weight 0: it walks all actions of the player and samples those of the others.
+The player's strategy and its response are scored on the same samples, so the variance of their difference is small.
 """
 
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -41,7 +42,7 @@ _TRAINING_WORKER, _SCORING_WORKER = 1 << 34, 1 << 35
 
 
 class TrainedResponses(NamedTuple):
-    """Values and gains of P players in chips.
+    """Values and gains of P players in chips, each with half its 95 % interval (`Estimate`).
 
     values  [P] chips per deal of each player, if all play the strategy
     gains   [P] chips per deal that each player's trained response wins more than the player's strategy
@@ -55,14 +56,15 @@ class TrainedResponses(NamedTuple):
 
 @nogil_njit
 def _score(tree, tables, deals, limits, rng, work, values):
-    """Write the sampled value of each deal to the traverser, in chips, to `values` [K] float64.
+    """Play K deals by a fixed strategy; write the traverser's sampled chips of each to `values`.
 
-    tree    [D] packed nodes
-    tables  `TableArrays`; not changed, because updates have weight 0
+    tree    packed nodes of the betting tree
+    tables  `TableArrays`, whose strategy by regret matching is played; not changed, because updates have weight 0
     deals   `Deals` of at least K entries
-    limits  [3] int64, scratch
+    limits  [3] int64, scratch memory
     rng     [4] uint64 random state, advanced in place
-    work    `PackedWorklist` with one traverser
+    work    `PackedWorklist` (scratch memory of the traversal) with one traverser
+    values  [K] float64, overwritten: chips of the deal
     """
     for deal in range(values.shape[0]):
         limits[0], limits[1], limits[2] = deal, deal + 1, 1
@@ -71,16 +73,19 @@ def _score(tree, tables, deals, limits, rng, work, values):
 
 
 def _traversing(work: PackedWorklist, player: int) -> PackedWorklist:
-    """Make `player` the only traverser of a worklist (scratch memory of a traversal), and return it."""
+    """Make a player the only traverser in the scratch memory of traversals; return that memory.
+
+    work  scratch memory, changed in place
+    """
     assert work.seats is not None
     work.seats.turns[:] = player, player + 1
     return work
 
 
 class _Responses(SampledEvaluation):
-    """Evaluation whose samples are 256 deals: each player's value and the gain of its response.
+    """Evaluates each player's value and its gain by a trained response; three or more players.
 
-    The first `draw` trains the responses.
+    A sample is 256 deals. The first call of `draw` trains the responses.
     """
 
     step, option = "sample", "deals"
@@ -94,7 +99,7 @@ class _Responses(SampledEvaluation):
         cells: list[int] = []
 
         def doubled(count: int, dtype: str) -> npt.NDArray[np.generic]:
-            """Allocate 2·count zeroed cells: `count` for the strategy, then as many for the responses."""
+            """Allocate 2·count zeros: an array for the strategy's regrets, then the responses'."""
             cells.append(count)
             return np.zeros(2 * count, dtype)
 
@@ -111,13 +116,13 @@ class _Responses(SampledEvaluation):
         self._trained = self._stopped = False
 
     def _own(self, player: int) -> TableArrays:
-        """Return tables in which `player` plays its response, and the others play the strategy."""
+        """Return `TableArrays` in which a player plays its response and the others the strategy."""
         base = self._tables.regret_base.copy()
         base[player :: self._game.tree.players] += self._cells
         return self._tables._replace(regret_base=base)
 
     def draw(self, count: int) -> int:
-        """Train the players' responses in parallel threads on the first call; return `count`."""
+        """Train all players' responses on the first call, in parallel threads; return `count`."""
         if not self._trained:
             self._trained = True
             with ThreadPoolExecutor(max(1, self._workers)) as pool:
@@ -136,7 +141,10 @@ class _Responses(SampledEvaluation):
         return new_packed_worklist(self._game.tree, self._tables.regret.dtype)
 
     def _train(self, player: int) -> None:
-        """Train a player's response by external sampling from regrets of 0, for the given number of nodes."""
+        """Train a player's response by external sampling, until it has visited `nodes` tree nodes.
+
+        The regrets are 0 at first. `nodes` is the argument of `trained_response`.
+        """
         tree, players, nodes = self._game.tree, self._game.tree.players, self._done
         dealer = self._game.cards.dealer(self._seed, _TRAINING_WORKER + player)
         deals, rng = new_deals(_BATCH_DEALS, tree.streets, players), new_stream(self._seed, player, EVALUATION)
@@ -176,16 +184,17 @@ def trained_response(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> TrainedResponses:
-    """Train each player's response to the others' strategies; return values and mean gains.
+    """Train each player's response to the others' strategies; return values and gains in chips.
 
     side    game and strategy that are measured
-    nodes   number of nodes that the training of each response touches
-    deals   number of deals to score, rounded up to samples of `SAMPLE_DEALS`
-    effort  resources; workers are threads while responses are trained, then processes that score them
+    nodes   number of tree nodes that the training of each response visits
+    deals   number of deals to score, rounded up to samples of 256 deals
+    effort  number of workers, which are threads in training and processes in scoring; time budget and journal file of
+            scoring
 
-    Raises `ValueError` for fewer than two samples or too many for the memory, and if `effort.keep` belongs to another
-    evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and `RuntimeError`
-    if a worker dies.
+    Raises `ValueError` for fewer than two samples of 256 deals or too many for the memory, and if `effort.keep` belongs
+    to another evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` if a signal stops it,
+    and `RuntimeError` if a worker process dies.
     """
     evaluation = _Responses(side, nodes, seed, effort.workers)
     results = run_samples(evaluation, -(-deals // SAMPLE_DEALS), effort)

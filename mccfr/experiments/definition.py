@@ -79,11 +79,11 @@ Document = dict[str, Any]
 
 
 class _VariantTable(Table, frozen=True):
-    """A `[[compare.variant]]` table.
+    """Settings of one variant (curve) of an experiment: a `[[compare.variant]]` table in TOML.
 
     name     name of the curve
-    set      changes of the configuration, as `table.key=value` texts
-    of       name of an earlier variant, whose runs are measured; this variant then trains no runs
+    set      changes of the run's configuration, as `table.key=value` texts
+    of       name of an earlier variant. This variant then trains no runs of its own: it measures that variant's runs
     average  name of the average strategy of these runs to measure, if the algorithm keeps several
     """
 
@@ -96,12 +96,12 @@ class _VariantTable(Table, frozen=True):
 class _CompareTable(Table, frozen=True):
     """The `[compare]` table: axes, measuring points, seeds and variants of an experiment.
 
-    base    file of a run's configuration; its keys apply unless the experiment's file sets them
-    x, y    x axis, and measures: keys of AXES and MEASURES
-    first   smallest point on the x axis; None: a default of the axis
+    base    configuration file of a run; its keys apply unless the experiment's file sets them
+    x, y    x axis (iterations, nodes or seconds), and the quantities to measure (keys of MEASURES)
+    first   smallest point on the x axis at which runs are measured; None: a default of the axis
     last    largest point, the end of the runs
     points  number of points from first to last, in geometric progression
-    at      points given one by one, instead of first, last and points
+    at      the points themselves, in place of first, last and points
     """
 
     base: str | None = None
@@ -120,11 +120,11 @@ class _CompareTable(Table, frozen=True):
 class ExperimentVariant:
     """One curve of an experiment: runs of one configuration with several seeds.
 
-    name       name for users
-    directory  prefix of the names of its run directories
+    name       name of the curve
+    directory  beginning of the names of its run directories; the seed follows
     config     configuration of its runs; each run has a seed of its own
     average    name of the average strategy to measure in the runs of another variant. None: the variant has runs of its
-               own, of which the first average is measured
+               own, whose first average strategy is measured
     """
 
     name: str
@@ -135,7 +135,7 @@ class ExperimentVariant:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A validated experiment: variants and seeds of runs, and the points at which they are measured.
+    """A checked experiment: variants and seeds of runs, and points at which they are measured.
 
     measures  quantities to measure, keys of MEASURES; empty: exploitability, in mbb/g if the game has a big blind,
               else in chips
@@ -151,7 +151,7 @@ class Experiment:
     variants: tuple[ExperimentVariant, ...]
 
     def run_config(self, variant: ExperimentVariant, seed: int) -> Config:
-        """Return the configuration of one run, with its seed, limits and evaluation points.
+        """Return a run's configuration: the variant's, with seed, limits and points of evaluation.
 
         On the axis "seconds" the limit of training is set later, for each point.
         """
@@ -194,7 +194,7 @@ class Experiment:
         return tuple(dict.fromkeys(m for name in self.measures if (m := MEASURES[name].method))) or _EXACT
 
     def seeds_of(self, variant: ExperimentVariant) -> tuple[int, ...]:
-        """Return the seeds of a variant's runs; only the first if the algorithm is deterministic."""
+        """Return the seeds of a variant's runs; only one if the algorithm is deterministic."""
         return self.seeds if self._is_seeded(variant) else self.seeds[:1]
 
     @staticmethod
@@ -215,21 +215,21 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def _check_override(text: str, what: str) -> None:
-    """Raise `ValueError` for an override of a key that the experiment itself sets in its runs.
+    """Raise `ValueError` for a configuration key that the experiment itself sets in its runs.
 
     Such keys are, for example, limits of training, evaluation points and the seed.
 
-    text  `table.key=value`
-    what  word before the text in the message, such as "--set"
+    text  change of the configuration, `table.key=value`
+    what  word before the text in the error message, such as "--set"
     """
     if (path := parse_override(text)[0]) in _REPLACED or path.startswith("export."):
         raise ValueError(f"{what} {text}: {path} has no effect on an experiment: [compare] says when runs are measured")
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
-    """Return a document with the keys of both; where both have one, the value of `upper` counts.
+    """Merge two TOML documents; where both have a key, the value of `upper` counts.
 
-    Tables in tables are merged in the same way.
+    Where both values are tables, these are merged in the same way.
     """
     result = dict(lower)
     for key, value in upper.items():
@@ -239,9 +239,9 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
 
 
 def _with_absolute_paths(document: Document, folder: Path) -> Document:
-    """Return a configuration in which file names relative to `folder` are absolute.
+    """Return a run's configuration with absolute file names; they were relative to `folder`.
 
-    Imports the user's modules that the configuration names, which are searched in `folder` first.
+    Also imports the user's modules that the configuration names; they are searched in `folder` first.
     """
     plugins.load_user_code(document, (folder,))
     game = document.get("game")
@@ -307,7 +307,11 @@ def _measures(table: _CompareTable, source: str) -> tuple[str, ...]:
 
 
 def _points(table: _CompareTable, source: str) -> tuple[float, ...]:
-    """Return the points on the x axis at which runs are measured, ascending."""
+    """Return the points on the x axis at which the runs are measured, ascending.
+
+    They come from the `[compare]` table: its points `at`, or the spaced ones from `first` to `last`. On the axes
+    "iterations" and "nodes" they are whole numbers. Raises `ValueError` for points that are not allowed.
+    """
     if table.at:
         if table.first is not None or table.last is not None:
             raise ValueError(
@@ -372,6 +376,8 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
 
 def _variant_of_average(own_table: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
     """Return a variant that measures another average strategy of an earlier variant's runs.
+
+    Some algorithms keep several average strategies in one run.
 
     own_table  the variant's table, with `of` and `average`
     others     earlier variants

@@ -35,9 +35,9 @@ _REACHED = 1.05  # a point in seconds counts as reached from 5 % below it
 
 
 class _Within:
-    """Reporter of one run of an experiment, which passes reports on to the experiment's.
+    """Passes progress reports of one run on to the reporter of the experiment.
 
-    It adds the run's name to messages, and does not pass on evaluation results.
+    It puts the run's name before messages, and does not pass on evaluation results.
     """
 
     def __init__(self, reporter: Reporter, which: str) -> None:
@@ -50,20 +50,20 @@ class _Within:
 
 
 def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
-    """Return a run's directory, in the directory `out` of the experiment's output."""
+    """Return the path of a run's directory: out/runs/VARIANT-SEED."""
     return out / RUNS / f"{variant.directory}-{seed}"
 
 
 def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
-    """Check that all variants can be trained and measured; add solver defaults.
+    """Check that all variants can be trained and measured; fill in default solver options.
 
-    Returns the experiment whose variants have all solver options.
+    Returns the experiment with the complete options of each variant.
 
     out    directory of the experiment's output
     force  accept that memory or disk are too small
 
-    Raises `ValueError` or `OSError` for an invalid game, table or measure of a variant, and for too little memory or
-    disk. Raises `ValueError` too if a run directory holds a run with another configuration.
+    Raises `ValueError` or `OSError` for an invalid game, configuration or measure of a variant, and for too little
+    memory or disk. Raises `ValueError` too if a run directory holds a run with another configuration.
     """
     checked = []
     for variant in experiment.variants:
@@ -91,14 +91,18 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
 
 
 def check_out(out: Path) -> None:
-    """Raise `FileExistsError` if `out` holds anything but an earlier state of an experiment."""
+    """Raise `FileExistsError` if the output directory holds anything but results of an experiment.
+
+    It may be absent or empty, or hold finished and unfinished runs of an experiment.
+    """
     check_output(out.resolve(), _is_experiment)
 
 
 def _is_experiment(out: Path) -> bool:
     """Return whether a directory is an experiment's output.
 
-    Its folder runs/ holds only runs and temporary files. Its table.csv is an experiment's, or it has no result files.
+    That is so if its folder runs/ holds only runs and temporary files, and its table.csv is an experiment's. Without
+    result files such as table.csv, the first condition is enough.
     """
     if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
         return False
@@ -116,14 +120,15 @@ def run_experiment(
     *,
     force: bool = False,
 ) -> int | None:
-    """Train and measure all unfinished runs, seed by seed; return the signal that stopped it, or None.
+    """Train and measure all unfinished runs, seed by seed; return the stopping signal or None.
 
     out    directory of the experiment's output
     force  start even if memory or disk are too small
 
-    Checks everything first. Raises `ValueError` for an invalid experiment or another run in a directory, and
-    `FileExistsError` if `out` is no experiment's. Raises `MemoryError` or `OSError` if the tables do not fit. Raises
-    `RuntimeError` if a worker died or the last checkpoint could not be written.
+    The result is the number of the signal that stopped it. All variants are checked before the first run. Raises
+    `ValueError` for an invalid experiment or another run in a directory, and `FileExistsError` if `out` holds other
+    files. Raises `MemoryError` or `OSError` if the tables do not fit. Raises `RuntimeError` if a worker process died or
+    the last checkpoint could not be written.
     """
     check_out(out)
     experiment = check(experiment, out, reporter, force=force)
@@ -162,7 +167,7 @@ def _train_runs(experiment: Experiment, out: Path, reporter: Reporter, noted: li
 
 
 def _opened(config: Config, directory: Path) -> rundir.Run:
-    """Return the run in a directory; `ValueError` if it has another configuration."""
+    """Return the `Run` in a directory; raise `ValueError` if it has another configuration."""
     try:
         return reopen_run(config, Path(), directory)
     except ValueError as error:
@@ -188,7 +193,7 @@ def measured_points(out: Path) -> dict[str, list[float]]:
 
 
 def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
-    """Write to points.json at which points a run was measured, and at which it will be."""
+    """Write to points.json at which x-axis points a run is measured: past and future ones."""
     points_of_runs, reached = measured_points(out), _reached(experiment, run)
     measured = [point for point in points_of_runs.get(run.directory.name, []) if point <= reached]
     points_of_runs[run.directory.name] = sorted({*measured, *(point for point in experiment.points if point > reached)})
@@ -196,7 +201,10 @@ def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
 
 
 def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter: Reporter | _Within) -> None:
-    """Report points at which a run was not measured, because they were added after it had passed them."""
+    """Send a message on points of the x axis at which a run was not measured.
+
+    They are points that were added to the experiment after the run had passed them.
+    """
     passed = sorted({*experiment.points} - {*measured_points(out).get(directory.name, ())})
     if passed:
         points = ", ".join(f"{point:,.10g}" for point in passed)
@@ -210,9 +218,10 @@ def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
 
 
 def _reached(experiment: Experiment, run: rundir.Run) -> float:
-    """Return how far a run is on the experiment's x axis, by its newest checkpoint; 0 without one.
+    """Return the x-axis value of a run's newest checkpoint; 0 without a checkpoint.
 
-    Seconds are multiplied by 1.05, so that a point counts as reached a little before.
+    It is in iterations, nodes or seconds. Seconds are multiplied by 1.05, so that a point in seconds counts as reached
+    a little early.
     """
     state = _newest_state(run)
     if state is None:
@@ -223,7 +232,7 @@ def _reached(experiment: Experiment, run: rundir.Run) -> float:
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     """Return the points of the x axis that a run has not reached, ascending.
 
-    If it has reached all, but its newest checkpoint is not evaluated, that is the last point.
+    If it has reached all points, but its newest checkpoint is not evaluated, the result is the last point alone.
     """
     state, reached = _newest_state(run), _reached(experiment, run)
     if state is None:
@@ -237,9 +246,10 @@ def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
 def _continue(
     experiment: Experiment, run: rundir.Run, game: Game, reporter: Reporter, force: bool = False
 ) -> int | None:
-    """Train a run to its last point, on the axis "seconds" point by point.
+    """Train a run to its last point on the x axis; measure it at each point.
 
-    Returns the signal that stopped it, or None.
+    On the axis "seconds" each point is a training session of its own. Returns the number of the signal that stopped it,
+    or None.
     """
     if experiment.axis != "seconds":
         return train(run, game, reporter, force=force).signal

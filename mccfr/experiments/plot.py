@@ -36,8 +36,8 @@ class Panel:
     """One diagram of a figure: curves of one measure, such as exploitability, over one x axis.
 
     title    text above the diagram
-    axis     key of AXES: "iterations", "nodes" or "seconds"
-    measure  key of MEASURES, such as "exploitability_mbb"
+    axis     x axis: "iterations", "nodes" or "seconds"
+    measure  name of the quantity on the y axis, such as "exploitability_mbb" (a key of MEASURES)
     curves   one for each variant
     """
 
@@ -83,9 +83,9 @@ def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
 
 
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
-    """Draw a panel on matplotlib axes.
+    """Draw the curves of one diagram on matplotlib axes.
 
-    styles  {variant: number of its colour and line style}, shared by all panels of a figure; new variants are added
+    styles  {variant: index of its colour and line style}, shared by all diagrams of a figure; new variants are added
     """
     measure = MEASURES[panel.measure]
     for curve in panel.curves:

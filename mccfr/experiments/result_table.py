@@ -1,8 +1,8 @@
 """Measurements of an experiment as rows, and means over seeds as curves; both are written as CSV.
 
 A point is a number of iterations, nodes or training seconds at which the experiment measures each run.  The measurement
-is at the first iteration boundary at or after the point.  On the axis "seconds" it is at the end of the session that
-trains to the point.  Points at which a run was not measured have no row, so that variants are compared at common points
+is at the first iteration boundary at or after the point.  On the axis "seconds" it is when training for that many
+seconds has ended.  Points at which a run was not measured have no row, so that variants are compared at common points
 only.
 
 Exploitability, NashConv and nodes per iteration are averaged by geometric means over seeds.  The 95 % interval is that
@@ -40,14 +40,15 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Curve:
-    """One variant's measure at P points: those that at least one of its seeds has reached.
+    """One measured quantity of one variant at P points of the x axis, as means over seeds.
 
-    measure      key of MEASURES, which also says if means are geometric or arithmetic
-    point        [P] float64  points, ascending
-    axes         {column of AXES: [P] float64}: geometric means over seeds of iterations, nodes and training seconds
-    mean         [P] float64  mean over seeds; a geometric one is 0 if a value is 0 or below
-    low, high    [P] float64  95 % interval of the mean; nan for one seed, or a geometric mean of 0
-    seeds        [P] int64    number of seeds that have reached the point
+    measure    name of the quantity, a key of MEASURES, which says if means are geometric or arithmetic
+    point      [P] float64  points that at least one seed has reached, ascending
+    axes       {name: [P] float64}: geometric means over seeds of "iterations", "nodes_touched" and "training_seconds"
+               at which the points were measured
+    mean       [P] float64  mean over seeds; a geometric one is 0 if a value is 0 or below
+    low, high  [P] float64  95 % interval of the mean; nan for one seed, or a geometric mean of 0
+    seeds      [P] int64    number of seeds that have reached the point
     """
 
     variant: str
@@ -61,9 +62,11 @@ class Curve:
 
 
 def read_rows(experiment: Experiment, out: Path) -> list[Row]:
-    """Return a row for each variant, seed and measured point, read from the runs below `out`.
+    """Return a row for each variant, seed and measured point, read from an experiment's runs.
 
-    A row is {column of table.csv: value}.
+    A row is {column of table.csv: value}; measured exactly, it also has "nash_conv_chips".
+
+    out  directory of the experiment's output
     """
     rows, points = list[Row](), measured_points(out)
     for variant in experiment.variants:
@@ -75,7 +78,7 @@ def read_rows(experiment: Experiment, out: Path) -> list[Row]:
 
 
 def publish(experiment: Experiment, out: Path) -> list[Curve]:
-    """Write the results of the runs below `out` as CSV files into `out`; return the curves.
+    """Write an experiment's results as CSV files into its output directory `out`; return the curves.
 
     table.csv    one row for each variant, seed and measured point
     summary.csv  means over seeds, with 95 % intervals
@@ -98,7 +101,8 @@ def _run_rows(
 ) -> list[Row]:
     """Return a run's rows of the result table, one for each measured point of the experiment.
 
-    points  ascending points at which the run was or will be measured; those of other experiments give no row
+    points  ascending points of the x axis at which the run was or will be measured; those that the experiment does not
+            have give no row
     """
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
@@ -123,9 +127,11 @@ def _run_rows(
 
 
 def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, Any]:
-    """Return the fields of an evaluation record for one average strategy, if the run has several.
+    """Return the part of an evaluation record that is about one average strategy.
 
-    average  its name; None: the run's first
+    A record has several parts if the algorithm keeps several averages.
+
+    average  name of the average strategy; None: the run's first
     """
     if average is None or average == record["average"]:
         return record
@@ -134,7 +140,12 @@ def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, 
 
 
 def _measured(record: Mapping[str, Any]) -> Row:
-    """Return {column: value} of an evaluation's results, such as "exploitability_mbb"."""
+    """Return {name: value} of an evaluation's results, such as "exploitability_mbb".
+
+    Names are columns of the result table, and "nash_conv_chips".
+
+    record  {name: value}, a line of evaluations.jsonl or its part about one average strategy
+    """
     if record["method"] == "exact":
         gains = record.get("gains_chips") or [record["exploitability_chips"]] * 2  # of two players
         return {key: record[key] for key in _EXACT} | {"nash_conv_chips": sum(gains)}
@@ -144,9 +155,13 @@ def _measured(record: Mapping[str, Any]) -> Row:
 
 
 def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
-    """Return the point to which a measurement at `value` iterations, nodes or seconds belongs.
+    """Return the x-axis point to which a measurement belongs, given its place on that axis.
 
     It is the last of `points` at or before `value`; None if there is none.  In seconds it is the nearest by ratio.
+
+    axis    "iterations", "nodes" or "seconds"
+    points  ascending points of this axis
+    value   iterations, nodes or seconds of the measurement
     """
     if axis == "seconds":
         return min(points, key=lambda point: abs(math.log(max(value, 1e-9) / point)))
@@ -155,7 +170,12 @@ def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
 
 
 def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
-    """Return a curve for each measure, and within it each variant that has rows of the measure."""
+    """Return the curves of all measured quantities and variants, as means over seeds.
+
+    They are in order of the quantities, then of the variants. A variant without rows of a quantity has no curve.
+
+    rows  rows of the result table, {column: value}
+    """
     all_curves = [
         _curve(measure, variant.name, rows)
         for measure in _measures(experiment, rows)
@@ -165,7 +185,11 @@ def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
 
 
 def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
-    """Return keys of MEASURES to plot; default: exploitability, in mbb/g if all rows have it."""
+    """Return the names of the quantities to plot: those of the experiment, else exploitability.
+
+    Names are keys of MEASURES, such as "exploitability_mbb". Exploitability is in mbb/g if all rows have it, else in
+    chips.
+    """
     if experiment.measures:
         return experiment.measures
     mbb = all(row.get("exploitability_mbb") is not None for row in rows)
@@ -173,10 +197,11 @@ def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
 
 
 def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
-    """Return the rows of pairs.csv: ratio or difference of each variant to the first, by point.
+    """Return the rows of pairs.csv: each variant's ratio or difference to the first variant.
 
-    Ratios and differences are computed seed by seed and averaged over the seeds that both have, with a 95 % interval.
-    Effects that a seed has on both, such as its sampled deals, cancel.  Ratios leave out values of 0 or below.
+    There is a row for each measured quantity, other variant and common point. Ratios and differences are computed seed
+    by seed and averaged over the seeds that both have, with a 95 % interval. Effects that a seed has on both, such as
+    its sampled deals, cancel.  Ratios leave out values of 0 or below.
     """
     first, lines = experiment.variants[0].name, []
     for measure in _measures(experiment, rows):
@@ -199,9 +224,9 @@ def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
-    """Return the cells with a mean and its 95 % interval, for a row of summary.csv or pairs.csv.
+    """Return a mean and its 95 % interval as the last four cells of a row in a CSV file.
 
-    They are the last four cells of the row. Numbers that are nan become None, an empty cell.
+    The files are summary.csv and pairs.csv. Numbers that are nan become None, an empty cell.
 
     linear  True: (None, low, high, arithmetic mean or difference). False: (geometric mean or ratio, low, high, None)
     """
@@ -232,9 +257,9 @@ def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
 
 
 def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return (geometric mean, low, high) with the 95 % interval.
+    """Return the geometric mean of some values, and the ends of its 95 % interval.
 
-    The interval is nan for one value, and if a value is 0 or below; the mean is 0 in the latter case.
+    The ends are nan for one value. If some value is 0 or below, the mean is 0 and the ends are nan.
     """
     if min(values) <= 0:
         return 0.0, math.nan, math.nan
@@ -247,7 +272,7 @@ def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return (mean, low, high) with the 95 % interval, which is nan for one value."""
+    """Return the mean of some values, and the ends of its 95 % interval; nan for one value."""
     mean = float(np.mean(values))
     if len(values) == 1:
         return mean, math.nan, math.nan

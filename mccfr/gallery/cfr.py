@@ -18,7 +18,7 @@ from mccfr.solvers.variants import variant
 class Options(SolverConfig, frozen=True, tag="cfr"):
     """Options of CFR.
 
-    variant  name of a variant of `mccfr.solvers.variants`
+    variant  name of a variant, such as "cfr+" or "dcfr" (`mccfr.solvers.variants`)
     updates  "alternating" or "simultaneous"
     horizon  planned number of iterations, which variants with a schedule of discounts need
     """
@@ -36,7 +36,7 @@ class Cfr(HistoryGame):
     traits = DRAWS_NOTHING
 
     def iterate(self, t: int) -> None:
-        """Run iteration t: update the players one after the other, or both at once (simultaneous)."""
+        """Run iteration t: update the players one after the other, or both at once."""
         given = self.given
         made = variant(given.variant, updates=given.updates, horizon=given.horizon)
         for players in ((0,), (1,)) if made.alternating else ((0, 1),):
@@ -49,9 +49,9 @@ class Cfr(HistoryGame):
                     update(I, made.step(t))
 
     def walk(self, h: History, i: int, own: float, others: float) -> float:
-        """Return the value of h in chips for player i, and add regrets to `gained` of i's infosets.
+        """Return the value in chips of history h for player i, and add to `gained` of i's infosets.
 
-        `own` is the reach of player i, `others` that of the opponent and chance.
+        `gained` is the iteration's regrets.  `own` is the reach of player i, `others` that of the opponent and chance.
         """
         self.nodes += 1
         if h.terminal:
@@ -69,7 +69,7 @@ class Cfr(HistoryGame):
 def strategy(I: Infoset, step: Step) -> Row:
     """Return the strategy [A] of an iteration: regret matching, or NormalHedge in variants with it.
 
-    step  parameters of the iteration; if it predicts, `predicted_regret` replaces the regrets
+    step  the CFR variant's parameters in this iteration; in predictive variants `predicted_regret` replaces the regrets
     """
     basis = I.regret if step.predicts is None else I.predicted_regret
     return normal_hedge(basis) if step.rule == NORMAL_HEDGE and basis.max() > 0 else regret_matching(basis)
@@ -78,7 +78,7 @@ def strategy(I: Infoset, step: Step) -> Row:
 def update(I: Infoset, step: Step) -> None:
     """Add an iteration's regrets, `I.gained`, to the regrets, and its strategy to the strategy sum.
 
-    step  discount factors and weights of the iteration
+    step  the CFR variant's discount factors and weights in this iteration
     """
     before, R = I.regret.copy(), I.regret + I.gained
     I.regret[:] = R * np.where(R > 0, step.positive, step.negative)

@@ -19,7 +19,7 @@ class CfrBestResponse(Cfr):
     """CFR-BR over all histories: each player learns against the opponent's best response."""
 
     def iterate(self, t: int) -> None:
-        """For each player, compute the opponent's best response and then the player's regrets against it."""
+        """For each player, compute the opponent's best response and the player's regrets against it."""
         step = variant(self.given.variant).step(t)
         for i in (0, 1):
             own = [I for I in self.infosets if I.player == i]
@@ -31,10 +31,10 @@ class CfrBestResponse(Cfr):
                 update(I, step)
 
     def respond(self, reached: Iterable[tuple[History, float]], j: int) -> float:
-        """Set player j's strategy below some histories to a best response; return its value.
+        """Make player j play a best response from some histories on; return its value in chips.
 
-        The strategy is `sigma` [A] of each infoset.  Each history comes with the probability that chance and the
-        opponent reach it.  The value is in chips, summed over the histories with these weights.
+        The strategy is written to `sigma` of j's infosets.  Each history comes with the probability that chance and the
+        opponent reach it.  The value is summed over the histories with these weights.
         """
         total, below, met = 0.0, list(reached), dict[Infoset, list[tuple[History, float]]]()
         for h, others in below:

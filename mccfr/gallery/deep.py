@@ -26,14 +26,15 @@ class Options(SolverConfig, frozen=True, tag="deep"):
 class DeepCfr(HistoryGame):
     """Deep CFR, with a table of mean sampled regrets in place of the network.
 
-    Of each infoset, `memory` is the sum of t times sampled regret, `samples` the sum of t, and `regret` their ratio.
+    Of each infoset, `memory` is the sum of t times sampled regret over visits in iterations t, and `samples` the sum of
+    t.  `regret` is `memory` divided by `samples`.
     """
 
     options = Options
     keeps = ("regret", "strategy_sum", "memory", "samples")
 
     def iterate(self, t: int) -> None:
-        """For each player, run K traversals against fixed strategies and then fit the regrets."""
+        """For each player, run K traversals with fixed strategies, then compute mean regrets."""
         for i in (0, 1):
             self.play(strategy)
             for I in self.infosets:
@@ -46,7 +47,7 @@ class DeepCfr(HistoryGame):
                     I.regret[:] = I.memory / I.samples
 
     def walk(self, h: History, i: int, t: int) -> float:
-        """Return a sampled value of h in chips for player i, and add sampled regrets to `memory`.
+        """Return a sampled value in chips of history h for player i, and add regrets to `memory`.
 
         All actions of i are explored; one action of the opponent and of chance is sampled.
         """
@@ -65,9 +66,9 @@ class DeepCfr(HistoryGame):
 
 
 def strategy(I: Infoset) -> Row:
-    """Return the regret-matching strategy.
+    """Return an infoset's regret-matching strategy [A].
 
-    If no regret is positive, the action of largest regret is played; before the first fit it is uniform.
+    If no regret is positive, the action of largest regret is played; if all are equal, as at first, it is uniform.
     """
     positive = np.maximum(I.regret, 0)
     chosen = positive if positive.any() else (I.regret == I.regret.max()).astype(float)

@@ -27,9 +27,9 @@ class ExternalSampling(HistoryGame):
             self.walk(self.root, i, np.ones(len(self.root.last)))
 
     def walk(self, h: History, i: int, sampled: Row) -> float:
-        """Return a sampled value of h for player i.
+        """Return a sampled value of history h for player i, in chips.
 
-        sampled  [P] for each player, the product of the probabilities of its actions sampled before h
+        sampled  [P] for each player, the product of the probabilities of its actions that were sampled before h
         """
         self.nodes += 1
         if h.terminal:
@@ -46,18 +46,21 @@ class ExternalSampling(HistoryGame):
         return float(sigma @ v)
 
     def weight(self, j: int, i: int, sampled: Row) -> float:
-        """Return the weight with which player j's strategy is added to its sum in a traversal of player i."""
+        """Return the weight of player j's strategy in its strategy sum, in a traversal of player i.
+
+        It is 1 over the probability of the actions sampled so far of players other than i and j.
+        """
         return 1 / float(np.delete(sampled, j).prod())
 
 
 class AverageAtOneTraversal(ExternalSampling):
     """External sampling that adds to a player's strategy sum in one other player's traversal only.
 
-    That is the traversal of the player just before it in the order of players.  No weights are used.  It is
+    For player j that is the traversal of player j - 1, for player 0 of the last player.  No weights are used.  It is
     `AverageType.SIMPLE` of OpenSpiel.  With three and more players it is not the average of the strategies that were
     played, and its NashConv does not fall to 0.
     """
 
     def weight(self, j: int, i: int, sampled: Row) -> float:
-        """Return 1 if j is the player after i, and 0 otherwise."""
+        """Return 1 if player j comes just after player i in the order of players, else 0."""
         return float(j == (i + 1) % len(sampled))

@@ -29,14 +29,14 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Infoset:
-    """An information set.  Its rows [A] are views of the tables: change them in place.
+    """An information set.  Its rows [A] are views of the algorithm's tables: change them in place.
 
-    player        0 to P-1
-    actions       range(A)
+    player        player to act, 0 to P-1
+    actions       indices of its actions, range(A)
     regret        R(I, a), cumulative regret
     strategy_sum  S(I, a), from which the average strategy is computed
-    histories     histories in the infoset
-    above         (J, b): its player's previous infoset J and action b; None if there is none
+    histories     all histories (tree nodes) in the infoset
+    above         (J, b): infoset J and action b of its player's previous decision; None if there is none
     """
 
     sigma: Row  # set by an algorithm: the current strategy
@@ -45,7 +45,7 @@ class Infoset:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Row:
-            """Return the infoset's row of the table `name`, such as "regret"; `HistoryGame.keeps` lists them."""
+            """Return the infoset's row [A] of a table in `HistoryGame.keeps`, such as "regret"."""
 
         def __setattr__(self, name: str, value: Any) -> None: ...
 
@@ -80,7 +80,7 @@ class History:
 
 
 class Seed(SolverConfig, frozen=True, tag="seed"):
-    """The `[solver]` table of an algorithm without options of its own: only the `seed`."""
+    """Options of an algorithm that has only the random `seed`: its `[solver]` table."""
 
 
 TRAITS = Traits(over_histories=True, one_process=True)
@@ -92,10 +92,10 @@ DRAWS_NOTHING = replace(TRAITS, seeded=False)
 class HistoryGame(Algorithm):
     """Base class of the gallery's algorithms; a subclass implements `iterate`.
 
-    root, infosets  the game's first history; all infosets in order of first appearance
-    given           the options, from the `[solver]` table
+    root, infosets  the game's first history; all its infosets, in order of tree nodes
+    given           the algorithm's options, from the `[solver]` table of the configuration
     rng             generator seeded by seed and iteration number, so that resuming needs no saved state
-    nodes           number of histories visited in the current call of `Iterations.run`
+    nodes           number of histories visited so far in the current call of `Iterations.run`
     """
 
     options: ClassVar[type[SolverConfig]] = Seed
@@ -116,11 +116,11 @@ class HistoryGame(Algorithm):
         """Run iteration t, counted from 1."""
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Set root, infosets and options, before the first iteration of a session."""
+        """Set `root`, `infosets` and `given`, before the first iteration in a process."""
         self.given, self.root, self.infosets = self.config.solver, *histories(game, tables, self.keeps)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout (names and shapes) of the algorithm's tables, all in float64."""
+        """Return the names and shapes of the algorithm's float64 tables as a `TableLayout`."""
         made = make_layout(game, regret_dtype="float64", sum_dtype="float64")
         rows = [spec for spec in made.specs if spec.name.startswith("regret")]
         more = [
@@ -136,12 +136,13 @@ class HistoryGame(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
         """Return the solver that runs this algorithm and changes `tables` in place.
 
-        share  part of the run, with the state to continue from; None: a new run
+        share  this process's part of a run, with the state (counts of iterations and nodes) to continue from; None: a
+               new run
         """
         return Iterations(type(self)(self.config), game, tables, share or RunShare())
 
     def play(self, strategy: Callable[[Infoset], Row]) -> None:
-        """Set `sigma` of each infoset to `strategy(I)`, and `reach` to its player's own reach."""
+        """Set each infoset's `sigma` [A] to `strategy(I)` and `reach` to its player's own reach."""
         for I in self.infosets:
             I.sigma = strategy(I)
             I.reach = 1.0 if I.above is None else I.above[0].reach * float(I.above[0].sigma[I.above[1]])
@@ -153,7 +154,10 @@ class HistoryGame(Algorithm):
 
 
 class Iterations:
-    """Runs a gallery algorithm's iterations; a `mccfr.solvers.solver.Solver`, like fast ones."""
+    """Runs the iterations of a gallery algorithm, with the interface of the fast solvers.
+
+    The interface is `mccfr.solvers.solver.Solver`.
+    """
 
     def __init__(self, algorithm: HistoryGame, game: Game, tables: TableSet, share: RunShare) -> None:
         self._algorithm, self.state, self.busy_seconds = algorithm, share.state, 0.0
@@ -192,7 +196,7 @@ def regret_matching(regrets: Row) -> Row:
 def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
     """Return the given histories and all their descendants, parents first.
 
-    With `but_of`, descendants of that player's decisions are left out.
+    If `but_of` is a player, its decisions are included but nothing below them.
     """
     found = list(top)
     for h in found:
@@ -203,7 +207,7 @@ def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
 def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[History, list[Infoset]]:
     """Return the root history and the infosets in order of first appearance.
 
-    Infosets get their rows of the tables named in `kinds`, such as "regret".
+    Each infoset gets its rows of the tables whose names are in `kinds`, such as "regret", as attributes.
     """
     arrays = game.tree.arrays
     payoffs = np.column_stack([game.tree.payoffs_of(i) for i in range(game.tree.players)]).tolist()

@@ -33,7 +33,7 @@ class OutcomeSampling(HistoryGame):
             self.walk(self.root, i, 1.0)
 
     def walk(self, h: History, i: int, q: float) -> float:
-        """Return an estimate of the value of h in chips for player i, given that h was sampled.
+        """Return an estimate in chips of the value of history h for player i, if h was sampled.
 
         q  probability of player i's own sampled choices before h
         """

@@ -17,7 +17,7 @@ from mccfr.tables.table_layout import TableSet, table_name
 class RegretBasedPruning(HistoryGame):
     """CFR with regret-based pruning: it skips actions of negative regret and catches up later.
 
-    Of an infoset's action, `pruned` is 1 while it is pruned, and `assumed` the sum of the values assumed meanwhile.
+    Of an infoset's action, `pruned` is 1 while it is pruned, and `assumed` the sum of its assumed values meanwhile.
     `before` is the result of `reach` for each history below a pruned action when pruning began.
     """
 
@@ -26,14 +26,14 @@ class RegretBasedPruning(HistoryGame):
     keeps_by_history = ("before",)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Set root, infosets and `most`: each player's largest payoff in chips at or below each history."""
+        """Set root, infosets and `most`: each player's largest payoff at or below each history."""
         super().begin(game, tables)
         self.before, self.most = [tables[table_name("before", i)][0] for i in (0, 1)], dict[History, Row]()
         for h in reversed(below([self.root])):
             self.most[h] = np.max([self.most[c] for c in h.children] or [np.array(h.payoff)], axis=0)
 
     def iterate(self, t: int) -> None:
-        """Traverse for both players, end pruning of actions with positive regret, and prune negative ones."""
+        """Traverse for both players; end and begin pruning by the signs of regrets."""
         self.t = t
         self.play(lambda I: regret_matching(I.regret))
         for I in self.infosets:
@@ -50,7 +50,7 @@ class RegretBasedPruning(HistoryGame):
                     self.prune(I, a)
 
     def walk(self, h: History, i: int, others: float) -> float:
-        """Return the value of h in chips for player i, and update regrets of i's infosets below.
+        """Return the value in chips of history h for player i, and update regrets of i's infosets.
 
         Pruned actions, and branches of chance and the opponent with probability 0, are skipped.  `others` is the reach
         of the opponent and chance.
@@ -69,7 +69,7 @@ class RegretBasedPruning(HistoryGame):
         return float(I.sigma @ v)
 
     def prune(self, I: Infoset, a: int) -> None:
-        """Begin pruning action a of I; first end the pruning of its player's actions below it."""
+        """Begin pruning action a of infoset I; first end its player's pruning below a."""
         inside = below([h.children[a] for h in I.histories])
         for J in reversed(list(dict.fromkeys(h.infoset for h in inside if h.player == I.player))):
             for b in np.flatnonzero(J.pruned).tolist():
@@ -79,14 +79,14 @@ class RegretBasedPruning(HistoryGame):
             self.before[I.player][h.node] = self.reach(h, I.player)
 
     def settle(self, I: Infoset, a: int) -> None:
-        """End pruning of an action: replace the assumed values by those of a best response."""
+        """End pruning action a of infoset I: replace assumed values by a best response's."""
         I.regret[a] += self.respond(I, a) - I.assumed[a]
         I.pruned[a] = 0
 
     def respond(self, I: Infoset, a: int) -> float:
-        """Return the value of a best response of I's player after action a, summed since pruning began.
+        """Return a best response's value to I's player after action a, summed since pruning began.
 
-        Adds the same response's regrets to the infosets below the action.
+        Adds that response's regrets to the player's infosets below the action.
         """
         i, reached = I.player, below([h.children[a] for h in I.histories], but_of=I.player)
         self.nodes += len(reached)
@@ -98,6 +98,6 @@ class RegretBasedPruning(HistoryGame):
         return total
 
     def reach(self, h: History, i: int) -> float:
-        """Return the reach of h by chance and i's opponent, summed over all iterations so far."""
+        """Return the reach of history h by chance and i's opponent, summed over all iterations so far."""
         J, b = h.last[1 - i] or (None, 0)
         return h.dealt * (self.t if J is None else J.strategy_sum[b])

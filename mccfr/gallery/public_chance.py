@@ -22,13 +22,16 @@ class PublicChanceSampling(HistoryGame):
     traits = replace(TRAITS, over_histories=False)
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the tables; `ValueError` for a game without listed hands."""
+        """Return the names and shapes of the tables as a `TableLayout`.
+
+        Raises `ValueError` for a game that does not list all its hands and boards.
+        """
         if game.cards.boards is None:
             raise ValueError(f"{type(self).__name__} needs hands and boards that are listed, and {game.name} has none")
         return super().layout(game)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Take the game, its listed cards and the tables, and find the pairs of disjoint hands."""
+        """Take the game and the tables; find the pairs of hands that share no card."""
         self.game, self.cards, self.tables, self.tree = game, game.cards.listed(), tables, game.tree.arrays
         masks = self.cards.hand_masks()
         self.disjoint = (masks[:, None] & masks[None, :]) == 0
@@ -47,10 +50,10 @@ class PublicChanceSampling(HistoryGame):
             self.walk(0, i, *cards.reach[[i, 1 - i]])
 
     def walk(self, node: int, i: int, own: Row, others: Row) -> Row:
-        """Return the value [H] of each hand of player i against the opponent's range.
+        """Return the value [H] of each hand of player i at a node, and update i's tables below it.
 
-        Values are chips, summed over the opponent's hands weighted by reach.  `own` and `others` [H] are the reach of
-        player i and of the opponent.
+        Values are chips, summed over the opponent's hands weighted by their reach.  `own` and `others` [H] are the
+        reach of the hands of player i and of the opponent.
         """
         self.nodes += 1
         tree, children = self.tree, self.game.tree.children(node)

@@ -4,7 +4,7 @@ One state machine serves Kuhn, Leduc, limit and no-limit poker, hold'em, and hal
 street. They differ in antes and blinds, in the player to act first, and in the legal raises. Amounts are chips put in
 over the whole hand, as in the ACPC protocol: `r300` raises *to* 300.
 
-Rule books differ in some points. The rules here take these readings:
+Rule books differ in some points. The rules here are:
 
 * After an all-in of less than a full raise, players who have acted on the street may raise only against a full raise.
   Several short all-ins together can be one (TDA).
@@ -37,7 +37,7 @@ class Seats(NamedTuple):
 
 
 class BettingState(NamedTuple):
-    """Public state of the betting, as all players see it: chips put in, player to act, street, bets."""
+    """Public state of the betting: chips put in, player to act, street, bets, folds."""
 
     put_in: tuple[float, ...]  # chips each player has put in over the whole hand
     player: int
@@ -52,12 +52,12 @@ class BettingState(NamedTuple):
 
     @property
     def acted(self) -> bool:
-        """True if an action was taken on this street."""
+        """True if some player has taken an action on this street."""
         return self.seats.acted != 0
 
     @property
     def to_call(self) -> float:
-        """Chips over the whole hand that a check or call brings a player to: the largest amount put in.
+        """Chips over the whole hand after a check or call: the largest amount put in.
 
         If the big blind is short, it is at least the whole blind on the first street. A player with fewer chips calls
         all-in for less. The player's own blind may be the largest amount.
@@ -85,7 +85,7 @@ class BettingState(NamedTuple):
         return [player for player in range(len(self.put_in)) if not self.seats.folded >> player & 1]
 
     def with_put_in(self, amount: float) -> tuple[float, ...]:
-        """Return `put_in` after the player to act has put in `amount` chips over the whole hand."""
+        """Return a copy of `put_in` in which the player to act has put in `amount` chips in all."""
         return (*self.put_in[: self.player], amount, *self.put_in[self.player + 1 :])
 
 
@@ -93,7 +93,7 @@ class BettingState(NamedTuple):
 class BettingRules:
     """Parameters of a betting game, from which `build_tree` builds its tree.
 
-    A position is a player's number from 0 on, in the cyclic order of action.
+    A player's number, also called position, counts from 0 in the cyclic order of action.
     """
 
     put_in: tuple[float, ...]  # antes and blinds, by position
@@ -124,11 +124,13 @@ class BettingRules:
 
     @property
     def line_start(self) -> LineStart:
-        """Chips put in at the beginning of a hand.
+        """Chips that players have put in before the first action of a hand.
 
-        They are each player's ante, or half of an endgame's pot, and the largest total of a player.
+        They are each player's chips that are no bet, and the largest total of a player. Chips that are no bet are the
+        ante, or half of the pot in a game that begins postflop.
 
-        With them a line's amounts on the street are converted to amounts over the whole hand, and back.
+        With them the amounts in a betting line are converted: chips put in on a street to chips put in over the whole
+        hand, and back.
         """
         return LineStart(self.put_in_before, max(self.put_in), len(self.put_in))
 
@@ -137,11 +139,17 @@ class BettingRules:
         return bool(self.board_cards) and self.board_cards[street] > 0
 
     def stack_of(self, player: int) -> float:
-        """Return the chips of a player in the whole hand."""
+        """Return a player's stack: the most chips that it can put in over the whole hand.
+
+        Antes in `dead` are not counted.
+        """
         return self.stacks[player] if self.stacks else self.stack
 
     def start(self) -> BettingState:
-        """Return a hand's first decision; `ValueError` if antes and blinds leave none."""
+        """Return the state at a hand's first decision.
+
+        Raises `ValueError` if antes and blinds leave no decision.
+        """
         level = max(*self.put_in, self.least_call)
         player = _next_player(self, self.put_in, level, Seats(), self.first_player[0])
         if player is None:
@@ -163,8 +171,8 @@ def amount_text(amount: float) -> str:
 def may_raise(rules: BettingRules, state: BettingState) -> bool:
     """Return True if the player to act may raise.
 
-    It needs more chips than a call, and an opponent in the hand with more too. A player in `Seats.barred` must also
-    face a full raise.
+    The player needs more chips than a call takes, and so does some opponent who has not folded. A player who has acted
+    before an all-in of less than a full raise (`Seats.barred`) must also face a full raise.
     """
     player, level, (_, folded, barred) = state.player, state.to_call, state.seats
     if level >= rules.stack_of(player) or (barred >> player & 1 and level - state.put_in[player] < state.last_raise):
@@ -189,9 +197,11 @@ def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
-    """Return True if the player to act may check or call: always, with two exceptions on the first street.
+    """Return True if the player to act may check or call.
 
-    * A limp (a call of the blind) is illegal if `rules.limp` is False and the position is not one of `rules.limpers`.
+    This is always so, with two exceptions on the first street:
+
+    * A limp (a call of the blind) is illegal if `rules.limp` is False and the player is not one of `rules.limpers`.
     * A call is illegal if `rules.flop_players` others with chips left have matched the bet. The last player to act on
       the street, the big blind, counts as one of them until it folds.
 
@@ -214,15 +224,19 @@ def may_call(rules: BettingRules, state: BettingState) -> bool:
 
 
 def fold_value(state: BettingState) -> float:
-    """Return the chips before rake that player 0 of two wins if the player to act folds; negative: a loss."""
+    """Return the chips that player 0 of two wins if the player to act folds; negative: a loss.
+
+    They are before rake.
+    """
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
 def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
-    """Return the position of the next player to act, from `first` on; None: the street is over.
+    """Return the number of the next player to act, from `first` on; None: the street is over.
 
-    Players who have folded or are all-in do not act. Others have to act if they have not acted, or have put in less
-    than `level`, the amount of a call. The last player with chips acts only against a bet.
+    Player numbers count from 0 in the cyclic order of action. Players who have folded or are all-in do not act. Others
+    have to act if they have not acted, or have put in less than `level`, the amount of a call. The last player with
+    chips acts only against a bet.
     """
     acted, folded, _ = seats
     count, able, found = len(put_in), 0, None
@@ -238,9 +252,9 @@ def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, s
 
 
 def following(rules: BettingRules, state: BettingState, *, closes: bool = False) -> BettingState | None:
-    """Return the state at the next decision after a fold, check or call; None if no one acts again.
+    """Return the state at the next decision after a fold, check or call; None: there is none.
 
-    state   state after the action, from `after_fold` or `after_call`
+    state   state after the action, made by `after_fold` or `after_call`
     closes  True: the street ends with this action
     """
     put_in, level, seats = state.put_in, state.to_call, state.seats
@@ -269,21 +283,30 @@ def following(rules: BettingRules, state: BettingState, *, closes: bool = False)
 
 
 def after_fold(state: BettingState) -> BettingState:
-    """Return the state just after the player to act folds; `following` finds the next decision."""
+    """Return the state just after the player to act folds.
+
+    `following` then finds the next decision.
+    """
     acted, folded, barred = state.seats
     own = 1 << state.player
     return state._replace(seats=Seats(acted | own, folded | own, barred))
 
 
 def after_call(rules: BettingRules, state: BettingState) -> BettingState:
-    """Return the state just after the player to act checks or calls; `following` finds the next decision."""
+    """Return the state just after the player to act checks or calls.
+
+    `following` then finds the next decision.
+    """
     acted, folded, barred = state.seats
     amount = min(state.to_call, rules.stack_of(state.player))
     return state._replace(put_in=state.with_put_in(amount), seats=Seats(acted | 1 << state.player, folded, barred))
 
 
 def after_last(rules: BettingRules, state: BettingState, action: str) -> BettingState:
-    """Return the state after a fold ("f") or call that ends the hand, for `pots_of` and `payoffs`."""
+    """Return the state after an action that ends the hand, for `pots_of` and `payoffs`.
+
+    action  "f": a fold; otherwise a check or call
+    """
     return after_fold(state) if action == "f" else after_call(rules, state)
 
 
@@ -296,7 +319,10 @@ def called(rules: BettingRules, state: BettingState) -> BettingState | None:
 
 
 def raised(rules: BettingRules, state: BettingState, target: float) -> BettingState:
-    """Return the state at the next decision after a raise to `target` chips over the whole hand."""
+    """Return the state at the next decision after a legal raise.
+
+    target  chips that the player has put in after it, over the whole hand
+    """
     player, size, put_in = state.player, target - state.to_call, state.with_put_in(target)
     acted = state.seats.acted | 1 << player
     short = size < state.last_raise and target >= rules.stack_of(player)
@@ -324,7 +350,7 @@ class Pot(NamedTuple):
 def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
     """Return the main pot and the side pots at the end of a hand, main pot first.
 
-    state  state after the last action, from `after_last`
+    state  state after the last action, made by `after_last`
 
     A pot holds what all players put in up to the amount of one player who has not folded. Its contenders are those who
     put in as much and have not folded. The main pot includes the chips of `rules.dead`, such as antes. The last pot
@@ -347,7 +373,7 @@ def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
 def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
     """Return the chips that each player wins at the end of a hand; they sum to minus the rake.
 
-    state     state after the last action, from `after_last`
+    state     state after the last action, made by `after_last`
     strength  rank of each player's hand at the showdown, higher wins; those of folded players are not read
 
     The best hands among the contenders of a pot share it.

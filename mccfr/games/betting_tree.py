@@ -45,7 +45,7 @@ MAX_BLOCKS = 127
 class _Builder:
     """Builds the arrays of a betting tree (`CompiledTree`), one decision at a time, depth-first.
 
-    Siblings are numbered together, before their children.
+    The nodes after a decision's actions get consecutive numbers, before all nodes below them.
     """
 
     def __init__(self, rules: BettingRules) -> None:
@@ -80,7 +80,7 @@ class _Builder:
         return label
 
     def line(self, node: int) -> str:
-        """Return the actions that lead to a node, without the / between streets."""
+        """Return the actions that lead to a node as text such as "cr300", without / for streets."""
         path = [node]
         while (above := self.above[path[-1]]) != NO_PARENT:
             path.append(above)
@@ -89,7 +89,11 @@ class _Builder:
     def targets(self, node: int, state: BettingState) -> Sequence[float]:
         """Return the amounts, in chips over the whole hand, that the player to act may raise to.
 
-        Amounts from a user's function are checked; `UserCodeError` names the line.
+        If the game is user-defined, they come from a function of the user and are checked. An error is a
+        `UserCodeError` that names the actions so far.
+
+        node   number of the decision in the tree
+        state  the betting there
         """
         if not self.foreign:
             return self.rules.raise_targets(state)
@@ -113,9 +117,12 @@ class _Builder:
         return raises
 
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """Return the raise amounts at a decision, after the edits of the rules for its line.
+        """Return the raise amounts at a decision, after additions and removals by the user.
 
-        They are `targets` and `rules.added` without `rules.removed`, in chips over the whole hand.
+        The rules give amounts to add and remove by betting line (`rules.added`, `rules.removed`). All amounts are chips
+        put in over the whole hand.
+
+        targets  raise amounts before the changes
 
         Raises `ValueError` if an added amount is illegal or in `targets`, or a removed one is not a raise there.
         """
@@ -144,7 +151,11 @@ class _Builder:
         return sorted(offered - removed)
 
     def check_edits(self) -> None:
-        """Raise `ValueError` if an edit by `rules.added` or `removed` applied to no decision."""
+        """Raise `ValueError` if the user adds or removes a bet at a decision that does not exist.
+
+        The tree must have a decision after the line of each bet in `rules.added` and `rules.removed`, and a raise must
+        be legal there.
+        """
         for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
             for line, listed in amounts.items():
                 for amount in listed:
@@ -196,10 +207,10 @@ class _Builder:
     def follow(
         self, children: list[tuple[int, BettingState]], label: str, acted: BettingState, after: BettingState | None
     ) -> None:
-        """Add the node after a fold or call: a decision to `children`, or a terminal and its chips.
+        """Add the node after a fold or call: a decision, or a terminal with its payoffs.
 
-        children  (node, state) of the decisions so far
-        label     "f" or "c"
+        children  list of (node, state) of the decisions so far, to which a decision is appended
+        label     the action, "f" or "c"
         acted     state after the action
         after     state of the next decision, or None if the hand ends
         """
@@ -222,7 +233,7 @@ class _Builder:
         self.contenders.extend(pot.contenders for pot in pots)
 
     def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
-        """Raise `ValueError` if a decision's raises make the tree too large, or their amounts are invalid."""
+        """Raise `ValueError` if a decision's raises are invalid or make the tree too large."""
         advice = "lower raises, max_raises or game.menu's max_bets, or offer fewer sizes"
         nodes = len(self.label) + len(targets)
         if nodes > MAX_NODES:
@@ -242,7 +253,7 @@ class _Builder:
     def compiled(self) -> CompiledTree:
         """Return the tree of the decisions and terminals that were recorded.
 
-        Rows, the decisions of one player on one street, are numbered in order of expansion.
+        The decisions of one player on one street have table rows, in the order in which they were recorded.
         """
         nodes, players, streets = len(self.label), self.players, self.rules.streets
         decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
@@ -280,7 +291,7 @@ class _Builder:
 
 
 def _check_rules(rules: BettingRules) -> None:
-    """Raise `UserCodeError` for invalid rules of a user; `targets` checks their raises later."""
+    """Raise `UserCodeError` for invalid user-defined rules; raise amounts are checked later."""
     streets = rules.streets
     problem = None
     players = len(rules.put_in)
@@ -312,9 +323,10 @@ def build_tree(rules: BettingRules, start: BettingState | None = None) -> Compil
 
     With two players the payoffs in the tree are before rake (`mccfr.games.game.Rake`). With more the pots are after it.
 
-    Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
-    MAX_BLOCKS pairs of street and player; if a raise adds nothing or exceeds MAX_CHIPS; for an `added` or `removed`
-    amount that does not fit the tree. Raises `UserCodeError` for invalid rules of a user.
+    Raises `ValueError` as soon as the tree exceeds MAX_NODES (10 million) nodes or MAX_BETS (1,000) bets on a street;
+    for more than 127 pairs of street and player; if a raise adds nothing or exceeds MAX_CHIPS; if antes and blinds
+    leave no decision; for an `added` or `removed` amount that does not fit the tree. Raises `UserCodeError` for invalid
+    user-defined rules.
     """
     most = MAX_BLOCKS // len(rules.put_in)
     if rules.streets > most:

@@ -1,6 +1,6 @@
 """Applies a card abstraction to a game that lists its hands and boards.
 
-Such a game has a small deck, or is a postflop spot with given board and ranges.
+Such a game has a small deck, or begins postflop with a given board and ranges.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def bucketed(game: Game, abstraction: Abstraction) -> Game:
-    """Return `game` with an abstraction's buckets of hands instead of its own.
+    """Return `game` with an abstraction's buckets in place of its lossless ones.
 
     Cards, payoffs and best responses stay the same; only the players' information is coarser. Buckets without a
     possible hand are left out, so bucket numbers differ from the abstraction's. Raises `ValueError` if the abstraction
@@ -41,12 +41,13 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
 
 def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
-    """Return `game` with as many buckets as a planned abstraction will have, or a few more.
+    """Return `game` with about as many buckets as an abstraction that is not built yet.
 
-    recipe  settings with which the abstraction will be built
+    recipe  settings from which the abstraction will be built
 
     Hands are put into buckets without regard to strength, so the game is only good for counting infosets and bytes.
-    Raises `ValueError` for a game without listed cards, or if the recipe lacks a street of the game.
+    Raises `ValueError` for a game that does not list its hands and boards, or if the settings lack a street of the
+    game.
     """
     if not game.cards.dealt or game.cards.board_cards_by_street is not None:
         raise ValueError(
@@ -64,7 +65,9 @@ def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
 
 
 def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
-    """Return a game's cards as `ListedCards`, with arrays of all hands and boards.
+    """Return a game's cards as `ListedCards`, if the abstraction fits them.
+
+    `ListedCards` has arrays of all hands and boards.
 
     Raises `ValueError` if the abstraction is for another deck, or if the game does not list its cards.
     """

@@ -1,4 +1,7 @@
-"""Betting rules of the full game, in which every legal amount may be bet; trees have only a few."""
+"""Betting rules of the full game, in which every legal amount may be bet.
+
+Trees made for solving have only some of these amounts.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +16,12 @@ from mccfr.games.posting import posted
 
 
 def small_rules(config: PokerGame) -> BettingRules:
-    """Return the rules of a `[game]` table of small-deck poker: stacks, blinds, order of action.
+    """Return the betting rules of small-deck poker: stacks, blinds, order of action.
 
-    Limps are legal. `raise_targets` returns no raises: replace it before a tree is built from the rules.
+    The function `raise_targets` of the rules returns no raises: replace it before a tree is built from them. Limps are
+    legal.
+
+    config  the `[game]` table of the configuration
 
     Raises `ValueError` for an invalid table.
     """
@@ -62,10 +68,12 @@ def small_rules(config: PokerGame) -> BettingRules:
 
 
 def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
-    """Return the rules of the full game of a `[game]` table, in which any legal amount may be bet.
+    """Return betting rules of the full game, in which any legal amount may be bet.
 
-    The table's menu of bet sizes and its limit of players who see a flop (`flop_players`) are left out. Limps are
+    The table's bet sizes (`menu`) and its limit of players who see a flop (`flop_players`) are left out. Limps are
     legal. `raise_targets` does not list all legal raises; `raise_bounds` gives their limits.
+
+    config  the `[game]` table of the configuration
     """
     if isinstance(config, PokerGame):
         return small_rules(config)
@@ -73,11 +81,15 @@ def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
 
 
 def rules_of_document(document: Mapping[str, Any], source: str) -> BettingRules | None:
-    """Return the full game's rules for the `[game]` table that is stored in a policy.
+    """Return the full game's betting rules for the `[game]` table that is stored in a policy.
 
-    They are for `holdem`, and for `poker` with a menu of bet sizes; the result is None for all other games.
+    In the full game every legal amount may be bet. The result is None for games other than `holdem`, and `poker` with a
+    table `menu` of bet sizes.
 
-    Raises `ValueError`, naming `source`, for an invalid table.
+    document  the `[game]` table
+    source    name of the policy's file for error messages
+
+    Raises `ValueError` for an invalid table.
     """
     name = document.get("name")
     if name != "holdem" and (name != "poker" or document.get("menu") is None):

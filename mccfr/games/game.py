@@ -25,7 +25,10 @@ class Rake(NamedTuple):
     cap: float
 
     def of(self, pot: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the rake of each pot in chips; after a fold, the uncalled bet is not part of the pot."""
+        """Return the rake of each pot, in chips.
+
+        pot  chips of each pot, an array; after a fold without the uncalled bet
+        """
         return np.minimum(self.share * pot, self.cap)
 
 
@@ -33,9 +36,9 @@ class Rake(NamedTuple):
 class Game:
     """A game as solvers and evaluations take it: a compiled tree, its cards, and amounts in chips.
 
-    `cards` is `NO_CARDS` if the tree itself contains chance and hidden moves. Reports add `offset_chips` to player
-    0's value: half the pot if its chips come from neither player, as in the clairvoyance game; by default 0. Kernels
-    compute the zero-sum game without it.
+    `cards` is `NO_CARDS` if the tree itself contains chance nodes and moves that a player does not see. Reports add
+    `offset_chips` to player 0's value: half the pot if its chips come from neither player, as in the clairvoyance game;
+    by default 0. Kernels compute the zero-sum game without it.
     """
 
     name: str
@@ -51,7 +54,9 @@ class Game:
     opponent_cards: Cards | None = None  # cards in the opponents' abstraction, if different (`SolverConfig.opponents`)
 
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
-        """Return both players' winnings in chips at the end of a hand, after rake, without `offset_chips`.
+        """Return both players' winnings in chips at the end of a hand, after rake.
+
+        `offset_chips` is not included.
 
         fixed     chips that player 0 wins independent of the cards, by a fold; negative: a loss
         showdown  chips that the winner of a showdown gets from the loser; 0 without a showdown
@@ -77,7 +82,7 @@ class Game:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Names of the positions, from 0 on, for display, such as ("big blind", "button")."""
+        """Names of the players for display, by player number, such as ("big blind", "button")."""
         if self.tree.players > 2 and self.is_holdem:
             return tuple(name.replace("_", " ") for name in seat_names(self.tree.players))
         if self.tree.players > 2:
@@ -94,15 +99,19 @@ class Game:
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:
-        """[P·S] number of buckets of each block; block P·street + player, with P players and S streets."""
+        """[P·S] number of buckets of each player on each street, for P players and S streets.
+
+        Index P·street + player belongs to one street and player.
+        """
         return self.cards.buckets.reshape(-1)
 
     @property
     def infosets(self) -> npt.NDArray[np.int64]:
-        """[P·S] number of infosets of each block P·street + player.
+        """[P·S] number of infosets of each player on each street, for P players and S streets.
 
-        It is the number of the block's rows in the tree (its decisions) times its buckets. In a tree with the cards in
-        it, each row is an infoset.
+        Index P·street + player belongs to one street and player. The number is that of the player's decisions on
+        the street times that of its buckets there. In a tree with the cards in it, each infoset is one row of the
+        tables.
         """
         return self.tree.row_count * self.buckets
 
@@ -119,9 +128,10 @@ class Game:
             )
 
     def counts(self) -> dict[str, object]:
-        """Return the counts that `mccfr plan` and `mccfr games` print, by name.
+        """Return {name: number or list of numbers} with sizes of the game.
 
-        They are nodes, chance nodes, decisions and actions by street, and infosets.
+        They are nodes, chance nodes, decisions and actions by street, and infosets. `mccfr plan` and `mccfr games`
+        print them, and policies store them.
         """
         tree, streets = self.tree, self.tree.streets
         decision = tree.arrays.kind == DECISION
@@ -161,7 +171,7 @@ class Game:
 
 
 def game_problem(game: Game) -> str | None:
-    """Return a sentence about the first invalid field of a user's game, or None if all are valid."""
+    """Return a sentence about the first invalid field of a user-defined game, or None."""
     if not isinstance(game.tree, CompiledTree):
         return f"its tree is a {type(game.tree).__name__}; build_tree or build_history_tree makes one"
     if len(game.cards.buckets) != game.tree.streets:

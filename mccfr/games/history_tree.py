@@ -31,7 +31,7 @@ _ROOT_LEVEL, _PAIR_LEVEL = 0, 2
 
 
 class _Deal(NamedTuple):
-    """The cards dealt so far: the numbers of both hands and of the last board, -1 if not dealt yet.
+    """The cards dealt so far: indices of both hands and of the last board; -1: not dealt yet.
 
     level  number of dealing steps: 1 after player 0's hand, 2 after both hands, 3 + s after the board of street s
     """
@@ -43,7 +43,7 @@ class _Deal(NamedTuple):
 
 
 class _Dealer:
-    """Enumerates the deals of a card game, and numbers classes of deals that no player can distinguish."""
+    """Enumerates a card game's deals and numbers classes of deals that no player can tell apart."""
 
     def __init__(self, cards: ListedCards) -> None:
         self.cards, self.last_level = cards, _PAIR_LEVEL + cards.streets
@@ -60,7 +60,7 @@ class _Dealer:
         self.known: dict[_Deal, int] = {}
 
     def children(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Return (deal, probability) for each card event that can follow: a hand, or a street's board."""
+        """Return (deal, probability) for each hand or board that can be dealt next."""
         level = deal.level + 1
         if level <= _PAIR_LEVEL:
             weight = self.weight_0 if level == 1 else self.weight_1[deal.hand_0]
@@ -81,14 +81,17 @@ class _Dealer:
         return int(bucket[0, deal.board, deal.hand_0]), int(bucket[1, deal.board, deal.hand_1])
 
     def result(self, deal: _Deal) -> int:
-        """Return the result of a showdown for player 0: 1 win, 0 tie, -1 loss; 0 before the last street."""
+        """Return player 0's showdown result: 1 win, 0 tie, -1 loss; 0 before the last street."""
         if deal.level < self.last_level:
             return 0
         strength = self.cards.strength[deal.board]
         return int(np.sign(int(strength[deal.hand_0]) - int(strength[deal.hand_1])))
 
     def merged(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Return (first deal, total probability) of each class of `children` that no player distinguishes."""
+        """Return (deal, probability) of each class of next deals that no player can tell apart.
+
+        The deal is the first of its class, and the probability the total of the class.
+        """
         classes: dict[int, tuple[_Deal, float]] = {}
         for child, probability in self.children(deal) if deal.level < self.last_level else []:
             deal_class = self.class_of(child)
@@ -97,7 +100,10 @@ class _Dealer:
         return list(classes.values())
 
     def class_of(self, deal: _Deal) -> int:
-        """Return the number of a deal's class: deals that no player can distinguish, now or later, share it."""
+        """Return the number of a deal's class.
+
+        Deals that no player can distinguish, now or later, are one class.
+        """
         if deal not in self.known:
             later: Counter[tuple[int, float]] = Counter()
             if deal.level < self.last_level:
@@ -123,11 +129,11 @@ class _Dealer:
 
 @dataclass(frozen=True)
 class ExpandedGame:
-    """A card game expanded to a tree of histories, and the rows of the original game's strategies.
+    """A card game expanded to a tree of histories, with the way back to the original infosets.
 
     game      the expanded game, whose tree contains the deals as chance nodes
     original  the game with cards beside its betting tree
-    rows      for each player [rows, 2] int64: (decision of the original tree, bucket) of each infoset of `game`
+    rows      for each player [infosets, 2] int64: each infoset of `game` as (decision, bucket) in the original game
     """
 
     game: Game
@@ -136,10 +142,10 @@ class ExpandedGame:
 
 
 def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
-    """Convert a game to a tree with its deals; infosets are named by hand, board and betting line.
+    """Expand a card game to a tree with its deals; infosets are named by hand, board and line.
 
-    The named hand is the first of its bucket. Raises `ValueError` for a game without listed cards, and above MAX_DEALS
-    deals or `max_histories` histories.
+    The named hand is the first of its bucket. Raises `ValueError` for a game that does not list its hands and boards,
+    and above MAX_DEALS (2 million) deals or `max_histories` histories.
     """
     if not game.cards.dealt:
         raise ValueError(f"{game.name} has every history in its tree already: there are no cards to expand")

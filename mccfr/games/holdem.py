@@ -29,10 +29,16 @@ _UNBUCKETED = (
 
 
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Build no-limit hold'em with the bet sizes of `config.menu` and an abstraction's buckets.
+    """Build the game no-limit hold'em, with the bet sizes in `config` and an abstraction's buckets.
 
-    With two players position 0 is the big blind; with more it is the small blind. Raises `ValueError` for invalid chips
-    or bet sizes, or without an abstraction, since the lossless game is too large.
+    With two players, player 0 is the big blind; with more, the small blind.
+
+    config       the `[game]` table of the configuration
+    abstraction  paths of the card abstraction
+    base         directory to which these paths are relative
+
+    Raises `ValueError` for invalid chips, bet sizes or node locks (fixed strategies). Raises it also without an
+    abstraction, since the lossless game is too large.
     """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format("holdem"))
@@ -90,7 +96,10 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
 
 
 def _raises(config: FlopHoldemGame) -> tuple[int, int]:
-    """Return the most bets and raises as (preflop, flop); `ValueError` if the table is invalid."""
+    """Return the largest numbers of bets and raises that are allowed: (preflop, flop).
+
+    Raises `ValueError` if those in the `[game]` table, `config`, are invalid.
+    """
     limits = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
     if len(limits) != 2 or min(limits) < 0 or max(limits) < 1:
         raise ValueError(
@@ -116,13 +125,14 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
 
 
 def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path, seats: int = 2) -> WholeDeck:
-    """Return the deck with an abstraction's buckets, or with bucket counts if it is not built yet.
+    """Return the full deck with an abstraction's buckets, or with their numbers if it is not built.
 
     board_cards  number of cards dealt on each street
+    abstraction  path of the abstraction, and of the file of settings from which it is built
     base         directory to which the abstraction's paths are relative
 
-    Of an abstraction that is not built, the counts come from its recipe. Loading its bucket tables then raises
-    `ValueError`. So does this function for an abstraction that has neither tables nor a recipe.
+    Of an abstraction that is not built, the numbers of buckets come from that file. Loading its bucket tables then
+    raises `ValueError`. So does this function for an abstraction that has neither tables nor such a file.
     """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
@@ -181,7 +191,7 @@ def _standard(abstraction: Abstraction) -> Abstraction:
 
 
 def _lossless_deck(board_cards: int) -> WholeDeck:
-    """Return the deck with one bucket for each class of isomorphic hands and boards.
+    """Return the full deck with one bucket for each class of suit-isomorphic hands and boards.
 
     board_cards  cards dealt on the second street; with five, loading the buckets takes 0.7 GB and 30 s
     """

@@ -1,7 +1,7 @@
 """Betting rules of full hold'em games.
 
-With two players, position 0 is the big blind and position 1 the button. With more, positions are in the order of action
-after the flop: 0 is the small blind, 1 the big blind, and the last the button.
+With two players, player 0 is the big blind and player 1 the button. With more, players are numbered in the order of
+action after the flop: 0 is the small blind, 1 the big blind, and the last the button.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MOST_BETS, _LATE_STREET = 4, 2
 
 
 def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu) -> BettingRules:
-    """Return the rules of heads-up no-limit hold'em with the bet sizes of a menu.
+    """Return the rules of heads-up no-limit hold'em with given bet sizes (`menu`).
 
     Both players have `stack` chips and post `ante`, which counts as no bet. Then they post `blinds`: the button the
     first, smaller one. A blind larger than the remaining stack is all-in. The button acts first preflop and last on
@@ -30,8 +30,8 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
     smaller. Amounts are chips put in over the whole hand, antes included. If stack, blinds and ante are whole, so is
     every raise.
 
-    Raises `ValueError` for an invalid menu, a stack that leaves no decision, or a menu without limps or raises for the
-    button.
+    Raises `ValueError` for invalid bet sizes, for a stack that leaves no decision, and if the button could neither limp
+    nor raise.
     """
     small, big = (min(ante + blind, stack) for blind in blinds)
     if small >= stack:
@@ -56,22 +56,29 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
 
 
 def seat_names(seats: int) -> tuple[str, ...]:
-    """Return the positions' names in configurations, such as "big_blind", from position 0 on."""
+    """Return the players' names in configurations, such as "big_blind", by player number.
+
+    seats  number of players
+    """
     return PLAYER_NAMES if seats == 2 else SEAT_NAMES[:2] + SEAT_NAMES[MOST_SEATS + 2 - seats :]
 
 
 def position_names(seats: int) -> tuple[str, ...]:
-    """Return the short names of positions for display, such as "BB" and "BTN", from position 0 on."""
+    """Return the players' short names for display, such as "BB" and "BTN", by player number.
+
+    seats  number of players
+    """
     return ("BB", "BTN") if seats == 2 else ("SB", "BB", *("UTG", "HJ", "CO")[MOST_SEATS - seats :], "BTN")
 
 
 def configured_rules(config: HoldemGame) -> BettingRules:
-    """Return the rules of no-limit hold'em for the seats of a `[game]` table.
+    """Return the rules of no-limit hold'em for the players and bet sizes of a `[game]` table.
 
     Two players have the rules of `holdem_rules`. With more, the player after the big blind acts first preflop, and the
     first player after the button on later streets. Players post antes first, then blinds.
 
-    Raises `ValueError` for an invalid menu, stacks that leave no decision, or a menu that lets a player only fold.
+    Raises `ValueError` for invalid bet sizes (`config.menu`), for stacks that leave no decision, and if a player could
+    only fold.
     """
     seats, menu, blinds = config.seats, config.menu, list(config.blinds)
     if seats == 2:
@@ -148,9 +155,9 @@ def flop_holdem_rules(
     max_raises   maximum of bets and raises on each of the two streets, blinds excluded
     board_cards  cards dealt on the second street
 
-    Stacks are unlimited. Flop Hold'em of the Deep CFR papers: blinds 50 and 100, bet 100, three raises. 5-Flop Hold'em
-    of Single Deep CFR: pot bets, no limps, one raise preflop and two on the flop, five `board_cards`; this gives the
-    depth and streets of its table 1.
+    Stacks are unlimited. Flop Hold'em of the Deep CFR papers has blinds 50 and 100, bet 100, three raises. 5-Flop
+    Hold'em of the Single Deep CFR paper has pot bets, no limps, one raise preflop and two on the flop, and five
+    `board_cards`.
     """
 
     def targets(state: BettingState) -> Sequence[float]:

@@ -1,4 +1,4 @@
-"""No-limit hold'em spots: games that begin on flop, turn or river with given board and ranges.
+"""No-limit hold'em spots: two-player games that begin postflop with a given board and ranges.
 
 Board, pot and ranges are keys of `[game]`, or stand in a file in the LibratusEndgames format (`mccfr.games.libratus`).
 """
@@ -32,14 +32,17 @@ SPOT_BIG_BLIND = 1.0
 
 
 def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = True) -> Game:
-    """Build a postflop spot, with the bet sizes of the menu in `config`.
+    """Build a game that begins postflop, with a given board, pot and ranges (a spot).
 
-    Board, pot and ranges are keys of `config`, or stand in the file that it names, a path relative to `base`.
+    They are keys of `config`, the `[game]` table, or stand in the file that it names, a path relative to `base`. The
+    bet sizes are in `config.menu`.
 
     Each player has put in half the pot; the player out of position acts first on every street. Infosets are lossless:
-    one for each (board, hand) in a player's range. With `merge_suits`, isomorphic ones of a spot without a file are
-    merged. Bets of a spot are whole chips if its pot, stack and big blind are. Raises `OSError` if the file cannot be
-    read, and `ValueError` for an invalid file, range, stack or bet size.
+    one for each (board, hand) in a player's range. With `merge_suits`, suit-isomorphic infosets are merged, but not for
+    a spot in a file. Bets of a spot without a file are whole chips if its pot, stack and big blind are.
+
+    Raises `OSError` if the file cannot be read, and `ValueError` for an invalid file, range, stack, bet size or node
+    lock (a fixed strategy).
     """
     spot = config.file is None
     endgame = spot_endgame(config)[0] if spot else read_endgame(base / str(config.file))
@@ -58,8 +61,10 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
 
 
 def endgame_rules(config: HoldemSubgame, base: Path, endgame: Endgame) -> BettingRules:
-    """Return the betting rules of a spot, with the bet sizes of its menu.
+    """Return the betting rules of a game that begins postflop with given ranges (a spot).
 
+    config   the `[game]` table of the configuration, with the bet sizes
+    base     directory to which the table's file name is relative, for error messages
     endgame  board, pot and ranges of the spot, from `config` or from its file
 
     Raises `ValueError` for an invalid stack or bet size.
@@ -84,15 +89,18 @@ def endgame_rules(config: HoldemSubgame, base: Path, endgame: Endgame) -> Bettin
 
 
 def spot_rake(config: HoldemSubgame) -> Rake | None:
-    """Return the rake of a spot, or None if its rake is 0 %."""
+    """Return the rake that the `[game]` table of a postflop spot sets; None if it is 0 %."""
     share = share_of(config.rake)
     return Rake(share, config.rake_cap or inf) if share else None
 
 
 def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
-    """Return a spot's board, pot and ranges, and the number of hands of each range that the board blocks.
+    """Return board, pot and ranges of a `[game]` table, and the blocked hands of each range.
 
-    Raises `ValueError`, naming the key, for an invalid board, range or pot.
+    The ranges are without hands that share a card with the board. The second result is the number of these by range,
+    {"oop": number, "ip": number}.
+
+    Raises `ValueError`, naming the key of the table, for an invalid board, range or pot.
     """
     try:
         board = parse_cards(config.board or "")
@@ -139,7 +147,7 @@ def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -
 def dropped_text(dropped: Mapping[str, int], board: Sequence[int]) -> str | None:
     """Return one sentence that tells how many hands of the ranges the board blocks; None for none.
 
-    dropped  number of such hands by range, `oop` and `ip`
+    dropped  number of such hands in the range of each player, {"oop": number, "ip": number}
     """
     counts = [f"{count} of {name}" for name, count in dropped.items() if count]
     return f"hands that the board {cards_text(board)} blocks are dropped: {', '.join(counts)}" if counts else None

@@ -36,10 +36,11 @@ class TreeState(NamedTuple):
 
 
 class IdentityTranslation:
-    """Follows lines in a game whose tree contains every legal bet, with the interface of `Translation`.
+    """Follows betting lines in a game whose tree contains every legal bet.
 
-    A reading is the tree node to which a line is mapped; here there is one, with probability 1. The class lacks `rules`
-    and adds `actions`, which lists all legal actions.
+    The interface is that of `Translation`, which maps a line of real bets to tree nodes with probabilities, as
+    `LineReading` objects. Here a line has exactly one node, with probability 1. The class lacks `rules` and
+    methods that compare amounts, such as `is_exact`. It adds `actions`, which lists all legal actions.
     """
 
     players = 2
@@ -62,11 +63,11 @@ class IdentityTranslation:
         return states
 
     def start(self) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state before the first action, and a list of one reading: the root node."""
+        """Return the state before the first action, and a list of one `LineReading`: the root."""
         return self._states[0], [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state after a line, and a list of its one tree node, as a `LineReading`.
+        """Return the state after a line, and a list of one `LineReading`: the line's tree node.
 
         Raises `ValueError`, naming the first illegal character.
         """
@@ -74,7 +75,10 @@ class IdentityTranslation:
         return self._states[node], [LineReading(node, 1.0)]
 
     def apply(self, state: TreeState, action: str, where: str = "") -> "TreeState | int":
-        """Return the state after an action; `ValueError`, beginning with the text `where`, if illegal."""
+        """Return the state after an action.
+
+        Raises `ValueError`, with a message that begins with `where`, for an illegal action.
+        """
         return self._states[self._child(state.node, action, where)]
 
     def settled(self, state: TreeState, action: str) -> tuple[float, float]:
@@ -90,20 +94,29 @@ class IdentityTranslation:
         return [self.tree.label[child] for child in self.tree.children(state.node)]
 
     def follow(self, readings: Sequence[LineReading], state: TreeState, action: str) -> list[LineReading]:
-        """Return the readings (tree node with probability) after a legal action."""
+        """Return the tree nodes after a legal action, as a list of `LineReading`.
+
+        readings  the same before the action
+        """
         return followed(self, readings, state, action)
 
     def at(self, reading: LineReading, state: TreeState) -> LineReading:
-        """Return `reading` unchanged: its node is always the decision of the player to act."""
+        """Return `reading` unchanged: its tree node is the decision of the player to act."""
         del state
         return reading
 
     def outcomes(self, reading: LineReading, state: TreeState, action: str) -> list[LineReading]:
-        """Return the one tree node after an action at `reading`: the child, with probability 1."""
+        """Return a list with the one tree node after an action, as a `LineReading`.
+
+        reading  the tree node before the action
+        """
         return [LineReading(self._child(reading.node, action), 1.0)]
 
     def real_actions(self, reading: LineReading, state: TreeState) -> list[str]:
-        """Return the labels of the tree's actions at the node of `reading`, such as c and r300."""
+        """Return the labels of a tree node's actions, such as c and r300.
+
+        reading  the tree node, as a `LineReading`
+        """
         return [self.tree.label[child] for child in self.tree.children(reading.node)]
 
     def real_action(self, node: int, number: int, state: TreeState) -> str:
@@ -115,11 +128,18 @@ class IdentityTranslation:
         return int(self.tree.arrays.first[node]) + number
 
     def decides(self, reading: LineReading) -> bool:
-        """Return True if the node of a reading is a decision, False if the hand is over there."""
+        """Return True if a tree node is a decision, False if the hand is over there.
+
+        reading  the tree node, as a `LineReading`
+        """
         return not isinstance(self._states[reading.node], int)
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
-        """Return the tree node after action `number` at `reading`: its child, of probability 1."""
+        """Return the tree node after an action, as a `LineReading` with probability 1.
+
+        reading  the tree node before the action
+        number   index of the action at that node
+        """
         return LineReading(self.child(reading.node, number), 1.0)
 
     def _child(self, node: int, action: str, where: str = "") -> int:

@@ -44,7 +44,10 @@ class Endgame:
 
 
 def _values(text: str) -> dict[str, str]:
-    """Split a file's text into {key: value}; `ValueError` for unknown, repeated, missing keys."""
+    """Split the text of an endgame file into {key: value}, all texts.
+
+    Raises `ValueError` for unknown, repeated and missing keys.
+    """
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -69,7 +72,8 @@ def _number(text: str) -> float:
 def check_endgame(endgame: Endgame) -> None:
     """Raise `ValueError` for an invalid board, pot or reach.
 
-    Reaches must be finite and not negative, 0 for hands that the board blocks, and allow at least one deal.
+    Reach is the weights of both players' hands. Weights must be finite and not negative, 0 for hands that the board
+    blocks, and allow at least one deal.
     """
     board, reach, needed = endgame.board, endgame.reach, endgame.street + 2
     if len(board) != needed:

@@ -1,6 +1,7 @@
-"""Readings: the tree nodes that a line of real betting is mapped to, with probabilities.
+"""Finds the tree nodes to which a line of real betting is mapped, with their probabilities.
 
-Real betting is that of a hand at a table, with amounts that the solved tree may lack.
+A line is a sequence of actions. Real betting is that of a hand at a table. Its bet sizes may be missing in the solved
+tree, so action translation maps them to sizes of the tree. A reading is one tree node to which a line is mapped.
 """
 
 from collections.abc import Sequence
@@ -15,14 +16,15 @@ NOWHERE = -1
 
 
 class LineReading(NamedTuple):
-    """One tree node that a line of real betting is mapped to.
+    """One tree node to which action translation maps a line of real betting, with its probability.
 
-    node         decision of the player to act; a terminal if the tree's hand is over; NOWHERE if the tree has no
-                 decision for the player
-    probability  probability of this node among all readings of the line
+    node         number of the tree node: a decision of the player to act; a terminal if the tree's hand is over;
+                 NOWHERE (-1) if the tree has no decision for the player. With three and more players this holds for
+                 results of `SeatTranslation.at`; elsewhere the node may be another player's decision
+    probability  probability, 0 to 1, that the line is mapped to this node
     closed       used only where `node` is NOWHERE. Two players: a bet that the tree lacks was mapped to a check or call
-                 that ends the street; this is the node after it, to which a call of the bet leads. Three and more
-                 players: the node at which the tree waits, a terminal or a decision of another player or street
+                 that ends the street; this is the node after the check or call, which a call of the bet reaches. Three
+                 and more players: the tree's current node, a terminal or a decision of another player or street
     """
 
     node: int
@@ -31,21 +33,26 @@ class LineReading(NamedTuple):
 
 
 class Reader(Protocol):
-    """Interface that maps an action at the table to the tree nodes that follow."""
+    """Interface of an action translation: maps a table's action to tree nodes."""
 
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
-        """Return the tree nodes (readings) after `action` at `reading`; probabilities sum to 1.
+        """Return the tree nodes to which an action may be mapped; probabilities sum to 1.
 
-        state  betting state at the table before the action
+        reading  tree node before the action, as a `LineReading`
+        state    betting state at the table before the action
+        action   "c" (check or call), "f" or "rN" (raise to N chips over the whole hand)
         """
         ...
 
 
 def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action: str) -> list[LineReading]:
-    """Return the readings (tree nodes with probabilities) after a legal action, with equal ones merged.
+    """Return the tree nodes, with probabilities, after a legal action at a table; each node once.
 
-    readings  tree nodes to which the line before the action is mapped
-    state     real betting state before the action
+    reader    action translation, which maps the action
+    readings  tree nodes to which the line before the action is mapped, as a list of `LineReading`
+    state     betting state at the table before the action
+
+    Probabilities of the same node, reached from several nodes, are added.
     """
     probabilities: dict[tuple[int, int], float] = {}
     for reading in readings:
@@ -56,9 +63,11 @@ def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action
 
 
 def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int | None:
-    """Return the index of the tree's action to which a real action was mapped at decision `node`.
+    """Return the index of the tree's action at a decision to which a table's action was mapped.
 
-    outcome  tree node (reading) after the action, one of those that `Reader.outcomes` returns
+    node     number of the decision
+    action   action at the table, such as "r300"
+    outcome  tree node after the action, one of those that `Reader.outcomes` returns
 
     Returns None if the tree has no such action, as for a fold to a bet that was mapped to a check.
     """

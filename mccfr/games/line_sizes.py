@@ -1,4 +1,4 @@
-"""Betting trees whose bet sizes are given for each betting line, instead of by a menu."""
+"""Betting trees whose bet sizes are given for each betting line (sequence of actions)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +14,13 @@ Sizes = Callable[[str, BettingState], Sequence[float]]
 
 @dataclass(frozen=True)
 class LineTree:
-    """A betting tree whose decisions are found by line. Lines have no / and amounts of the whole hand.
+    """A betting tree whose decisions are found by line, such as cr300c.
 
     tree   the betting tree
     state  {line: betting state} of each decision
     sizes  {line: amounts to raise to}; decisions without raises are left out
+
+    Lines have no / between streets. A raise r300 is to 300 chips over the whole hand.
     """
 
     tree: CompiledTree
@@ -26,7 +28,7 @@ class LineTree:
     sizes: Mapping[str, Sequence[float]]
 
     def node(self, line: str) -> int:
-        """Return the node of the decision to which a line leads."""
+        """Return the number of the tree node, a decision, to which a line such as cr300c leads."""
         node = 0
         while line:
             node = next(child for child in self.tree.children(node) if _begins(line, self.tree.label[child]))
@@ -41,10 +43,10 @@ def _begins(line: str, label: str) -> bool:
 
 
 def line_tree(rules: BettingRules, sizes: Sizes) -> LineTree:
-    """Build the tree of `rules` with the raises that the function `sizes` gives for each line.
+    """Build the betting tree of two-player `rules` with the raises that the function `sizes` returns.
 
-    `sizes` takes a line and its betting state, and returns amounts to raise to. The rules' own raises, `added` and
-    `removed` are ignored.
+    `sizes` takes a line (actions so far, such as cr300) and its betting state. It returns amounts to raise to, in chips
+    over the whole hand. Raises that `rules` itself allows, adds or removes are ignored.
     """
     states, added, todo = dict[str, BettingState](), dict[str, Sequence[float]](), [("", rules.start())]
     while todo:
@@ -67,10 +69,10 @@ def _no_raises(state: BettingState) -> Sequence[float]:
 
 
 def added_lines(rules: BettingRules, sizes: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return all bets of `sizes` as lines for the key `add` of `[game.menu]`, such as cb40.
+    """Return all bets of `sizes` as lines for the configuration key `add` of `[game.menu]`.
 
-    sizes  amounts to raise to, over the whole hand, by line
+    sizes  {line: amounts to raise to, in chips over the whole hand}
 
-    The amounts in the result are chips put in on the street.
+    In the result a bet of cb40 is to 40 chips put in on the street.
     """
     return [street_line(f"{line}r{amount_text(amount)}", rules.line_start) for line in sizes for amount in sizes[line]]

@@ -15,19 +15,21 @@ _TOKEN = re.compile(r"[rb][0-9.]+(?:e[+-]?[0-9]+)?|.")
 
 
 def line_start(game: Game) -> LineStart:
-    """Return the chips put in where a game's lines begin: by each player, and the most of any player.
+    """Return the chips put in where a game's betting lines begin, as a `LineStart`.
 
-    The first is an ante or half of a spot's pot; the second includes blinds. Dead antes are left out.
+    Its field `before` is the chips of each player that are no bet: an ante, or half the starting pot of an endgame. Its
+    field `level` is the most that any player has put in, blinds included. Antes that are dead money are left out.
     """
     rules = game.real_rules
     return tree_start(game.tree) if rules is None else rules.line_start
 
 
 def typed_line(game: Game, line: str) -> str:
-    """Convert a typed line to the tree's form, such as `b300c` to `r300c`.
+    """Convert a betting line typed by a user to the tree's form, such as `b300c` to `r300c`.
 
-    Raises `ValueError` for amounts of the whole hand (`r300`), which users should not type. Raises it for an illegal
-    action only if the line has a bet to convert.
+    The user's b300 counts the chips put in on the street; the tree's r300 counts those of the whole hand. Raises
+    `ValueError` if the user typed r300, an amount of the whole hand. An illegal action raises `ValueError` only in a
+    line with a bet to convert; other lines are not checked.
     """
     if is_compact(game.tree):
         refuse_whole_amounts(re.sub(r"\s+|[rb](?=[0-9.]+(?:p|%|x|bb|chips))", "", line).lower(), line_start(game))
@@ -35,13 +37,14 @@ def typed_line(game: Game, line: str) -> str:
 
 
 def converted_line(game: Game, line: str) -> str:
-    """Convert a typed line to the form of the tree: lower case, without spaces, raises as `rN`.
+    """Convert a typed betting line to the tree's form: lower case, no spaces, raises as `rN`.
 
     With blinds of 50 and 100, `b300 C / c B50%` becomes `r300c/cr450`. `b300` counts the chips put in on this street,
-    and `r300` those of the whole hand. Sizes are those of menus, with or without a b in front. `3bb` and `2x` count
-    chips put in on this street; `50%` and `0.5p` are shares of the pot after the call; `allin` is the stack. Sizes are
-    supported if the game has `real_rules`. Text that is no line is returned unchanged, for the parser of lines to
-    report. Raises `ValueError`, naming the action, for an illegal action in a line with a bet to convert.
+    and `r300` those of the whole hand. `3bb` (big blinds) and `2x` (twice the last bet) count chips put in on this
+    street. `50%` and `0.5p` are shares of the pot after the call; `allin` is the stack. A b before a size is optional.
+    Such sizes are supported if the game has `real_rules`, the full betting rules. A line without a bet to
+    convert is not checked: its invalid characters are kept for a later parser to report. Raises `ValueError` for an
+    illegal action, which it names, or an invalid character in a line with such a bet.
     """
     if not is_compact(game.tree):
         return line

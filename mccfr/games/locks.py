@@ -1,12 +1,11 @@
-"""Parses node locks: `[game.locks]` maps a line to the fixed strategy there.
+"""Parses node locks: `[game.locks]` maps a betting line to a fixed strategy at its decision.
 
     "cb94" = "f 40%; c 60%"        probabilities of actions, for every hand
     "cb94" = "c AA,KK:0.5; f QQ"   ranges: the probability of each hand in a range; other hands are free
-    "ip:*/*" = "b 0"               a pattern, for one position: every bet is barred, other actions are free
+    "ip:*/*" = "b 0"               a pattern, for the player in position: every bet is barred, other actions are free
 
 An action that is not named gets the remaining probability if it is the only one. Amounts are the chips put in on the
-street (`mccfr.trees.street_amounts`). In a pattern `*` matches any text, and decisions without the named actions are
-skipped.
+street. In a pattern `*` matches any text, and decisions without the named actions are skipped.
 """
 
 import re
@@ -48,11 +47,11 @@ Floats = npt.NDArray[np.float64]
 
 
 class LockRanges:
-    """Parses the ranges of locks: weights of K hands or of K buckets.
+    """Parses the ranges of node locks (fixed strategies) to weights of K hands or K buckets.
 
-    Hands are the 1,326 of hold'em, and their weights hold on every board. Buckets are those of a block, a street and
-    player with the number 2·street + player. Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as ranges of
-    hands.
+    Hands are the 1,326 of hold'em, and their weights hold on every board. Buckets are those of one player on one
+    street, numbered from 0; the argument `block` is 2·street + player. Ranges of buckets are written "#3,#5-#7:0.5";
+    preflop, also as ranges of hands.
     """
 
     def __init__(self, cards: Cards | None = None) -> None:
@@ -65,11 +64,19 @@ class LockRanges:
         return self._cards is None
 
     def count(self, block: int) -> int:
-        """Return K: 1,326 hands, or the number of buckets of a block (2·street + player)."""
+        """Return K: 1,326 hands, or the number of buckets of a player on a street.
+
+        block  2·street + player
+        """
         return COMBO_COUNT if self._cards is None else int(self._cards.buckets[divmod(block, 2)])
 
     def weights(self, text: str, block: int) -> Floats:
-        """Return [K] the weights, 0 to 1, of a range text; `ValueError` if the text is invalid."""
+        """Return the weights [K], 0 to 1, of hands or buckets in a range text such as "AA,KK:0.5".
+
+        block  2·street + player; used only for buckets
+
+        Raises `ValueError` if the text is invalid.
+        """
         if self._cards is None:
             return read_range(text)
         size = self.count(block)
@@ -99,7 +106,7 @@ class LockRanges:
 
 
 class _Part(NamedTuple):
-    """One part of a lock, such as "c 60%": the probability of an action for each hand or bucket.
+    """One part of a node lock (a fixed strategy at a decision), such as "c 60%" or "f QQ".
 
     named     indices of the actions; several only for "b", any bet
     shares    [K] probabilities by hand or bucket
@@ -114,11 +121,12 @@ class _Part(NamedTuple):
 def read_locks(
     texts: Mapping[str, str], tree: CompiledTree, hands: LockRanges, start: LineStart | None = None
 ) -> Locks | None:
-    """Return the locks of a betting tree, or None if there are none.
+    """Parse the node locks (fixed strategies) of a betting tree to `Locks`; None if there are none.
 
     texts  {line or pattern: actions with probabilities or ranges}, the `[game.locks]` table
     hands  parser of the ranges
-    start  chips put in at the root; None: read from the tree, which does not tell antes from blinds
+    start  chips that each player has put in at the root; None: derived from the tree, which cannot tell antes from
+           blinds
 
     Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
     is locked twice.
@@ -146,9 +154,12 @@ def read_locks(
 
 
 def with_stated_locks(game: Game, document: Any) -> Game:
-    """Return a game read from a policy's files, with its locks, which are stored only as text.
+    """Return the game of a stored policy together with its node locks (fixed strategies).
 
-    document  the policy's `[game]` table, whose `locks` are parsed
+    game      game of the policy, still without locks
+    document  the policy's `[game]` table; its key `locks` holds the locks as text, which is parsed
+
+    Raises `ValueError` if the locks are invalid.
     """
     texts = document.get("locks") if isinstance(document, Mapping) else None
     if not texts:
@@ -160,9 +171,11 @@ def with_stated_locks(game: Game, document: Any) -> Game:
 
 
 def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) -> list[int]:
-    """Return the decisions that a line or pattern of a lock names; `ValueError` if a line is invalid.
+    """Return the numbers of the decisions that a betting line or a pattern names.
 
-    lines  line of each node, for patterns
+    lines  betting line of each node of the tree, needed for patterns only
+
+    Raises `ValueError` for an invalid line.
     """
     position, colon, line_part = line.strip().rpartition(":")
     if colon and position not in _POSITIONS:
@@ -183,8 +196,9 @@ def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) ->
 def _parts(
     tree: CompiledTree, node: int, text: str, start: LineStart, *, pattern: bool
 ) -> list[tuple[tuple[int, ...], str]]:
-    """Split a lock's text into (action indices, probability or range text) for a decision.
+    """Split a lock's text, such as "f 40%; c AA", into (action indices, "40%" or "AA") pairs.
 
+    node     decision that is locked
     pattern  True: return [] if the decision lacks an action; False: raise `ValueError`
     """
     labels, parts = _street_labels(tree, node, start), []
@@ -207,14 +221,14 @@ def _parts(
 
 
 def _street_labels(tree: CompiledTree, node: int, start: LineStart) -> list[str]:
-    """Return the actions of a decision; raises as chips put in on the street, such as b300."""
+    """Return a decision's actions as texts, such as b300: a raise to 300 chips on the street."""
     line = line_text(tree, node)
     labels = [street_action(line, tree.label[child], start) for child in tree.children(node)]
     return [label.replace("r", "b") for label in labels]
 
 
 def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _Part:
-    """Parse one part of a lock: a probability for every hand, such as 60%, or a range.
+    """Parse one part of a lock to a `_Part`: a probability for every hand, such as 60%, or a range.
 
     named  indices of the actions that the part names
     block  2·street + player of the decision
@@ -230,9 +244,11 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _
 
 
 def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
-    """Return [actions, K] the probabilities that a lock fixes at a decision, -1 where not locked.
+    """Return [A, K] the probabilities that a lock fixes at a decision of A actions; -1: not fixed.
 
-    labels  actions of the decision
+    K counts hands, or buckets of the decision's street and player.
+
+    labels  [A] actions of the decision
     block   2·street + player of the decision
     parts   (action indices, text) of each part of the lock
     """
@@ -262,9 +278,9 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
 
 
 def _both(first: Floats | None, second: Floats) -> Floats:
-    """Combine two locks of a decision, [actions, K] probabilities, -1 where not locked.
+    """Combine two node locks of a decision: [A, K] probabilities of A actions, -1 where not locked.
 
-    Raises `ValueError` if both fix the same action of a hand or bucket.
+    K counts hands or buckets. Raises `ValueError` if both fix the same action of a hand or bucket.
     """
     if first is None:
         return second

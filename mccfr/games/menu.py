@@ -1,9 +1,10 @@
 """Action abstraction for no-limit poker: the amounts that a player may raise to (`[game.menu]`).
 
-A table of sizes has either `first` (the street's first bet) and `later` (raises), or `sizes`. `sizes` is a list for
-each number of bets so far on the street; the last list also applies to later bets. An empty list allows no bet. A blind
-does not count as a bet here: the first raise over it is a first bet. Each key is looked up first for the player on the
-street (`[game.menu.flop.button]`), then for the street (`[game.menu.flop]`), then in `[game.menu]`.
+A configuration table has either `first` (sizes of the street's first bet) and `later` (of raises), or `sizes`. Entry k
+of `sizes` lists the sizes allowed after k bets on the street; the last entry also applies to later bets. An empty list
+allows no bet. A blind does not count as a bet here: the first raise over it is a first bet. Each key is looked up first
+for the player on the street (`[game.menu.flop.button]`), then for the street (`[game.menu.flop]`), then in
+`[game.menu]`.
 """
 
 import re
@@ -37,7 +38,7 @@ _Table = Menu | StreetMenu | PlayerMenu
 
 
 class Size(NamedTuple):
-    """A parsed bet size of a menu: `0.5p`, half the pot, is Size(0.5, "p")."""
+    """A parsed bet size of the configuration: `0.5p`, half the pot, is Size(0.5, "p")."""
 
     number: float  # inf for all-in
     unit: str  # "p", "x", "bb", "e", "chips" or "allin"
@@ -72,16 +73,16 @@ class Size(NamedTuple):
 
 
 class MenuGame(NamedTuple):
-    """Properties of a game that its menu depends on.
+    """Properties of a game on which the bet sizes of its menu (`[game.menu]`) depend.
 
     stack         chips of each player in the whole hand, or the most if they differ
     big_blind     chips; None without blinds: then sizes in bb are invalid, and limping is impossible
     first_street  street with which the tree begins: 0 preflop .. 3 river
     streets       number of streets of the tree
-    players       names of the positions in configuration keys, from position 0 on
+    players       names in configuration keys, such as button, by seat number
     whole_chips   True if amounts raised to are rounded to whole chips
-    stacks        chips by position, if they differ
-    dead          chips in the pot that are no bet, besides those put in
+    stacks        chips by seat number, if they differ
+    dead          dead chips in the pot: antes that are no bets, not counted among the players' chips put in
     """
 
     stack: float
@@ -95,11 +96,14 @@ class MenuGame(NamedTuple):
 
     @property
     def first_with_bet(self) -> int | None:
-        """Number of the street that begins with a blind as its first bet (0, preflop), or None."""
+        """Number of the street on which a blind is the first bet (0, preflop), or None.
+
+        It is None without blinds, and if the tree begins after the preflop.
+        """
         return 0 if self.first_street == 0 and self.big_blind is not None else None
 
     def half_pot(self, state: BettingState) -> float:
-        """Return half the pot after the player to act has called, in chips."""
+        """Return half of the chips that the pot has after the player to act has called."""
         if len(state.put_in) == 2:
             return state.to_call
         return (sum(state.with_put_in(state.to_call)) + self.dead) / 2
@@ -118,7 +122,7 @@ class MenuGame(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The bet sizes and limits of one player on one street."""
+    """The bet sizes and limits of `[game.menu]` for one player on one street."""
 
     sizes: Sequence[Sequence[Size]]  # by number of bets so far; the last list also applies to later bets
     limit: float  # most bets that are not all-in
@@ -127,17 +131,20 @@ class _Plan(NamedTuple):
     donk: Sequence[Size] | None  # donk bets: first bets into the street before's last bettor; None: `sizes`
 
     def becomes_all_in(self, target: float, half_pot: float, stack: float) -> bool:
-        """Return True if the menu replaces a raise to `target` by an all-in.
+        """Return True if the menu (`[game.menu]`) replaces a raise by an all-in.
 
-        half_pot  half the pot after a call of the raise
-        stack     amount of an all-in
+        target    chips to which the player would raise, over the whole hand
+        half_pot  half the pot, in chips, after a call of the raise
+        stack     chips to which an all-in raises
         """
         above_threshold = self.threshold is not None and target / stack > self.threshold
         return above_threshold or (self.spr is not None and stack - target <= self.spr * 2 * half_pot)
 
 
 def parse_size(text: str, key: str) -> Size:
-    """Parse a bet size such as "50%", "3x" or "allin"; messages name it by its configuration key.
+    """Parse a bet size such as "50%", "3x" or "allin" to a `Size`.
+
+    key  configuration key of the size, named in messages
 
     Raises `ValueError` if it is invalid or not above zero. For a number without unit the message lists its possible
     meanings.
@@ -169,12 +176,13 @@ def parse_size(text: str, key: str) -> Size:
 
 
 def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequence[float]]:
-    """Return the function that lists the raises of a menu at a state, for `BettingRules.raise_targets`.
+    """Return the function that lists the amounts that a `[game.menu]` allows to raise to.
 
-    A target, the amount raised to, is at least a minimum raise. With `whole_chips`, the part put in on this street is
-    rounded to whole chips. A target becomes all-in if it exceeds `allin_threshold` times the stack, or leaves at most
-    `allin_spr` pots behind after a call. Without either key, targets at or above the stack are dropped. At most
-    `max_bets` bets on a street are not all-in; a big blind counts as one.
+    The function takes a betting state, and returns chips over the whole hand, ascending (`BettingRules.raise_targets`).
+    An amount is at least a minimum raise. With `whole_chips`, the part put in on this street is rounded to whole chips.
+    An amount becomes all-in if it exceeds `allin_threshold` times the stack, or leaves at most `allin_spr` pots behind
+    after a call. If neither key is given, amounts at or above the stack are dropped. At most `max_bets` bets on a
+    street are not all-in; a big blind counts as one.
 
     Raises `ValueError`, with one sentence, for a menu that is invalid on these streets.
     """
@@ -207,26 +215,35 @@ def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequenc
 
 
 class LineEdits(TypedDict):
-    """The arguments `added` and `removed` of `BettingRules`: amounts to raise to, by line."""
+    """The fields `added` and `removed` of `BettingRules`: amounts to raise to, by betting line.
+
+    Both map a line, without / between streets, to amounts in chips over the whole hand.
+    """
 
     added: Mapping[str, Sequence[float]]
     removed: Mapping[str, Sequence[float]]
 
 
 def line_edits(menu: Menu, start: LineStart) -> LineEdits:
-    """Convert a menu's `add` and `remove` to amounts by line; `ValueError` unless lines end in a bet.
+    """Convert the keys `add` and `remove` of `[game.menu]` to {line before the bet: amounts}.
 
-    start  chips put in when the lines begin, to convert amounts on a street to amounts over the whole hand
+    The keys list betting lines that end in a bet, such as cb300, with amounts put in on the street. The result's
+    amounts are chips over the whole hand.
+
+    start  chips put in when the lines begin
+
+    Raises `ValueError` unless lines end in a bet.
     """
     return {"added": _amounts(menu.add, "add", start), "removed": _amounts(menu.remove, "remove", start)}
 
 
 def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list[float]]:
-    """Split lines that end in a bet into {line before: amounts of the bet}, for the whole hand.
+    """Split betting lines that end in a bet into {actions before the bet: amounts of the bet}.
 
-    key  "add" or "remove", for messages
+    lines  such as cb300, with chips put in on the street
+    key    "add" or "remove", for messages
 
-    The lines are written without "/".
+    In the result amounts are chips over the whole hand, and lines have no "/".
     """
     amounts: dict[str, list[float]] = {}
     for line in lines:
@@ -243,9 +260,9 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
 
 
 def check_opening(menu: Menu, rules: BettingRules, players: Sequence[str] = PLAYER_NAMES) -> None:
-    """Raise `ValueError` for a menu without limps if a player facing the blind has no raise either.
+    """Raise `ValueError` if `[game.menu]` leaves a player who faces the blind only a fold.
 
-    players  names of the positions, from position 0 on
+    players  names of the players by seat number, for the message
     """
     state: BettingState | None = rules.start()
     while state is not None and state.facing and menu.limp is not True:
@@ -260,7 +277,10 @@ def check_opening(menu: Menu, rules: BettingRules, players: Sequence[str] = PLAY
 
 
 def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
-    """Return (key, table) of the size tables for a player on a street, the most specific first."""
+    """Return (key, table) of the menu's tables for a player on a street, most specific first.
+
+    Such keys are "game.menu.flop.button", "game.menu.flop" and "game.menu"; tables that are not given are left out.
+    """
     name = STREET_NAMES[street]
     own = getattr(menu, name)
     players = own and getattr(own, player)
@@ -269,7 +289,10 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
 
 
 def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
-    """Return a list of (configuration key, bet sizes), by number of earlier bets on the street."""
+    """Return the bet sizes of a player on a street: a list of (configuration key, texts of sizes).
+
+    Entry k applies after k bets on the street; the last entry also applies to later bets.
+    """
     first: list[tuple[str, Sequence[str]]] = []
     later: list[tuple[str, Sequence[str]]] = []
     for key, table in _tables(menu, street, player):
@@ -292,7 +315,7 @@ def _plan(menu: Menu, street: int, player: str) -> _Plan:
 
 
 def _check(menu: Menu, game: MenuGame) -> None:
-    """Raise `ValueError` for a menu with invalid values, or with keys that do not suit the game."""
+    """Raise `ValueError` if `[game.menu]` has invalid values, or keys that do not suit the game."""
     for key, table in _all_tables(menu):
         _check_table(key, table)
         if game.big_blind is None:
@@ -329,7 +352,12 @@ def _check(menu: Menu, game: MenuGame) -> None:
 
 
 def _check_without_blinds(key: str, table: _Table) -> None:
-    """Raise `ValueError` if a table of a game without blinds has sizes or keys that need a blind."""
+    """Raise `ValueError` if a menu table of a game without blinds has keys that need a blind.
+
+    Bet sizes in big blinds need one too.
+
+    key  configuration key of the table, such as game.menu.flop
+    """
     sizes = [*(table.first or ()), *(table.later or ()), *(text for texts in table.sizes or () for text in texts)]
     blinds = [text for text in sizes if parse_size(text, key).unit == "bb"]
     problem = f"{key}: bet size {blinds[0]!r}" if blinds else ""
@@ -342,7 +370,7 @@ def _check_without_blinds(key: str, table: _Table) -> None:
 
 
 def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
-    """Yield (key, table) of all tables of a menu, also for streets and players that the game lacks."""
+    """Yield (key, table) of all tables of `[game.menu]`, also for players not in the game."""
     tables = (
         entry for street in range(len(STREET_NAMES)) for player in SEAT_NAMES for entry in _tables(menu, street, player)
     )

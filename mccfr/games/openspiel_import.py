@@ -1,4 +1,4 @@
-"""Imports games from OpenSpiel (Lanctot et al. 2019) as trees of histories."""
+"""Imports games from OpenSpiel (Lanctot et al. 2019) as full game trees, chance nodes included."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ def import_openspiel(config: OpenSpielGame) -> Game:
     """Compile a turn-based two-player zero-sum game of OpenSpiel with perfect recall.
 
     The labels of actions are OpenSpiel's action ids as text, with its action names for display. Infosets are named by
-    `information_state_string`, or by the history in games of perfect information without one. Payoffs are OpenSpiel's
-    returns.
+    `information_state_string`. Games of perfect information without it name them by their sequence of actions. Payoffs
+    are OpenSpiel's returns.
 
-    Raises `ValueError` if the package is missing, the game is unknown or of another kind, or it has more than
-    MOST_HISTORIES histories.
+    Raises `ValueError` if the package is missing, the game is unknown or of another kind, or it has more than 20
+    million histories (`MOST_HISTORIES`).
     """
     try:
         import pyspiel

@@ -1,4 +1,4 @@
-"""Tests a card abstraction for perfect recall, street by street."""
+"""Tests buckets for perfect recall: a bucket's hands were in one bucket on the street before."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,13 +7,13 @@ from mccfr.games.game import Game
 
 
 def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
-    """Return [K] for each bucket of a block the bucket that its hands had on the street before.
+    """Return, for each bucket of a player on a street, the bucket of its hands one street earlier.
 
     block  2·street + player
 
-    Returns None without perfect recall, which means that all hands of a bucket had the same bucket before. All boards
-    and the hands in the player's range are checked. Returns None also on the first street. Buckets
-    without hands get 0.
+    The result is [K] int64 for K buckets; buckets without hands get 0. It is None without perfect recall: hands of one
+    bucket had different buckets before. All boards and the hands in the player's range are checked. It is None also on
+    the first street.
     """
     street, player = divmod(block, 2)
     if street == 0:

@@ -27,7 +27,7 @@ Targets = Callable[[BettingState], Sequence[float]]
 
 
 def kuhn(config: KuhnGame) -> Game:
-    """Build Kuhn poker; its value for the first of two players is -1/18.
+    """Build Kuhn poker; for two players, player 0's value is -1/18 chip.
 
     With more players (Risk & Szafron 2010), the others call or fold in turn, as in OpenSpiel's `kuhn_poker(players=N)`.
     """
@@ -44,7 +44,7 @@ def kuhn(config: KuhnGame) -> Game:
 def leduc(config: LeducGame) -> Game:
     """Build Leduc poker for two and more players, with unlimited stacks.
 
-    By default there is one rank more than players, which with three and more players is OpenSpiel's
+    By default N players have a deck of N + 1 ranks. With three and more players this is OpenSpiel's
     `leduc_poker(players=N)`.
 
     Raises `ValueError` for invalid parameters.
@@ -100,9 +100,10 @@ def poker(config: PokerGame) -> Game:
 
 
 def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets:
-    """Return the function that lists the raises of `[game.menu]`; its keys use hold'em's names.
+    """Return the function that lists the amounts that `[game.menu]` allows to raise to.
 
-    Streets are named from preflop on, players big_blind and button.
+    It takes a betting state. In the menu's keys, streets have hold'em's names from preflop on, and players are called
+    big_blind and button.
     """
     streets, stack = rules.streets, rules.stack
     if config.raise_sizes or config.max_raises:
@@ -131,13 +132,16 @@ def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets
 
 
 def _names(config: PokerGame) -> tuple[str, ...]:
-    """Return hold'em's names, big_blind and button, of positions 0 and 1."""
+    """Return the configuration names of players 0 and 1: big_blind and button, or the reverse.
+
+    Player 0 is the button if its blind is smaller than player 1's.
+    """
     small_first = bool(config.blinds) and config.blinds[0] < config.blinds[1]
     return PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES
 
 
 def _check_limp(config: PokerGame, menu: Menu, rules: BettingRules) -> None:
-    """Raise `ValueError` for a menu without limps if limps are impossible, or only folding is left."""
+    """Raise `ValueError` if `game.menu.limp = false` has no effect, or leaves only a fold."""
     if not menu.limp and not rules.start().facing:
         raise ValueError(
             "game.menu.limp = False is not allowed: the first player to act has posted the larger blind, so "
@@ -191,8 +195,8 @@ def akq(config: AkqGame) -> Game:
 def clairvoyance(config: ClairvoyanceGame) -> Game:
     """Build the clairvoyance game, in which player 0 knows who holds the better hand.
 
-    On each street only player 0 may bet, `config.bet` times the pot. Player 0's value includes a pot of
-    1 chip from neither player.
+    On each street only player 0 may bet, `config.bet` times the pot. The starting pot is 1 chip that neither player has
+    put in, so winning it is profit in player 0's value.
     """
     if config.streets < 1 or config.bet <= 0 or not 0 < config.probability < 1:
         raise ValueError(

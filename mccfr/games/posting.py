@@ -1,4 +1,4 @@
-"""Posts antes and blinds: the chips put in, stacks and dead chips at the beginning of a hand.
+"""Computes chips put in, stacks and dead chips after the players have posted antes and blinds.
 
 Dead chips (`BettingRules.dead`) are antes that count neither as bets nor as part of the stacks.
 """
@@ -16,12 +16,13 @@ def posted(
 
     A player with too few chips posts all of them.
 
-    stacks  chips of each position before posting
-    blinds  chips of each position, or empty; without blinds, antes that differ count as bets
-    antes   chips of each position, or empty; equal antes, or one player's ante for all, are no bets
+    stacks  chips of each seat before posting
+    blinds  chips of each seat, or empty; without blinds, a larger ante is a bet that others must call
+    antes   chips of each seat, or empty; equal antes are no bets. With blinds, unequal antes (such as one player's ante
+            for all) become dead chips
 
     If the big blind's player has fewer chips than the blind, a call before the first raise is still of the whole blind.
-    It is of the second largest stack if that is less.
+    If the second largest stack is less than the blind, the call is of that stack.
     """
     antes, seats = antes or [0.0] * len(stacks), range(len(stacks))
     dead = [min(antes[seat], stacks[seat]) for seat in seats] if blinds and len({*antes}) > 1 else []
@@ -44,9 +45,9 @@ def with_stacks(rules: BettingRules, stacks: Sequence[float]) -> BettingRules:
     """Return the rules for one hand of a game with other stacks.
 
     rules   rules of the game, in which the players' stacks cover their antes and blinds
-    stacks  chips of each position before posting; two players can bet only the smaller stack
+    stacks  chips of each seat before posting; two players can bet only the smaller stack
 
-    Raises `ValueError` unless each position has a stack and two stacks exceed the largest ante plus the largest blind.
+    Raises `ValueError` unless each seat has a stack and two stacks exceed the largest ante plus the largest blind.
     """
     seats = len(rules.put_in)
     antes = list(rules.dead) or [rules.put_in_before] * seats

@@ -1,8 +1,7 @@
 """Registry of games: maps the name in `[game]` to the function that builds the game.
 
-A function given as `module:function` is imported when the game is built. User games are named in this form in the
-configuration (`mccfr.config.plugins`). The parameters of a user's function are the keys of
-`[game]`.
+Functions are given as text, `module:function`, and imported when the game is built. A user's own game is named by such
+a text in the configuration (`mccfr.config.plugins`). The parameters of a user's function are the keys of `[game]`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +29,8 @@ class Entry:
 
     make     function that builds the game, or its name `module:function`; it takes the `[game]` table and the arguments
              that `takes` names
-    example  `[game]` table, without the name, of the game whose counts `mccfr games` shows; None: no example
+    example  `[game]` table, without the name, of a small game; `mccfr games` shows the size of its tree. None: no
+             example
     takes    further arguments of `make`: "base" (directory of relative file names), "abstraction" (the `[abstraction]`
              table or None)
     """
@@ -99,7 +99,9 @@ def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
 
 
 def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
-    """Return {key: path} of the files that a `[game]` table names, such as a spot's endgame file.
+    """Return {key: path} of the files that a `[game]` table names, such as the file of an endgame.
+
+    base  directory to which file names are relative
 
     Their content is part of a run's identity: if it changes, the run cannot be continued.
     """
@@ -107,11 +109,11 @@ def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
 
 
 def catalogue(only: str | None = None) -> list[dict[str, Any]]:
-    """Return descriptions of all games, or of the game `only`, which `mccfr games` prints.
+    """Return descriptions of all games, or of the game `only`, for `mccfr games` to print.
 
-    A description has `name`, `description`, `parameters` with their defaults, `required` parameters, `example` (its
-    `[game]` table without the name) and `counts` of the example's tree. The last two are None without an example.
-    Raises `ValueError` for an unknown name.
+    A description is a dict. It has `name`, `description`, `parameters` with their defaults, and `required` parameters.
+    It also has `example`, a `[game]` table without the name, and `counts`, such as the nodes of the example's tree.
+    Without an example, `example` and `counts` are None. Raises `ValueError` for an unknown name.
     """
     names = list(_CATALOGUE)
     if only is not None and only not in names:

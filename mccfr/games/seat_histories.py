@@ -1,7 +1,7 @@
-"""Poker games of two to six seats as trees of histories, with the cards as moves of chance.
+"""Poker games of two to six players as full game trees, in which chance nodes deal the cards.
 
-The betting after a deal does not depend on the cards. So the histories after one deal are expanded once, as a template,
-and NumPy repeats them for every deal: 1.8 million histories of Leduc poker with three players take a second.
+The possible betting does not depend on the hole cards dealt. So the nodes after one deal are expanded once, as a
+template, and NumPy repeats them for every deal. The 1.8 million nodes of Leduc poker with three players take a second.
 """
 
 from collections.abc import Sequence
@@ -37,12 +37,12 @@ Array = npt.NDArray[Any]
 
 
 class _History(NamedTuple):
-    """A history after the hands are dealt.
+    """A node after the hole cards are dealt: a sequence of actions and boards.
 
     state   betting state at a decision, or at the end of the betting
     over    True if the betting has ended
     street  last street whose board is dealt, or -1
-    board   index of the board among those that can follow the hands
+    board   index of the board among the boards of that street that are possible after the deal
     line    actions so far, with / between streets
     """
 
@@ -55,9 +55,10 @@ class _History(NamedTuple):
 
 @dataclass
 class _Template:
-    """Histories after one deal: T nodes, siblings contiguous, parents before children.
+    """The T nodes after one deal of hole cards. Parents come first, siblings are adjacent.
 
-    Each list has one entry for each node, except `lines`: for each player {line: (street, number of actions)}.
+    Each list has one entry per node, except `lines`. That has for each player {line of a decision: (street, number of
+    actions)}.
     """
 
     kind: list[int] = field(default_factory=lambda: [TERMINAL])
@@ -72,12 +73,12 @@ class _Template:
 def seat_game(
     name: str, rules: BettingRules, deck: DeckListing, *, letters: str | None = None, merge_suits: bool
 ) -> Game:
-    """Build the game of `rules` for two to six seats on a small deck, as a tree of histories.
+    """Build the game of `rules` for two to six players on a small deck, as a full game tree.
 
     letters      letters of the ranks, lowest first; None takes those of the highest ranks
     merge_suits  True: isomorphic pairs of hand and board share an infoset
 
-    Raises `ValueError` if the deck or the memory is too small.
+    Raises `ValueError` if the deck is too small, or the tree too large (`most_histories`).
     """
     seats, hole = len(rules.put_in), deck.hole_cards
     if seats * hole + sum(deck.board_cards) > deck.cards:
@@ -94,9 +95,11 @@ def seat_game(
 
 
 def _expanded(name: str, rules: BettingRules, deck: DeckListing, deals: int) -> _Template:
-    """Expand the histories after one deal; `ValueError` if all deals together have too many.
+    """Return the nodes after one deal of hole cards; they are the same for every deal.
 
-    deals  number of deals of the game; the same histories follow each of them
+    deals  number of deals of the game
+
+    Raises `ValueError` if all deals together have too many nodes.
     """
     found, allowed, seats = _Template(), most_histories(), len(rules.put_in)
     found.history.append(_History(rules.start()))
@@ -139,7 +142,10 @@ def _expanded(name: str, rules: BettingRules, deck: DeckListing, deals: int) -> 
 
 
 def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_History]]:
-    """Return (labels, next histories) of a decision's actions: fold, check or call, raises ascending."""
+    """Return the labels of a decision's actions, and the node after each of them.
+
+    The order is fold, check or call, raises ascending. A node is a `_History`, a sequence of actions and boards.
+    """
     state, labels, children = history.state, list[str](), list[_History]()
 
     def add(label: str, acted: BettingState, after: BettingState | None) -> None:
@@ -160,7 +166,10 @@ def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_H
 
 
 class _Tiling:
-    """Repeats the T histories after one deal (a template) for each of D deals to P players."""
+    """Builds a game tree: repeats the T nodes after one deal (the template) for D deals.
+
+    P is the number of players, N that of the nodes of the whole tree.
+    """
 
     def __init__(
         self, rules: BettingRules, deck: DeckListing, template: _Template, merge_suits: bool, letters: str | None
@@ -179,11 +188,14 @@ class _Tiling:
         self.boards = self._boards()
 
     def _dead(self, deals: Ints) -> npt.NDArray[np.uint64]:
-        """Return [D] bit masks of the hole cards of deals [D, hands]; bit c stands for card c."""
+        """Return [D] uint64 bit masks of the hole cards of D deals; bit c stands for card c.
+
+        deals  [D, players with a hand] hand numbers
+        """
         return np.bitwise_or.reduce(self.hand_masks[deals], axis=1, initial=np.uint64(0))
 
     def _boards(self) -> list[Ints]:
-        """Return, by street, [D, boards] the numbers of the boards that can follow each deal."""
+        """Return for each street [D, boards] the numbers of the boards possible after each deal."""
         dead, above, found = self._dead(self.deals), np.zeros((len(self.deals), 1), np.int64), []
         for boards, parent in zip(self.deck.boards, self.deck.parents, strict=True):
             following_boards = np.argsort(parent, kind="stable").reshape(int(parent.max()) + 1, -1)[above]
@@ -196,16 +208,16 @@ class _Tiling:
         """Return values by node of the whole tree, [N, ...].
 
         dealing  values of the chance nodes that deal the hands, which come first
-        column   [D, T, ...] values of the T histories (template) after each of D deals
+        column   [D, T, ...] values of the T template nodes after each of D deals
 
-        Of the template, the roots of all deals come first, then its other nodes deal by deal.
+        After the dealing nodes come node 0 of the template for all deals, then its other nodes, deal by deal.
         """
         roots, rest = column[:, :1], column[:, 1:]
         shape = (-1, *column.shape[2:])
         return np.concatenate([np.asarray(dealing, column.dtype), roots.reshape(shape), rest.reshape(shape)])
 
     def tree(self) -> CompiledTree:
-        """Return the whole tree: chance nodes that deal hands, then the histories of each deal."""
+        """Return the whole tree: chance nodes that deal hole cards, then nodes of each deal."""
         template, deals = self.template, len(self.deals)
         sizes = [len(level) for level in self.levels]
         starts = np.cumsum([0, *sizes])
@@ -257,10 +269,11 @@ class _Tiling:
         return CompiledTree(arrays, below.astype(np.int32), label, 1, row_slots, row_count, names, payoffs=payoff)
 
     def _rows(self) -> tuple[Ints, Ints, list[tuple[int, list[str]]]]:
-        """Return row [D, T] and slot [D, T] of each decision, and (number of slots, infoset names) by player.
+        """Return row and slot of each node, and (number of slots, infoset names) by player.
 
-        A row is the index of an infoset of a player. A slot is the index of its first action's entry in the player's
-        table of (infoset, action) pairs. Rows are numbered by line, and by bucket within a line.
+        Rows and slots are arrays [D, T]. A row is the index of an infoset among those of its player. A slot is the
+        index of the infoset's first action in the player's table of all (infoset, action) pairs. Rows are ordered by
+        betting line, then by bucket (hand and board).
         """
         shape = (len(self.deals), len(self.template.kind))
         row, slot = np.full(shape, NO_SLOT, np.int64), np.full(shape, NO_SLOT, np.int64)
@@ -296,7 +309,7 @@ class _Tiling:
     def _payoffs(self) -> npt.NDArray[np.float64]:
         """Return [D, T, P] the chips that each of P players wins at terminals; 0 at other nodes.
 
-        Nodes are the T histories after each of D deals.
+        T is the number of nodes after one deal of hole cards, D that of such deals.
         """
         template, last = self.template, self.boards[-1]
         strength = self.deck.strength[last[:, :, None], self.deals[:, None]]  # [D, boards, P]

@@ -21,7 +21,8 @@ def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
 def subtree(tree: CompiledTree, root: int) -> CompiledTree:
     """Return the part of a two-player tree from the decision `root` on, as its own tree.
 
-    Streets are renumbered from 0. So are rows, which number the decisions of one player on one street.
+    Streets are renumbered from 0. So are the indices (`row`) by which the decisions of one player on one street find
+    their strategy.
     """
     arrays, nodes = tree.arrays, nodes_below(tree, root)
     number = np.full(len(tree.parent), -1, np.int32)

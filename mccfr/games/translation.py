@@ -14,8 +14,8 @@ Cases that the mapping leaves open:
 
 * An all-in is mapped to the tree's all-in if there is one. A bet larger than every size is mapped to the largest one.
 * **If the tree has no raise**, a bet is mapped to a check or call. If the opponent is to act after the check, the
-  opponent's strategy after a check applies: its check calls the bet, and a fold is not possible. If the check *closes*
-  the betting, the tree is already on the next street or over. Then the bet is called, which leads to the node after the
+  opponent's strategy after a check applies: its check calls the bet, and a fold is not possible. If the check ends the
+  street, the tree is already on the next street or over. Then the bet is called, which leads to the node after the
   check (`LineReading.closed`).
 * **Other stakes than the tree's** (`with_stakes`): sizes are shares of the pot, so only the all-in differs. It is
   mapped to the tree's if the stacks, in big blinds, differ at most by a factor of two, and else by its size.
@@ -27,17 +27,13 @@ Cases that the mapping leaves open:
   with whole chips, within the legal bounds. The tree's all-in is all-in. If no raise is legal, a raise becomes a call;
   without a bet to call, a fold becomes a check.
 
-Three and more players may call where the tree lacks a call, so the tree may wait for another player than the table
-(`SeatTranslation`):
+With three and more players (`SeatTranslation`) the player to act may differ between tree and table:
 
 * **A call that the tree lacks** is a fold in the tree. The player plays on at the table only: it checks, and folds to a
   bet. Its chips are dead money, and its bets are not in the tree.
-* **If all others have folded in the tree**, but not at the table, the last such fold becomes the smallest raise
-  instead. With two players a limp is mapped in the same way.
-* **If the tree asks a player whom the table does not ask**, the player folds in the tree if it has folded. Else it
-  checks or calls there.
+* **If all others have folded in the tree**, but not at the table, the last such fold becomes the smallest raise.
+* **If a player is to act in the tree only**, it folds there if it has folded at the table. Else it checks or calls.
 * **A bet of a player who has folded in the tree**: a player folds to it with the hands that check or call in the tree.
-  The tree lacks a call of it.
 * **If the tree has no raise**, a bet is a check or call there. If that ends the street in the tree, the bet is called.
 """
 
@@ -89,9 +85,9 @@ def actions_of(line: str) -> list[str]:
 
 
 def apply_action(rules: BettingRules, state: BettingState, action: str, where: str = "") -> BettingState | int:
-    """Return the state after an action `c`, `f` or `rN` of no-limit poker, or `OVER` if the betting ends.
+    """Return the betting state after an action `c`, `f` or `rN`; `OVER` (-1) if betting ends.
 
-    Raises `ValueError` if the action is illegal; its message begins with the text `where`.
+    Raises `ValueError` if the action is illegal; `where` is text with which its message begins.
     """
     prefix = f"{where}: " if where else ""
     if action == "f":
@@ -127,7 +123,7 @@ def _whole(rules: BettingRules) -> bool:
 
 
 def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[float], list[float]]:
-    """Return two lists [N] by node, after a call there: chips the caller has put in, and pot."""
+    """Return two lists, by tree node: chips put in by its player after a call there, and pot."""
     put_in, player = tree.put_in, np.maximum(tree.arrays.player, 0)
     assert put_in is not None
     level = np.maximum(put_in.max(axis=1), rules.least_call)
@@ -140,8 +136,8 @@ def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[floa
 def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """Return the action translation between a game's full betting and its tree.
 
-    It is an `IdentityTranslation` if the game has no `real_rules`. Raises `ValueError` if such a game has three or more
-    players, or no cards outside of its tree.
+    If the tree has only some legal amounts, `game.real_rules` has the full betting rules. Otherwise the translation is
+    an `IdentityTranslation`; `ValueError` if the game then has three and more players, or no cards outside of its tree.
     """
     if game.real_rules is not None:
         return (Translation if game.tree.players == 2 else SeatTranslation)(game.tree, game.real_rules)
@@ -154,14 +150,14 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
 class Translation:
     """Action translation for two players: maps real betting to a tree with few bet sizes, and back.
 
-    *Real* betting is that at the table, by the rules of the full game. A *reading* is a tree node to which a real line
-    is mapped, with its probability. A *state* is a real betting state.
+    *Real* betting is that at the table, by the rules of the full game; a *state* is its betting state. A *reading*
+    (`LineReading`) is one tree node to which real betting is mapped, with the probability of the mapping.
     """
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
         """Take the betting tree, and the rules of the full game without their `raise_targets`.
 
-        Raises `ValueError` if the tree does not record the chips put in, or begins with other amounts than the game.
+        Raises `ValueError` if the tree does not record the chips put in, or begins with other chips than `rules`.
         """
         if tree.put_in is None:
             raise ValueError("the tree does not say which chips are put in: export the policy again (format 2)")
@@ -199,11 +195,11 @@ class Translation:
     # --- from the real game to the tree ---
 
     def start(self) -> tuple[BettingState, list[LineReading]]:
-        """Return the state before the first action, and a list of one reading: the root node."""
+        """Return the first betting state, and a list of one `LineReading`: the tree's root."""
         return self.rules.start(), [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple[BettingState | int, list[LineReading]]:
-        """Return the state after a line (or `OVER`), and its tree nodes, the likeliest first.
+        """Return the state after a line (or `OVER`), and its `LineReading` list, likeliest first.
 
         Raises `ValueError`, naming the character, for an action that is illegal in the full game.
         """
@@ -232,24 +228,24 @@ class Translation:
         return state, sorted(readings, key=lambda reading: -reading.probability)
 
     def apply(self, state: BettingState, action: str, where: str = "") -> BettingState | int:
-        """Return the state after action `c`, `f` or `rN`, or `OVER`; `ValueError` begins with text `where`."""
+        """Return the state after an action, or `OVER`; `ValueError`, beginning with `where`, if illegal."""
         return apply_action(self.rules, state, action, where)
 
     def settled(self, state: BettingState, action: str) -> tuple[float, float]:
-        """Return (player 0's net chips by a fold, net chips of a showdown's winner); one is 0."""
+        """Return (player 0's net chips by a final fold, net chips of a showdown's winner); one is 0."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
     def follow(self, readings: Sequence[LineReading], state: BettingState, action: str) -> list[LineReading]:
-        """Return the tree nodes with probabilities (readings) after an action; merge equal ones."""
+        """Return the tree nodes after a table's action at `readings`; equal nodes are merged."""
         return followed(self, readings, state, action)
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the tree node (reading) where the player to act decides: with two players `reading` itself."""
+        """Return where the player to act decides in the tree: for two players `reading` itself."""
         del state
         return reading
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the tree nodes after a real action at node `reading`; probabilities sum to 1."""
+        """Return the tree nodes after a table's action, as a list of `LineReading`."""
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
             return [LineReading(reading.closed, 1.0)]
@@ -264,7 +260,7 @@ class Translation:
         return self._bet(node, state, float(action[1:]))
 
     def _bet(self, node: int, state: BettingState, target: float) -> list[LineReading]:
-        """Return the tree nodes (readings) after a raise from `node` to `target` chips."""
+        """Return the tree nodes (`LineReading`) after a table's raise to `target` chips at `node`."""
         raises = self._raises(node)
         if not raises:
             return [self._without_raise(node)]
@@ -308,7 +304,7 @@ class Translation:
         return (target - state.to_call) / self.pot_after_call(state)
 
     def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
-        """Return True if the tree has exactly this action at `node`: same size, both all-in or neither."""
+        """Return True if the tree has the action, mapped to `outcome`: same size, both all-in or neither."""
         if action[0] != "r":
             return self._child(node, action) != NOWHERE
         sizes = {child: size for size, child in self._raises(node)}
@@ -347,7 +343,7 @@ class Translation:
     # --- from the tree to the real game ---
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the action at the table for each tree action at the node of `reading`, in order.
+        """Return for each tree action at a `LineReading` the table's action, such as "r300".
 
         Several tree actions may become the same real action, such as sizes below the least raise. If the tree has no
         decision, there is one action: check or call, or a fold to a bet if the tree's hand ended by a fold.
@@ -358,9 +354,9 @@ class Translation:
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
     def lacks(self, reading: LineReading, state: BettingState, action: str, column: int | None) -> bool:
-        """Return True if a real action was mapped to no tree action, or to one of another kind (c, f, r).
+        """Return True if a table's action was mapped to no tree action, or to one of another kind.
 
-        The kind is that of the real action that plays the tree's (`real_actions`), such as a fold for a check.
+        The kind (c, f, r) of a tree action is that of the table's action that plays it, such as a fold for a check.
 
         reading  tree node of the player's decision, as a `LineReading`
         column   index of the tree's action, from `mapped_action`; None if the tree has no decision or no action
@@ -374,7 +370,7 @@ class Translation:
         return self._first[node] + number
 
     def decides(self, reading: LineReading) -> bool:
-        """Return True if the node of a reading is a decision; otherwise `real_actions` has one action."""
+        """Return True if the node of `reading` is a decision, not NOWHERE or a terminal."""
         return reading.node != NOWHERE and self._decides[reading.node]
 
     def folded(self, node: int) -> bool:
@@ -382,7 +378,7 @@ class Translation:
         return node != NOWHERE and self._label[node] == "f"
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
-        """Return the tree node after tree action `number`, which was played as real `action`."""
+        """Return the tree node after tree action `number`, which was played as `action`."""
         if action == "c" and reading.closed != NOWHERE:
             return LineReading(reading.closed, 1.0)
         return LineReading(self.child(reading.node, number), 1.0)
@@ -404,13 +400,13 @@ class Translation:
 
 
 class SeatTranslation(Translation):
-    """Action translation for three and more players, where tree and table may await different players.
+    """Action translation for three and more players; their turns may differ from the tree's.
 
-    Where the tree has no decision for the player to act, `LineReading.closed` is the node at which the tree waits.
+    Where the tree has no decision for the table's player to act, `LineReading.closed` is the tree's current node.
     """
 
     def at(self, reading: LineReading, state: BettingState) -> LineReading:
-        """Return the tree node (reading) where the player to act decides, or node NOWHERE."""
+        """Return the node where the player to act decides, or NOWHERE, as a `LineReading`."""
         waiting = reading.closed if reading.node == NOWHERE else reading.node
         node, player = waiting, state.player
         while node != NOWHERE:
@@ -426,7 +422,7 @@ class SeatTranslation(Translation):
         return LineReading(NOWHERE, reading.probability, waiting)
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the tree nodes after a real action at node `reading`; probabilities sum to 1."""
+        """Return the tree nodes after a table's action, as a list of `LineReading`."""
         here = self.at(reading._replace(probability=1.0), state)
         node = here.node
         if node == NOWHERE:
@@ -438,7 +434,11 @@ class SeatTranslation(Translation):
         return self._bet(node, state, float(action[1:]))
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the table's actions for those of the tree; without a tree decision, c or f."""
+        """Return for each tree action at a `LineReading` the table's action, such as "r300".
+
+        If the tree has no decision, there is one action: check or call, or a fold to a bet that the tree lacks. A
+        player who has folded in the tree folds to every bet.
+        """
         if self.decides(reading):
             return super().real_actions(reading, state)
         waiting = reading.closed
@@ -447,7 +447,7 @@ class SeatTranslation(Translation):
         return ["c" if calls or not state.facing else "f"]
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """Return the table's action for a tree action; a check folds to a bet the tree lacks."""
+        """Return the table's action for a tree action; a check or call folds to a bet the tree lacks."""
         checks = self._label[self.child(node, number)] == "c"
         if checks and state.facing and not self._has_bet(node, state):
             return "f"
@@ -484,9 +484,8 @@ class SeatTranslation(Translation):
     def _without_last_fold(self, node: int, state: BettingState) -> int:
         """Replace the last fold in the tree of a player who called at the table; return the new node.
 
-        The node follows the smallest raise instead of the fold. It is NOWHERE if the tree's hand did not end by folds,
-        or no player who folded there has called. The big blind's check of a limp is no call, so a hand that folds to
-        the limp stays folded.
+        The new node follows the smallest raise instead of the fold. It is NOWHERE if the tree's hand did not end by
+        folds, or if no such player exists. A big blind that checks after a limp has not called.
         """
         if self._label[node] != "f":
             return NOWHERE

@@ -2,12 +2,13 @@
 
 ACPC is the Annual Computer Poker Competition.
 
-The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to
-act answers with the same line, a colon and the action.
+The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to act
+answers with the same line, a colon and the action.
 
-* Betting is a line of actions: `c` (check or call), `f`, and `rN`, a bet or raise to N chips over the whole hand. A
-  `/` separates streets. A call that leaves nothing to bet is followed by `/` for each street left (`cr20000c///`).
-* Positions of two players are the big blind, 0, and the button, 1. Of more, 0 is the small blind, 1 the big blind.
+* Betting is a line of actions: `c` (check or call), `f`, and `rN`, a bet or raise to N chips over the whole hand. A `/`
+  separates streets. A call that leaves nothing to bet is followed by `/` for each street left (`cr20000c///`).
+* A position is the number of a seat in this hand. With two players 0 is the big blind, 1 the button. With more, 0 is
+  the small blind, 1 the big blind.
 * Cards are all hands separated by `|`, empty if not shown, then each street's board after `/`. A showdown shows the
   hands of all who have not folded.
 * Lines that begin with `#` or `;` are comments.
@@ -38,16 +39,16 @@ _CARDS = re.compile(rf"({_HOLE}(?:\|{_HOLE}){{1,{MOST_SEATS - 1}}})((?:/{_CARD}{
 
 
 class TableError(ValueError):
-    """Raised when the other side of a connection, or a file, breaks the protocol or the game's rules."""
+    """Raised when a server, client or file breaks the protocol of a match or the game's rules."""
 
 
 class MatchState(NamedTuple):
     """A parsed MATCHSTATE line, with which the server tells a player the state of a hand.
 
-    position  of the player to whom the line is sent
+    position  seat number of the player to whom the line is sent
     hand      number of the hand in the match
     betting   all actions so far, such as "cr200c/r400"
-    holes     each position's hole cards, "" if not shown
+    holes     hole cards by seat number, "" if not shown
     board     cards of each dealt street, from the flop on
     """
 
@@ -65,11 +66,11 @@ class MatchState(NamedTuple):
 class BettingResult(NamedTuple):
     """The betting of a hand, replayed from its actions by the rules.
 
-    text     the line in the protocol's form, with `/` between streets
+    text     the actions in the protocol's form, with `/` between streets
     states   betting state before each action
-    actions  actions of the line in order, such as "c" and "r300"
-    state    betting state after the line; an `int` if the betting is over
-    left     positions of the players who have not folded
+    actions  actions of the hand in order, such as "c" and "r300"
+    state    betting state after the last action; an `int` (-1) if the betting is over
+    left     seat numbers of the players who have not folded
     """
 
     text: str
@@ -80,7 +81,7 @@ class BettingResult(NamedTuple):
 
     @property
     def shown(self) -> Sequence[int]:
-        """Positions whose hands are compared at the showdown; () before it, or if all but one have folded."""
+        """Seat numbers of the players in the showdown; () if the hand has none, or not yet."""
         return self.left if isinstance(self.state, int) and len(self.left) > 1 else ()
 
 
@@ -90,7 +91,7 @@ def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
 
 
 def read_cards(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Parse AsKd|QhQc/2c3d4h/5s to (hole cards by position, board cards by street).
+    """Parse AsKd|QhQc/2c3d4h/5s to (hole cards by seat, board cards by street), as texts.
 
     Raises `TableError` for invalid or repeated cards.
     """
@@ -115,7 +116,7 @@ def read_state(line: str) -> MatchState:
 
 
 def follow_line(rules: BettingRules, betting: str) -> BettingResult:
-    """Replay a line to a `BettingResult`; `TableError` for an illegal action or misplaced `/`."""
+    """Replay a betting line to a `BettingResult`; `TableError` for an illegal action or wrong `/`."""
     result = follow_actions(rules, actions_of(betting))
     if result.text != betting:
         text = quoted(result.text)
@@ -147,10 +148,10 @@ def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult
 def won_chips(
     rules: BettingRules, game: BettingResult, holes: Sequence[str], board: Sequence[str]
 ) -> tuple[float, ...] | None:
-    """Return each position's net chips (loss below 0); None if a hand shown down is unknown.
+    """Return each seat's net chips (loss below 0); None if a hand at the showdown is unknown.
 
     game   the finished hand's betting
-    holes  each position's hole cards, "" if unknown
+    holes  hole cards by seat number, "" if unknown
     board  cards of each dealt street
     """
     if not all(holes[position] for position in game.shown):
@@ -167,7 +168,7 @@ def quoted(text: str) -> str:
 
 
 def decode_line(data: bytes) -> str | None:
-    """Return a received line without its end; None for an empty line or a comment.
+    """Return a received line as text without its line break; None for an empty line or a comment.
 
     Raises `TableError` for a line that is too long or not printable ASCII.
     """
@@ -186,7 +187,7 @@ def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
 
     player_name  player to name in the error
 
-    Raises `ValueError` for `game.stacks`, antes, and fractions of chips.
+    Raises `ValueError` for a game with `stacks` by seat, antes or fractions of chips, which ACPC lacks.
     """
     amounts = game.stack, *game.blinds
     if game.stacks:

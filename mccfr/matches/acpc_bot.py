@@ -79,7 +79,10 @@ def _lost(session: AcpcSession, text: str) -> Exception:
 
 
 def _silent(address: str, cause: str | None) -> str:
-    """Return the message for a connection that ended before any match line; `cause` is None if unknown."""
+    """Return the message for a connection that ended before any MATCHSTATE line.
+
+    cause  reason of the disconnection; None if the server closed the connection between hands
+    """
     if cause is None:
         return (
             f"{address} closed the connection before the first hand: it may need another version of the protocol than "

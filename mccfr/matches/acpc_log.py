@@ -2,9 +2,9 @@
 
     STATE:hand:betting:hand|hand/flop/turn/river:chips|chips:name|name
 
-Hands, chips and names are by position (`mccfr.matches.acpc`). The first line begins with `#` and describes the
-match. The last line `SCORE:chips|chips:name|name`, by player, ends it. A bot's log may contain several matches. The
-line `# another match` marks where hand numbers restart.
+Hole cards, chips and names are in the order of the seats in that hand (`mccfr.matches.acpc`). The first line begins
+with `#` and describes the match. The last line `SCORE:chips|chips:name|name` has the totals of the players. A bot's log
+lacks it and may contain several matches. The line `# another match` marks where hand numbers restart.
 
 A log is validated line by line before it is continued.
 """
@@ -35,12 +35,12 @@ _UNKNOWN = "????"
 class LoggedHand(NamedTuple):
     """A finished hand as a line of a match log.
 
-    number   of the hand
+    number   number of the hand in the match
     betting  all actions in the protocol's form, such as "cr200c/r400f"
-    holes    each position's hole cards, "" if not shown
+    holes    hole cards by seat number, "" if not shown
     board    cards of each dealt street
-    chips    won by each position; None if unknown
-    names    of the players, by position
+    chips    net chips won by seat number; None if unknown
+    names    names of the players by seat number
     """
 
     number: int
@@ -51,7 +51,7 @@ class LoggedHand(NamedTuple):
     names: tuple[str, ...]
 
     def text(self) -> str:
-        """Return the hand as a line of the log."""
+        """Return the hand as a line of the match log, `STATE:hand:betting:cards:chips:names`."""
         chips = ("?",) * len(self.names) if self.chips is None else tuple(map(amount_text, self.chips))
         cards = cards_text(self.holes, self.board)
         return f"STATE:{self.number}:{self.betting}:{cards}:{'|'.join(chips)}:{'|'.join(self.names)}"
@@ -76,12 +76,12 @@ Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
 
 
 def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
-    """Return the function that validates the log of a bot, which does not know the server's deals.
+    """Return a function that validates one line of a bot's log, without knowing the server's deals.
 
-    names  of the players, in any order
+    names  names of the players, in any order
 
     It checks that hand numbers ascend, that betting is legal and finished, and that chips match the shown cards. Its
-    arguments are the hands before a line, which it ignores, and the line. It returns the line's hand, or None for
+    arguments are a sequence of hands, which it ignores, and the line. It returns the line's hand, or None for
     `# another match`, and raises `TableError` for an invalid line.
     """
     least = 0
@@ -114,7 +114,7 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 def _can_be_won(chips: Sequence[float], game: BettingResult) -> bool:
     """Return True if these chips can be won at a showdown at which not all hands are known.
 
-    chips  won by each position
+    chips  net chips won by seat number
     game   the hand's betting
     """
     most = game.states[-1].to_call

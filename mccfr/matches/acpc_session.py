@@ -21,12 +21,12 @@ from mccfr.play.player import Player
 class FinishedHand(NamedTuple):
     """A finished hand as seen by a player.
 
-    position  of the player
-    number    of the hand
+    position  seat number of the player in this hand
+    number    number of the hand in the match
     betting   all actions, such as "cr200c/r400f"
-    holes     each position's hole cards, "" if not shown
+    holes     hole cards by seat number, "" if not shown
     board     cards of each dealt street
-    chips     won by each position; None if a hand at the showdown was not shown, so that they are unknown
+    chips     net chips won by seat number; None if a hand at the showdown was not shown, so that they are unknown
     """
 
     position: int
@@ -67,7 +67,7 @@ class AcpcSession:
         self._fresh = True
 
     def answer(self, data: bytes) -> str | None:
-        """Return the line to send back to a server's line; None if the player need not act."""
+        """Return the player's answer to a line of the ACPC server; None if it need not act."""
         line = decode_line(data)
         if line is None:
             return None
@@ -91,7 +91,7 @@ class AcpcSession:
         return self._answered[1]
 
     def _follow(self, state: MatchState, game: BettingResult) -> None:
-        """Tell the player all that is new in a state: a new hand, actions and board cards."""
+        """Tell the player all news of a MATCHSTATE line: a new hand, actions and board cards."""
         last, self._state = self._state, state
         reconnected, self._fresh = self._fresh, False
         same = last is not None and state.hand == last.hand
@@ -113,7 +113,10 @@ class AcpcSession:
 
 
 def continues_line(player: Player, game: BettingResult) -> bool:
-    """Return True if all actions that a player has seen are the first ones of the hand `game`."""
+    """Return True if the actions that a player has seen are the first ones of a hand.
+
+    game  betting of the hand
+    """
     seen = actions_of(player.line)
     return list(game.actions[: len(seen)]) == seen
 

@@ -1,19 +1,19 @@
-"""AIVAT: unbiased, low-variance estimates of a hand's chips.
+"""AIVAT: unbiased, low-variance estimates of the chips won in a hand.
 
 Burch, Schmid, Moravcik & Bowling 2018, "AIVAT: A new variance reduction technique for agent evaluation in imperfect
 information games", section 4. A player is known if its strategy is known. The method has two parts:
 
 * Imaginary observations: a hand's chips are replaced by their mean over all hands that known players may hold, given
   all public actions and cards.
-* Corrections: wherever chance or a known player acts, the heuristic's expected value is added and its value after
-  the real outcome is subtracted.
+* Corrections: a heuristic estimates the chips from any state of the hand. Wherever chance or a known player acts, its
+  expected value over the outcomes is added, and its value of the real outcome is subtracted.
 
 The mean is unchanged for any heuristic, if it is fixed before the hand and the probabilities are right. A better
 heuristic leaves less variance.
 
-Each player's hands are a weight vector: all hands for a known player, only the real hand otherwise. One formula thus
-serves matches of two policies, of a policy and a program, and of two programs. For a program that ignores its hole
-cards, all hands keep their weights and its actions are not corrected.
+Each player has a vector of weights, one for each hand. A known player may hold any hand; otherwise only the real hand
+has a weight. One formula thus serves matches of two policies, of a policy and a program, and of two programs. For a
+program that ignores its hole cards, all hands keep their weights and its actions are not corrected.
 """
 
 from abc import ABC, abstractmethod
@@ -36,12 +36,12 @@ Weights = npt.NDArray[np.float64]
 class HandState(NamedTuple):
     """Public state of a hand.
 
-    actions  of both players so far
-    street   of the current board; -1 before the first
-    board    of that street
-    state    of the betting; an `int` if no player acts any more
-    settled  after the last action: (f, s). Player 0 wins f + s · r chips before rake; r is 1, 0 or -1 if player 0
-             wins, ties or loses the showdown. None before the end
+    actions  actions of both players so far, such as "c" and "r300"
+    street   street of the current board; -1 before the first
+    board    that street's board: its cards, or its index among the game's listed boards; None before the first
+    state    betting state; an `int` if no player acts any more
+    settled  after the last action: (f, s). Player 0 wins f + s · r chips before rake; r is 1, 0 or -1 if player 0 wins,
+             ties or loses the showdown. None before the end
     """
 
     actions: tuple[str, ...]
@@ -63,17 +63,26 @@ class Heuristic(ABC):
 
     @abstractmethod
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H]: for each hand of player `hero`, the sum over opposing hands of weight times value.
+        """Return [H] for each of a player's H hands the weighted sum of values over opposing hands.
 
-        Opposing hands are those without a common card. Values are player 0's chips in the state `spot`. Weights are
-        `opponent_weights` [H]. If the heuristic draws samples, this is its expectation.
+        Hands that share a card with it are left out. A value is player 0's chips in a state.
+
+        spot              public state of the hand
+        hero              player to whose hands the result belongs
+        opponent_weights  [H] weights of the opponent's hands
+
+        A heuristic that draws samples returns an unbiased estimate of this sum.
         """
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
-        """Return [H]: for each hand of player `hero`, the mean of `values` over the next street's boards.
+        """Return [H] for each of a player's H hands the mean of `values` over the next boards.
 
-        For each pair of hands the mean is over the boards that share no card with either hand. `dealing` is the game's
-        hands and boards.
+        For each pair of hands the mean is over the boards that share no card with either hand.
+
+        spot              public state before the next street's board is dealt
+        hero              player to whose hands the result belongs
+        opponent_weights  [H] weights of the opponent's hands
+        dealing           the game's hands and boards
         """
         boards = dealing.boards_after(spot.street, spot.board)
         total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
@@ -90,10 +99,10 @@ class Heuristic(ABC):
 
 
 class Aivat:
-    """Computes luck-adjusted chips of hands: unbiased estimates of winnings, of less variance."""
+    """Computes AIVAT's luck-adjusted chips: unbiased estimates of winnings, with less variance."""
 
     def __init__(self, dealing: IndexedCards, betting: Betting, heuristic: Heuristic) -> None:
-        """Take a game's cards, the translation of its real betting, and the heuristic.
+        """Take the game's hands and boards, its betting, and the heuristic that estimates chips.
 
         betting  applies the actions of real hands, and tells at their end which chips are won
         """
@@ -102,12 +111,14 @@ class Aivat:
     def terms(
         self, deal: Deal, played: PlayedHand, ranges: Sequence[ObservedRange | AnyHand | None]
     ) -> dict[str, float]:
-        """Return a hand's terms by name; their sum is player 0's luck-adjusted chips before rake.
+        """Return a hand's AIVAT terms, {name: chips}; their sum is player 0's luck-adjusted chips.
+
+        They are before rake.
 
         deal    cards of the hand
         played  its betting
-        ranges  for each player: a new `ObservedRange` if its strategy is known, `AnyHand` if it ignores its cards,
-                None if its strategy is unknown
+        ranges  for each player: an `ObservedRange` at its start if its strategy is known, `AnyHand` if it ignores its
+                cards, None if its strategy is unknown
 
         The keys are:
 
@@ -149,13 +160,13 @@ class _Hand:
         return dict(self.terms)
 
     def _correct(self, term: str, expected: float, realised: float) -> None:
-        """Add a correction to the term of this name: the expected value minus the realised one."""
+        """Add to the AIVAT term named `term` the expected minus the realised value, in chips."""
         self.terms[term] += expected - realised
 
     def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
         """Return the weighted mean value over all pairs of disjoint hands, one of each player.
 
-        values   [H] result of `Heuristic.values` for the hands of player `hero`
+        values   [H] for each hand of player `hero`, the sum over the opponent's hands of weight × value
         weights  2 × [H] weights of both players' hands
         """
         opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
@@ -164,7 +175,7 @@ class _Hand:
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
-        """Return the player for whose hands to compute values: 1 if `ranges[0]` is None, else 0."""
+        """Return the player for whose hands values are computed: 1 if player 0's strategy is unknown."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
@@ -173,10 +184,10 @@ class _Hand:
         return weights
 
     def _deal_hands(self, spot: HandState) -> HandState:
-        """Deal the hole cards: set both players' weights of hands, add the correction.
+        """Deal the hole cards: set both players' weights of hands, add the deal's correction.
 
-        A player whose entry of `ranges` is None has only its real hand, other players have all hands. The correction
-        is for such real hands; without one there is none.
+        A player of unknown strategy, None in `ranges`, has only its real hand. Other players have all hands. The
+        correction is for real hands only: if no player has one, there is none.
         """
         prior = list(self.dealing.reach)
         self.weights = [
@@ -196,7 +207,7 @@ class _Hand:
         return spot
 
     def _deal_board(self, spot: HandState) -> HandState:
-        """Deal the next street's board; add its correction, if several boards are possible."""
+        """Deal the next street's board; add AIVAT's correction, if several boards are possible."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
         live = self.dealing.live(street, board)
@@ -210,7 +221,7 @@ class _Hand:
         return after
 
     def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """Apply an action, add its correction if the player's strategy is known, update ranges."""
+        """Apply an action, add AIVAT's correction if the player is known, and update ranges."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, ObservedRange):
             self._correct_known_action(betting, spot, action)

@@ -58,10 +58,10 @@ Say = Callable[[str], None]
 class ServerPlayer:
     """A player of no-limit hold'em that can play at servers and dealers.
 
-    player   the player itself
+    player   the `Player`, which chooses actions
     game     stacks and blinds with which it plays
     rules    betting rules of this game
-    another  function that creates another player of the same strategy, given a seed
+    another  function that takes a seed and creates another player of the same strategy
     """
 
     name: str
@@ -71,7 +71,10 @@ class ServerPlayer:
     another: Callable[[int], Player] | None = None
 
     def players(self, count: int) -> list[Player]:
-        """Return this player and `count - 1` others with its seed, which make the same choices in a hand."""
+        """Return a list of `count` players: this one, and others of equal strategy and seed.
+
+        In a hand of equal number and cards they all make the same choices.
+        """
         assert self.another is not None
         return [self.player, *(self.another(self.player.seed) for _ in range(count - 1))]
 
@@ -84,16 +87,16 @@ def server_player(
     *,
     say: Say = lambda _: None,
 ) -> ServerPlayer:
-    """Open a policy, run or program as a player of no-limit hold'em, and compile its kernels.
+    """Open a policy, run or program as a player of no-limit hold'em; compile its numba code.
 
     manner  changes to how a policy or run plays, such as purified (always the likeliest action)
     seed    seed of the player's random choices
-    game    the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
-    say     called with a message if kernels are compiled, which takes up to a minute
+    game    stacks and blinds of the match; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    say     called with a message if anything is compiled, which takes up to a minute
 
-    Raises `ValueError` for an unknown name, a policy for another game, a game with antes or fractions of chips, or a
-    manner for a program. Raises `DamagedError` or `UnreadableError` if a file of the policy or run is damaged or cannot
-    be read.
+    Raises `ValueError` for an unknown name, a policy for another game, or a manner for a program. Also for a game with
+    antes, unequal stacks or fractions of chips. Raises `DamagedError` or `UnreadableError` if a file of the policy or
+    run is damaged or cannot be read.
     """
     opened = open_player(name, manner)
     spec, own_game = opened.contender.spec, holdem_of(opened.table)
@@ -117,7 +120,7 @@ def server_player(
 
 
 def _prepare(player: Player, say: Say) -> None:
-    """Compile a player's kernels, with one message if anything is compiled."""
+    """Compile a player's numba functions, with one message if anything is compiled."""
     reported = list[bool]()
 
     def compiling(seconds: int | None) -> None:
@@ -136,7 +139,7 @@ def _stakes(game: HoldemGame) -> tuple[float, ...]:
 def _betting(game: HoldemGame) -> Translation:
     """Return the action translation with which a program follows a game's betting.
 
-    A translation needs a tree, but programs do not read it: a small one with all-ins only is enough.
+    A translation needs a betting tree. Programs play without one, so a small tree with all-ins only is enough.
     """
     rules = acpc_rules(game, "the table")
     small = structs.replace(game, menu=Menu(first=("allin",), later=(), max_bets=1, limp=False))
@@ -162,7 +165,7 @@ class _HandRecorder:
             self._log = MatchLog(log, head, bot_replay(player.rules, self._written))
 
     def add(self, hand: FinishedHand) -> None:
-        """Record a hand; raises `RuntimeError` if it cannot be written."""
+        """Record a hand, and write it to the match log if any; `RuntimeError` if that fails."""
         seats = len(self._written)
         names = tuple(self._written[(position - hand.position) % seats] for position in range(seats))
         with signals_deferred():  # a counted hand must be in the log
@@ -200,15 +203,16 @@ class _HandRecorder:
             write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
-        """Return the bot's total chips and mean per hand, as the record that `--json` prints."""
+        """Return the bot's total chips and mean per hand, as the dict that `--json` prints."""
         return _record(self._names, [score_of(self.won)], self._game)
 
 
 def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> dict[str, Any]:
-    """Return the first player's total chips and mean per hand, as the record that `--json` prints.
+    """Return the first player's total chips and mean per hand, as the dict that `--json` prints.
 
-    names   of all players
-    scores  of the first player, or of all. With three and more players the field `players` has an entry for each
+    names   names of all players
+    scores  scores of the first player, or of all. With three and more players the field `players` has an entry for
+            each score
     """
     first, more = scores[0], len(names) > 2
     fields = {"a": names[0], "b": ", ".join(names[1:]), "hands": first.hands, "pairs": first.pairs}
@@ -251,7 +255,7 @@ def _won_text(record: dict[str, Any]) -> str:
 def run_acpc_bot(
     player: ServerPlayer, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
 ) -> dict[str, Any]:
-    """Play a match at an ACPC server and return the result, the record that `--json` prints.
+    """Play a match at an ACPC server; return the result as the dict that `--json` prints.
 
     log       file for the hands; None: they are not written
     patience  seconds to connect, at first and after a lost connection
@@ -277,7 +281,7 @@ def run_slumbot(
     login: tuple[str, str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at a server with Slumbot's interface; return the record that `--json` prints.
+    """Play hands at a server with Slumbot's interface; return the dict that `--json` prints.
 
     log       file for the hands; None: they are not written
     silence   seconds to wait for a response
@@ -310,9 +314,9 @@ def run_gtowizard(
     say: Say = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at the GTO Wizard research server, five at once; return the record for `--json`.
+    """Play hands at the GTO Wizard research server, five at once; return the dict for `--json`.
 
-    Hands are logged and counted as they end. The record includes the mean of the server's AIVAT values.
+    Hands are logged and counted as they end. The dict includes the mean of the server's luck-adjusted chips (AIVAT).
 
     key_file  file with the user's key for the server
     log       file for the hands; None: they are not written
@@ -343,11 +347,11 @@ def run_gtowizard(
 
 
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
-    """Return the fields `aivat_*` of a record: the mean of the server's AIVAT values.
+    """Return a result's fields `aivat_*`: the mean of the server's luck-adjusted chips (AIVAT).
 
     It is in chips and mbb per hand, with 95 % intervals. All are None unless every hand has a value.
 
-    scores  the server's AIVAT chips of each hand; None if missing
+    scores  the server's luck-adjusted chips of each hand; None if missing
     """
     known = [each for each in scores if each is not None]
     result = score_of(known) if len(known) == len(scores) else Score(0, 0.0, None, None, None)
@@ -370,8 +374,8 @@ def run_person(
     ask   function that shows a prompt and returns the person's answer
     tell  function that prints a line
 
-    Raises `ValueError` for fewer than one hand, a program (which has no game), and a game without cards outside of its
-    tree.
+    Raises `ValueError` for fewer than one hand, or a program, which has no game. Also for a game without cards, or with
+    cards as chance nodes of its tree.
     """
     if hands < 1:
         raise ValueError(f"hands = {hands}: at least 1 is needed")
@@ -412,7 +416,7 @@ def run_person(
 def _seats(
     plan: MatchPlan, local_players: Sequence[ServerPlayer], host: str, ports: Sequence[int], wait: float, say: Say
 ) -> Iterator[list[DealerSeat]]:
-    """Yield the list of a match's seats: local players first, then those that connect to the ports.
+    """Yield a match's players, as `DealerSeat`: those of this process, then those that connect.
 
     Waits up to `wait` seconds for them. Their connections and the ports are closed when the `with` block ends.
     """
@@ -450,14 +454,14 @@ def run_dealer(
     say: Say = lambda _: None,
     warn: Say = lambda _: None,
 ) -> tuple[list[Score], dict[str, Any]]:
-    """Deal a match, or the rest of one; return the players' scores and the record for `--json`.
+    """Deal a match, or the rest of one; return the players' scores and the dict for `--json`.
 
     local_players  players of this process. The others connect to `ports`: one port for all, seated in order of arrival,
                    or one port for each
     clock          time limits of the players
     wait           seconds for the players to connect
-    log            log of the match, which is continued if it exists
-    phhs           file for the hands, written at the end
+    log            path of the match log, which is continued if it exists
+    phhs           path of a file of hand histories, written at the end
 
     Raises `TableError` if a player is too slow or breaks the protocol, or a port is taken. Raises `StoppedError` at a
     signal.

@@ -1,10 +1,10 @@
 """Dealer of the ACPC protocol: runs matches of two to six players, local or over connections.
 
 ACPC is the Annual Computer Poker Competition; `mccfr.matches.acpc` describes its protocol. The seed determines all
-deals. Positions rotate by one from deal to deal. With duplicate deals, every deal is played
-with each player in each position. So the second half of a match of two repeats the first half's deals with seats
-exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
-is replaced by the nearest legal one, as other dealers do, and counted in `MatchDealer.changed`. Each player's time is
+deals. Players move by one seat from deal to deal. With duplicate deals, every deal is played with each player in each
+seat. So the second half of a match of two repeats the first half's deals with seats exchanged. A player's message must
+begin with the state it was sent, otherwise it is ignored. A raise of an illegal size is replaced by the nearest legal
+one, any other illegal action by a check or call. Both are counted in `MatchDealer.changed`. Each player's time is
 limited per decision and per match.
 """
 
@@ -48,10 +48,10 @@ class MatchPlan:
     stack      chips of each player at the beginning of every hand
     blinds     (small blind, big blind) in chips
     hands      number of hands of the match
-    seed       of the deals
-    duplicate  True: each deal is played once for each player, so that each player plays it in each position; `hands`
-               is then a multiple of the number of players
-    names      of the players
+    seed       random seed of the deals
+    duplicate  True: each deal is played once for each player, so that each player plays it in each seat; `hands` is
+               then a multiple of the number of players
+    names      names of the players
     """
 
     stack: float
@@ -89,10 +89,10 @@ class MatchPlan:
         return self.hands // len(self.names) if self.duplicate else None
 
     def seating(self, number: int) -> tuple[int, list[int]]:
-        """Return (number of the deal, player at each position) of hand `number`.
+        """Return (number of the deal, players by seat number) of hand `number`.
 
-        A player is an index of `names`. Positions rotate by one from deal to deal. With duplicate deals they also
-        differ between the repeats of a deal.
+        A player is an index of `names`. Players move by one seat from deal to deal. With duplicate deals their seats
+        also differ between the repeats of a deal.
         """
         part, deal = divmod(number, self.deals or self.hands)
         seats = len(self.names)
@@ -107,8 +107,8 @@ class MatchPlan:
 class Clock:
     """Time limits of each player in seconds.
 
-    response  for one decision
-    per_hand  for all decisions of the match together, divided by its number of hands. One hand may take longer
+    response  limit of one decision
+    per_hand  mean limit of a hand: all decisions of a match together may take this times the number of hands
     """
 
     response: float = 600.0
@@ -116,15 +116,15 @@ class Clock:
 
 
 class DealerSeat(Protocol):
-    """Interface through which the dealer sends states to a player and receives its actions."""
+    """Interface of a player: the dealer sends it the hand's states and receives its actions."""
 
     def tell(self, line: str) -> None:
-        """Send a state to the player, even if it is not its turn."""
+        """Send the hand's state, a MATCHSTATE line, to the player, even if it need not act."""
 
     def ask(self, line: str, seconds: float) -> str:
-        """Wait for the player's next message and return it.
+        """Wait for the player's next message, a line of text, and return it.
 
-        line     the state to answer, which `tell` has already sent
+        line     MATCHSTATE line to answer, which `tell` has already sent
         seconds  time limit
 
         Raises `TimeoutError` after `seconds`.
@@ -138,7 +138,7 @@ class LocalSeat:
         self._session, self._answer_of = session, ""
 
     def tell(self, line: str) -> None:
-        """Pass a state to the player's session, and store its answer for `ask`."""
+        """Pass the hand's state, a MATCHSTATE line, to the player; store its answer for `ask`."""
         self._answer_of = self._session.answer(line.encode("ascii")) or ""
 
     def ask(self, line: str, seconds: float) -> str:
@@ -155,7 +155,7 @@ class Score(NamedTuple):
     mean   chips won per hand; None with fewer than two samples
     ci95   95 % interval of the mean; None with fewer than two samples. A sample is a hand, or with duplicate deals a
            deal that was played in every seating
-    pairs  number of such deals; None if deals are not duplicate
+    pairs  number of deals that were played in every seating; None if deals are not duplicate
     """
 
     hands: int
@@ -178,7 +178,7 @@ class MatchDealer:
         clock: Clock = Clock(),
         warned: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Take the match plan, the seats, the time limits, and a function for messages about invalid input."""
+        """Take the plan, a `DealerSeat` for each player, time limits, and a warning function."""
         self._plan, self._seats, self._clock, self._warned = plan, seats, clock, FirstMessages(warned)
         self._rules = acpc_rules(plan.game, "dealer")
         self._dealing = _dealing(plan)
@@ -186,7 +186,7 @@ class MatchDealer:
         self.changed = 0
 
     def play(self, number: int) -> LoggedHand:
-        """Deal a hand and play it to its end.
+        """Deal hand `number` and play it to its end; return it as an entry of the match log.
 
         Raises `TableError` if a player exceeds its time or breaks the protocol.
         """
@@ -258,10 +258,11 @@ class MatchDealer:
 
 
 def replay_of(plan: MatchPlan) -> Replay:
-    """Return the function that validates the log of a match, all of whose deals are known from the seed.
+    """Return a function that validates one line of a match's log; the seed determines all deals.
 
-    Its arguments are the hands before a line, and the line. It returns the line's hand, or None for the last line, the
-    score. It raises `TableError` if a hand is out of order, illegal or not dealt from the seed, or a result is wrong.
+    Its arguments are the hands of all earlier lines, and the line. It returns the line's hand, or None for the last
+    line, the score. It raises `TableError` if a hand is out of order, illegal or not dealt from the seed, or a result
+    is wrong.
     """
     rules, dealing = acpc_rules(plan.game, "dealer"), _dealing(plan)
 
@@ -339,12 +340,12 @@ def score_text(plan: MatchPlan, scores: Sequence[Score]) -> str:
 
 
 def _visible_hands(holes: Sequence[str], positions: Container[int]) -> tuple[str, ...]:
-    """Return each position's hole cards, with "" for those not in `positions`."""
+    """Return the hole cards by seat number, "" for seats that are not in `positions`."""
     return tuple(hole if position in positions else "" for position, hole in enumerate(holes))
 
 
 def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
-    """Return the board cards of each postflop street up to `street`: 1 is the flop, 3 the river."""
+    """Return the board cards of each of the first `street` streets from the flop on, as texts."""
     whole = dealing.board_text(3, deal.boards[3])
     stops = [0, 6, 8, 10]
     return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

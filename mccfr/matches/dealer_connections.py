@@ -132,7 +132,7 @@ class DealerPort:
         return clients
 
     def _accept(self) -> None:
-        """Accept pending connections; close older ones if more than `MOST_VISITORS` wait."""
+        """Accept pending connections; close older ones if more than 32 clients wait for a seat."""
         for _ in range(2 * MOST_VISITORS):
             try:
                 connection, (address, port, *_) = self._listener.accept()

@@ -1,4 +1,4 @@
-"""The dealer's side of a connection to a player, who is recognised by port and IP address."""
+"""The dealer's side of a player's connection; IP address and dealer's port tell players apart."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +13,10 @@ _SEND_SECONDS = 30.0
 class RemoteSeat:
     """A player over a connection, who may reconnect.
 
-    The protocol has no names. A reconnecting player gets the seat of its port and IP address. Of several connections
-    from that address, the first that answers the current state gets the seat. Two lost players with the same address
-    and port cannot be distinguished, which ends the match.
+    The protocol has no names. A player is recognised by its IP address and by the dealer's port to which it connects.
+    So a reconnecting player gets its former seat. Of several connections from that address, the first that answers the
+    current state gets the seat. Two lost players with the same address and port cannot be distinguished, which ends the
+    match.
     """
 
     def __init__(self, port: DealerPort, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
@@ -42,7 +43,10 @@ class RemoteSeat:
         self._say(f"{self.name} has connected from {visitor.address}:{visitor.port}")
 
     def tell(self, line: str) -> None:
-        """Send a state to the player; skip it if disconnected, since `ask` sends the current state."""
+        """Send the hand's state to the player; if disconnected, `ask` sends the current one.
+
+        line  the state as a MATCHSTATE line
+        """
         if self._lines is not None:
             try:
                 self._lines.write(line, _SEND_SECONDS)

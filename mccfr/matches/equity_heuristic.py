@@ -1,19 +1,19 @@
 """AIVAT heuristic from equity and the policy's own average play.
 
-A heuristic estimates player 0's chips at any history; AIVAT (`mccfr.matches.aivat`) uses it to subtract luck.
+A heuristic estimates player 0's chips from any state of a hand; AIVAT (`mccfr.matches.aivat`) uses it to subtract luck.
 
 One pass over the policy's tree gives two numbers for each decision. All hands are assumed to play the same: the mean
-over buckets of the policy's action probabilities, weighted by each infoset's accumulated weight.
+over buckets of the policy's action probabilities. Each infoset's weight is the total of its strategy sum.
 
 * F: player 0's mean chips from the folds that follow, each times its probability.
 * S: the mean chips that a showdown wins or loses, each times its probability.
 
-A history with hands i and j has the value F + S · E. E (equity) is the mean showdown result of i and j over the boards
-to come: 1 if player 0 wins, -1 if it loses, 0 for a tie. At the end of a hand F and S are that hand's own.
+A state with hands i and j has the value F + S · E. E (equity) is the mean showdown result of i and j over the boards to
+come: 1 if player 0 wins, -1 if it loses, 0 for a tie. After the last action F and S are the hand's real result.
 
-E is a martingale: its mean over the next board is its value before, so the 22,100 flops need no sum. On the
-last street E is exact. Earlier it is the mean over all full boards if there are at most `RUN_OUTS`. Otherwise
-it is an unbiased estimate from that many drawn boards. Their random stream is independent of the hand's cards.
+E is a martingale: its mean over the next board is its value before, so the 22,100 flops need no sum. On the last street
+E is exact. Earlier it is the mean over all full boards if there are at most 16 (`RUN_OUTS`). Otherwise it is an
+unbiased estimate from that many drawn boards. Their random stream is independent of the hand's cards.
 """
 
 from functools import lru_cache
@@ -40,9 +40,10 @@ _KEPT_LINES = 4096
 
 
 class EquityHeuristic(Heuristic):
-    """AIVAT heuristic: mean chips from folds, plus chips at showdowns times the showdown result.
+    """AIVAT heuristic: estimates player 0's chips by F + S · E for each pair of hands.
 
-    The module's text defines these as F + S · E.
+    F is the mean chips from later folds. S is the mean chips at stake in showdowns. Both assume the policy's average
+    play of all hands. E is the mean showdown result of the two hands, -1 to 1.
     """
 
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
@@ -69,7 +70,7 @@ class EquityHeuristic(Heuristic):
 
         seed     of the match
         number   of the hand
-        betting  betting rules with the hand's stakes; None: as for the last hand
+        betting  betting rules with the hand's stacks and blinds; None: as for the last hand
         """
         if betting is not None and betting is not self._betting:
             self._betting = betting
@@ -80,10 +81,14 @@ class EquityHeuristic(Heuristic):
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H]: for each hand of player `hero`, the sum over opposing hands of weight times value.
+        """Return [H] for each of a player's H hands the weighted sum of values over opposing hands.
 
-        The value is that of the two hands at `spot`, in chips of player 0.
-        Before the last street, equity may be an estimate from drawn boards.
+        A value is player 0's estimated chips with these two hands: mean chips from folds, plus mean chips at showdowns
+        times equity (-1 to 1). Before the last street, equity may be an estimate from drawn boards.
+
+        spot              public state of the hand
+        hero              player to whose hands the result belongs
+        opponent_weights  [H] weights of the opponent's hands
         """
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
         # The same range array is passed for all actions of a decision.
@@ -93,13 +98,19 @@ class EquityHeuristic(Heuristic):
         return folds + showdown * self._equity(spot.street, spot.board, hero, opponent_weights) if showdown else folds
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
-        """Return the mean of `values` over the next boards: here it equals `values` at `spot`."""
+        """Return the mean of `values` over the next boards: `values` before the board is dealt.
+
+        Both are equal because the mean equity over the next boards is the equity before.
+        """
         return self.values(spot, hero, opponent_weights)
 
     def _equity(self, street: int, board: Board, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H]: for each hand of `hero`, the sum over opposing hands of weight times player 0's result.
+        """Return [H] for each of a player's H hands the weighted sum of results over other hands.
 
-        The result is the mean showdown result of the two hands, -1 to 1, over the boards to come.
+        The other hands are the opponent's. A result is player 0's mean showdown result with these two hands, -1 to 1,
+        over the boards to come.
+
+        hero  player to whose hands the result belongs
         """
         key = street, board, hero
         if self._last is None or self._last[0] != key or self._last[1] is not opponent_weights:
@@ -118,10 +129,11 @@ class EquityHeuristic(Heuristic):
         return self._kept[street, board, excluded]
 
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
-        """Return (F, S), mean chips from folds and at showdowns after a line of actions, in real chips.
+        """Return player 0's mean chips from folds after these actions, and mean chips at showdowns.
 
-        They are means over the tree nodes to which the line translates, weighted by their probabilities. Real chips
-        are those of the hand's betting, from which the tree's may differ.
+        All hands are assumed to play the policy's average. The means are over the tree nodes to which action
+        translation maps the actions, weighted by probability. Chips are those of the table, scaled by the real pot if
+        it differs from the tree's.
         """
         state, readings = self._betting.start()
         for action in actions:
@@ -140,12 +152,13 @@ class EquityHeuristic(Heuristic):
 
 
 def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
-    """Return [N, 2] for each node: player 0's mean chips from later folds, and mean chips at showdowns.
+    """Return [N, 2] for each tree node the mean chips from later folds and at showdowns.
 
-    These are F and S of the module's text, in chips of the tree.
+    The first is player 0's, each fold times its probability. The second is a showdown winner's net chips, each times
+    its probability. Both are in chips of the tree.
 
-    Each player plays the mean of its action probabilities over buckets, weighted by each infoset's accumulated
-    weight.
+    Each player plays the mean of its action probabilities over buckets; an infoset's weight is the total of its
+    strategy sum.
     """
     arrays, shares = game.tree.arrays, mean_play(game, strategy)
     node_values = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
@@ -156,10 +169,10 @@ def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
 
 
 def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
-    """Return for each block [slots] action probabilities: weighted means over the block's buckets.
+    """Return for each street and player the mean over buckets of its action probabilities.
 
-    A block has the decisions of one street and player; a slot is one action of one of them. Each infoset
-    counts with the weight that its strategy sum has accumulated. Decisions without any weight are uniform.
+    Entry 2·street + player is an array with one probability for each action of each of the player's decisions on the
+    street. An infoset's weight in the mean is the total of its strategy sum. Decisions without any weight are uniform.
     """
     blocks = []
     for block, rows in enumerate(strategy.blocks):

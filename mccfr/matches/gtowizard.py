@@ -53,7 +53,7 @@ class WizardHand(NamedTuple):
 
 
 class ScoredHand(NamedTuple):
-    """A finished hand, and the player's chips by the server's AIVAT; None if missing."""
+    """A finished hand, and the player's luck-adjusted chips (the server's AIVAT), if known."""
 
     hand: FinishedHand
     aivat: float | None  # the chips lost, for a fold whose response was lost
@@ -154,14 +154,15 @@ def _play_hand(
     number: int,
     thinking: _Thinking = nullcontext(),  # noqa: B008  (has no state)
 ) -> ScoredHand:
-    """Play a hand to its end.
+    """Play a hand to its end; return it with the server's luck-adjusted chips (AIVAT).
 
     hand      its state when it was dealt, or the current one of a hand in progress
     number    of the hand; with the player's seed it determines the player's random numbers
     thinking  lock that is held while the player chooses an action
 
     Raises `ConnectionError`, with the server's number of the hand, if a request for an action fails. Raises
-    `UnknownResultError` if the hand ended during a lost connection, unless by the player's fold.
+    `UnknownResultError` if the hand ended during a lost connection; not if the player's own fold ended it, which loses
+    the chips put in.
     """
     served = ServerHand(player, rules, number)
     while True:
@@ -199,10 +200,11 @@ def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> in
 def play_wizard_hands(
     players: Sequence[Player], rules: BettingRules, server: WizardServer, count: int
 ) -> Iterator[ScoredHand | UnknownResultError]:
-    """Play `count` hands, one at a time for each player, and yield each as it ends.
+    """Play `count` hands, with one thread for each of `players`, and yield each hand as it ends.
 
-    Only one player chooses an action at a time, while others wait for the server. A hand that ended during a lost
-    connection, unless by the player's fold, is an `UnknownResultError` among the results.
+    The threads wait for the server at the same time, but only one player chooses an action at a time. A hand that ended
+    during a lost connection, unless by the player's fold, yields an `UnknownResultError` (not raised) instead of a
+    hand.
 
     Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if a request for an action
     fails.

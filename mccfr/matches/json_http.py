@@ -36,13 +36,13 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
 
     url      such as "https://slumbot.com/api"
     seconds  time limit of a response
-    secret   HTTP headers that need TLS unless the server is local, such as a key
+    secret   confidential HTTP headers, such as a key, which are sent only encrypted (TLS) or to this machine
 
     The function takes a path below `url`, and a mapping to send as JSON; with None it sends a GET request. It returns
     None for a body that is not JSON.
 
-    Raises `ValueError` for an invalid URL, and for one without TLS together with a secret, unless it is local.
-    Requests raise `DisconnectedError`, `StatusError`, and `NoAnswerError` on timeout.
+    Raises `ValueError` for an invalid URL, and for `secret` with an unencrypted URL of another machine. Requests raise
+    `DisconnectedError`, `StatusError`, and `NoAnswerError` on timeout.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:

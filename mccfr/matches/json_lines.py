@@ -19,13 +19,13 @@ from mccfr.trees.street_amounts import street_action
 class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
     """One decision that another program asks for.
 
-    position  of the player. In hold'em of two players 0 is the big blind and 1 the button; with more, 0 is the small
-              blind and 1 the big blind
-    hand      its hole cards, such as "AsKd"
+    position  number of the player to act. In hold'em of two players 0 is the big blind and 1 the button; with more, 0
+              is the small blind and 1 the big blind
+    hand      the player's hole cards, such as "AsKd"
     line      all actions so far, such as "b300c/b150"; amounts are chips put in on the street
     board     all board cards so far
     stacks    chips of each player before antes and blinds; None: those of the policy's game
-    number    of the hand; with the seed it determines the random numbers
+    number    number of the hand; with the seed it determines the random numbers
     """
 
     position: int
@@ -46,7 +46,8 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
     seed    of its random choices
     lines   one `JsonDecision` as a JSON object each
 
-    Raises `ValueError` for an unknown name, a program, and a game that deals no cards outside of its tree.
+    Raises `ValueError` for an unknown name, a program, and a game without cards, or with cards as chance nodes of its
+    tree.
     """
     spec = open_player(name, manner, programs=False).contender.spec
     assert spec.game is not None
@@ -64,12 +65,12 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
 
 
 def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> tuple[str, str]:
-    """Return (line before the player's action, the action); `ValueError` for an impossible decision.
+    """Return (actions so far, the player's action), as texts with amounts over the whole hand.
 
-    Amounts of both are chips put in over the whole hand.
+    actions  all actions of the decision, such as "c" and "r300"
+    counts   [S] number of board cards on each of S streets
 
-    actions  all actions of `decision.line`
-    counts   [S] number of board cards on each street
+    Raises `ValueError` for an impossible decision.
     """
     stakes = {} if decision.stacks is None else {"stacks": decision.stacks}
     player.deal(decision.position, decision.hand, decision.number, **stakes)

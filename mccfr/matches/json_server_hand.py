@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"b[0-9]{1,15}|[kcf/]")
 class ServerHandState(NamedTuple):
     """The state of a hand as a server sends it.
 
-    position  of the player: 0 is the big blind, 1 the button
+    position  the player's number: 0 is the big blind, 1 the button
     hand      the player's hole cards
     other     the opponent's cards, "" if not shown
     betting   actions as the server writes them: `k`, `c`, `f`, `bN` with N chips on the street, and `/`
@@ -99,7 +99,10 @@ class ServerHand:
     def _checked_chips(
         self, server_state: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
     ) -> tuple[float, float]:
-        """Check the server's winnings against cards and betting; return the chips won by each position."""
+        """Check the server's winnings against cards and betting; return both players' net chips.
+
+        The big blind's come first. Raises `TableError` if the winnings are wrong.
+        """
         won, where = server_state.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
@@ -116,7 +119,12 @@ class ServerHand:
 
 
 def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
-    """Parse a server's action string, such as "b300c/kk"; `TableError` with prefix `where` if invalid."""
+    """Parse a server's actions, such as "b300c/kk", to a `BettingResult`, by the rules.
+
+    where  beginning of error messages, such as "hand 7"
+
+    Raises `TableError` for text that is invalid or illegal.
+    """
     if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
         raise TableError(f"{where}: the action {quoted(str(text))} is not written with k, c, f, bN and /")
     state: BettingState | int = rules.start()
@@ -152,9 +160,11 @@ def _server_action(state: BettingState, action: str) -> str:
 
 
 def check_game(game: HoldemGame, player_name: str) -> None:
-    """Raise `ValueError` unless a policy's game has the servers' stakes.
+    """Raise `ValueError` unless a policy's game has the servers' stacks and blinds.
 
-    They are those of `GAME`: two players, stacks of 20,000, blinds of 50 and 100, and no antes.
+    They are: two players, stacks of 20,000, blinds of 50 and 100, and no antes.
+
+    player_name  name of the policy, for the message
     """
     stakes, own = ((each.seats, each.stack, tuple(each.blinds), each.ante) for each in (GAME, game))
     if own != stakes:
@@ -162,9 +172,10 @@ def check_game(game: HoldemGame, player_name: str) -> None:
 
 
 def card_list(cards: Any, counts: Sequence[int], where: str) -> list[str]:
-    """Return a server's list of cards; `TableError` with prefix `where` if it is invalid.
+    """Return a server's list of cards, such as ["As", "Kd"]; `TableError` if it is invalid.
 
     counts  allowed numbers of cards
+    where   beginning of error messages
     """
     is_list = isinstance(cards, list) and len(cards) in counts
     if not is_list or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in cards):

@@ -48,7 +48,7 @@ class Contender:
     """A participant of a match: a policy or a program.
 
     name  as given by the user
-    spec  creates its players
+    spec  factory of `Player` objects, which choose actions
     side  a policy's game and strategy; None for programs
     """
 
@@ -57,7 +57,7 @@ class Contender:
     side: Profile | None = None
 
     def fingerprint(self) -> str:
-        """Return a text that identifies the policy and its play options, or a program's source."""
+        """Return a text that identifies the strategy and play options, or a program's source."""
         whole = "" if self.side is None else self.side.fingerprint()
         return f"{whole} {self.spec.fingerprint()}".strip()
 
@@ -73,7 +73,7 @@ class Figure:
 def figure_fields(
     mean: float | None, ci95: tuple[float, float] | None, big_blind: float | None, title: str = ""
 ) -> dict[str, Any]:
-    """Return the fields of a mean in a result record: chips and mbb per hand, with 95 % intervals.
+    """Return a mean and its 95 % interval as a dict for `--json`: in chips and in mbb per hand.
 
     Unknown values, and mbb in games without big blinds, are None.
 
@@ -109,7 +109,7 @@ class MatchFigures:
 
 
 class Match(SampledEvaluation):
-    """A match of two players, for `run_samples`, which plays its numbered samples in parallel.
+    """A match of two players as a sampled evaluation: `run_samples` plays its samples in parallel.
 
     A sample is a pair of hands: one deal played in both seats.
     """
@@ -121,8 +121,8 @@ class Match(SampledEvaluation):
     ) -> None:
         """Take two contenders; the game is that of a policy, so at least one of them must be a policy.
 
-        heuristic  called once, before any hand, with the first policy's `side` and the game's cards; returns AIVAT's
-                   heuristic
+        heuristic  creates AIVAT's heuristic, which estimates chips; called once, before any hand, with the `Profile`
+                   (game and strategy) of the first contender that is a policy, and with the game's cards
 
         Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes. Also
         for rake and for more than two players.
@@ -138,11 +138,16 @@ class Match(SampledEvaluation):
         self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
 
     def identity(self) -> dict[str, Any]:
-        """Return the fields that determine the hands: names and fingerprints of the contenders, and the seed."""
+        """Return a dict that determines all hands: contenders' names and hashes, and the seed."""
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Play one pair of hands; return its row [3] of `MatchFigures.pairs`, in chips per hand."""
+        """Play one pair of hands; return [3] the first contender's mean chips per hand.
+
+        sample  number of the deal, which is played in both seats
+
+        The three are chips as played, with all-ins counted by their mean, and corrected by AIVAT (`MatchFigures`).
+        """
         figures = np.zeros(len(_FIGURES))
         for seat in range(2):
             deal, played = self.hand(sample, seat)
@@ -151,9 +156,9 @@ class Match(SampledEvaluation):
         return figures
 
     def hand(self, sample: int, seat: int) -> tuple[Deal, PlayedHand]:
-        """Play a hand of deal number `sample`; the first contender has position `seat`, 0 or 1.
+        """Play one hand of deal number `sample`; return the deal and the played hand.
 
-        Returns the deal and the played hand.
+        seat  player number, 0 or 1, of the first contender
         """
         deal, number = self.dealing.deal(self._seed, sample), 2 * sample + seat
         names = self.names if seat == 0 else self.names[::-1]
@@ -164,10 +169,10 @@ class Match(SampledEvaluation):
         return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
 
     def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
-        """Return the chips, allin and aivat figures (`MatchFigures`) of player 0 in a hand.
+        """Return player 0's chips in a hand: as played, all-ins by their mean, and by AIVAT.
 
-        seat    position of the first contender
-        number  of the hand, which seeds drawn boards
+        seat    player number, 0 or 1, of the first contender
+        number  number of the hand, which seeds drawn boards
         """
         self._heuristic.begin(self._seed, number)
         chips = all_in = played.fixed
@@ -189,7 +194,8 @@ class Match(SampledEvaluation):
 def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
     """Return the object with which AIVAT follows a player's range during a hand.
 
-    It is `AnyHand` for a program that ignores its cards, and None for other programs, whose strategy is unknown.
+    It is an `ObservedRange` for a policy, whose strategy is known. It is `AnyHand` for a program that ignores its
+    cards, and None for other programs, whose strategy is unknown.
     """
     if isinstance(player, Seat):
         return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else ObservedRange(player, position)
@@ -222,10 +228,10 @@ def match(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> MatchFigures:
-    """Return the figures of a match between two contenders.
+    """Return the results of a match between two contenders, for the first one.
 
-    hands   number of hands, rounded up to whole pairs
-    effort  workers, time limit and file for finished pairs
+    hands   number of hands, rounded up to whole pairs: each deal is played in both seats
+    effort  number of worker processes, time limit, and file for finished pairs
 
     Raises `ValueError` for fewer than LEAST_PAIRS (100) pairs, different games, rake, illegal actions of programs, or a
     file of another match. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and

@@ -31,12 +31,12 @@ def play_match(
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a match and return the record that `mccfr match --json` prints.
+    """Play a match and return its results as the dict that `mccfr match --json` prints.
 
-    names     policies, runs or programs, one for each player. With two, the record has the first one's results
+    names     policies, runs or programs, one for each player. With two, the results are those of the first one
     hands     number of hands, rounded up to whole deals, each of which is played once for each player
     manners   how each policy or run plays, such as purified; None: all play as they are stored
-    effort    workers, time limit and file for finished samples (deals)
+    effort    number of worker processes, time limit, and file for finished samples (deals)
     log       file for the hands, no-limit hold'em only
     reporter  shows the phase and progress; None: nothing is shown
 
@@ -59,11 +59,11 @@ def play_opened(
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a match of players that are already open; return the record that `mccfr match --json` prints.
+    """Play a match of opened players; return the dict that `mccfr match --json` prints.
 
     players   one for each seat of the game; at least one is a policy or run
     hands     number of hands, rounded up to whole deals, each of which is played once for each player
-    effort    workers, time limit and file for finished samples (deals)
+    effort    number of worker processes, time limit, and file for finished samples (deals)
     log       file for the hands, no-limit hold'em only
     reporter  shows the phase and progress; None: nothing is shown
 
@@ -94,7 +94,11 @@ def play_opened(
 
 
 def _record_of_two(contenders: Sequence[Contender], result: MatchFigures) -> dict[str, Any]:
-    """Return the record of a match of two: the three figures of the first one (`MatchFigures`)."""
+    """Return the results of a match of two as a dict for `--json`.
+
+    They are the first player's mean chips per hand with 95 % intervals: as played, with all-ins by their mean, and
+    corrected by AIVAT.
+    """
     big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
     record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
     for name, key in _FIGURES.items():
@@ -104,7 +108,10 @@ def _record_of_two(contenders: Sequence[Contender], result: MatchFigures) -> dic
 
 
 def _record_of_seats(contenders: Sequence[Contender], result: SeatFigures, game: Game) -> dict[str, Any]:
-    """Return the record of a match of three or more: the first one's figures, and all in field `players`."""
+    """Return the results of a match of three or more players as a dict for `--json`.
+
+    They are the first player's mean chips per hand with 95 % intervals. The field `players` has those of all players.
+    """
     players = [
         {"name": each.name, **figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips)}
         for each, figure in zip(contenders, result.figures, strict=True)
@@ -129,8 +136,10 @@ def _text_of_seats(record: Mapping[str, Any]) -> str:
 def match_text(record: Mapping[str, Any]) -> str:
     """Return a match as text for people: players, hands, and the means with 95 % intervals.
 
-    Means are in mbb per hand, or in chips if the game has no big blind. With two players they are the three figures of
-    the first one (`MatchFigures`), with more each player's mean winnings.
+    record  the results as a dict, as `play_match` returns them
+
+    Means are in mbb per hand, or in chips if the game has no big blind. With two players they are the first one's: as
+    played, with all-ins by their mean, and corrected by AIVAT. With more they are each player's.
     """
     if "players" in record:
         return _text_of_seats(record)
@@ -143,7 +152,11 @@ def match_text(record: Mapping[str, Any]) -> str:
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
-    """Return the hold'em game of a `[game]` table, for a log; `ValueError` if it is no no-limit hold'em."""
+    """Convert a `[game]` table for a hand file; `ValueError` if it is not no-limit hold'em.
+
+    log    path of the hand file, for the message
+    table  the table as a dict; None if only programs play
+    """
     game = holdem_of(table)
     if game is not None:
         return game
@@ -152,7 +165,10 @@ def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
 
 
 def _played_hands(table: Match | SeatMatch, count: int) -> list[Hand]:
-    """Play the first `count` hands of a match again; its seed and a hand's number determine the hand."""
+    """Play the first `count` hands of a match again, and return them for a hand file.
+
+    The seed of the match and the number of a hand determine the hand.
+    """
     hands, names, seats = [], table_names(table.names), len(table.names)
     for number in range(count):
         deal, played = table.hand(number // seats, number % seats)

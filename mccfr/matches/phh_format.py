@@ -1,7 +1,7 @@
 """Hand histories in the PHH format, which PokerKit and other programs read and write.
 
-The format: Kim 2024, "Recording and describing poker hands". Players p1, p2 ... are in the order of positions: heads-up
-the big blind and the button, else from the small blind on. `cbr` amounts are the player's chips on the street.
+The format: Kim 2024, "Recording and describing poker hands". Of two players p1 is the big blind and p2 the button. Of
+more, p1 is the small blind, p2 the big blind and so on. `cbr` amounts are the player's chips on the street.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,10 @@ class Hand:
     """A finished hand of no-limit hold'em.
 
     line   the betting, such as "r300c/cr500f": `rN` has N chips put in over the whole hand, `/` separates streets
-    hole   each position's hole cards; "????" if unknown
+    hole   each player's hole cards; "????" if unknown. Of two players the big blind comes first, of more the small
+           blind
     board  all dealt board cards, such as "Qs7h2d3c"
-    names  of the players by position, or ()
+    names  names of the players in the same order, or ()
     """
 
     line: str

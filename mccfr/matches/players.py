@@ -39,7 +39,7 @@ class PlayManner:
             raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
 
     def spec(self, policy: Behaviour) -> PlayerSpec:
-        """Return the `PlayerSpec` that creates players of a policy with these changes."""
+        """Return a `PlayerSpec`, a factory of players, for a policy with these changes."""
         if self.resolve is not None:
             return ResolvingSpec(policy, self.resolve)
         return PolicySpec(policy, self.purify, self.threshold)
@@ -53,7 +53,7 @@ _RESOLVE = " --resolve "
 class OpenedPlayer:
     """A player opened by name, for matches and reviews.
 
-    contender  creates the player; has its strategy if it is a policy or run
+    contender  participant of a match: has a factory of players, and the strategy if it is a policy or run
     table      `[game]` table of its configuration, with stacks and blinds; None for a program
     """
 

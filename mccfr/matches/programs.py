@@ -72,10 +72,10 @@ class MinimumRaise(Program):
     most, share = _MOST_RAISES, 0.0
 
     def act(self, random: Random) -> str:
-        """Return a bet or raise of size `share`; a call after `most` bets and raises on the street.
+        """Return a bet or raise; a call after `self.most` bets and raises on the street.
 
-        Those of all players count. `share` runs from 0, the smallest legal raise, to 1, the largest. Without a legal
-        raise it calls; without a legal call it raises.
+        Bets and raises of all players count. The size is the class's `share`: from 0, the smallest legal raise, to 1,
+        the largest. Without a legal raise the program calls; without a legal call it raises.
         """
         last = self.line.removesuffix("/").rpartition("/")[2] if not self.line.endswith("/") else ""
         raised = last.count("r") + last.count("b")
@@ -105,7 +105,7 @@ PROGRAMS: dict[str, type[Program]] = {
 
 @dataclass(frozen=True)
 class ProgramSpec(PlayerSpec):
-    """Creates players of one program, in any game."""
+    """Factory of players of one program, which play any game."""
 
     program: type[Program]
 

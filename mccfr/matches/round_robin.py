@@ -34,7 +34,7 @@ def play_round_robin(
     keep: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a round-robin tournament and return the record that `mccfr rank --json` prints.
+    """Play a round-robin tournament and return the dict that `mccfr rank --json` prints.
 
     names    policies, runs, and at most one program
     hands    number of hands of each match, rounded up to an even number
@@ -85,7 +85,7 @@ def play_round_robin(
 
 
 def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: float | None) -> dict[str, Any]:
-    """Return a player's name, mean winnings per hand and their 95 % interval, as fields of the record.
+    """Return a dict of a player's name, mean winnings per hand, and their 95 % interval.
 
     won        for each opponent [n]: the player's chips per hand on each of the n deals, corrected by AIVAT
     big_blind  in chips, for the winnings in mbb; None: the game has none
@@ -96,9 +96,12 @@ def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: floa
 
 
 def round_robin_text(record: Mapping[str, Any]) -> str:
-    """Return a table as text, best player first: mean winnings from all opponents, and from each one.
+    """Return a tournament's table as text: mean winnings from all opponents, and from each.
 
-    Winnings are in mbb per hand, or in chips if the game has no big blind, and corrected by AIVAT.
+    Each player has a line, the best one first. Winnings are in mbb per hand, or in chips if the game has no big blind,
+    and corrected by AIVAT.
+
+    record  the tournament as a dict, as `play_round_robin` returns it
     """
     players, names = record["players"], [player["name"] for player in record["players"]]
     unit = "chips" if players[0]["mean_mbb"] is None else "mbb"

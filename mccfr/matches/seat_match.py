@@ -1,7 +1,7 @@
-"""Matches of three and more players: each deal is played in every rotation of the seats.
+"""Matches of three and more players: each deal is played in every rotation of the players.
 
-A sample is one deal. With P players it is played P times. Each time all players change positions, as when the button
-moves by one. So each player holds every hand in every position. A player's result is the mean over these hands, and
+A sample is one deal. With P players it is played P times with the same cards. Each time all players move by one seat.
+So each player plays every seat, with the cards dealt to that seat. A player's result is the mean over these hands, and
 its interval is over deals. Games with rake are refused. There is no AIVAT, which is for two players.
 """
 
@@ -36,9 +36,9 @@ class SeatFigures:
 
 
 class SeatMatch(SampledEvaluation):
-    """A match of three or more players, whose numbered samples `run_samples` plays in parallel.
+    """A match of three or more players as a sampled evaluation: `run_samples` plays its samples.
 
-    A sample is one deal, played in every rotation of the seats.
+    A sample is one deal, played once in every rotation of the players over the seats.
     """
 
     least, option, step = LEAST_PAIRS, "deals", "deal"
@@ -60,11 +60,14 @@ class SeatMatch(SampledEvaluation):
         self._players = [contender.spec.player(self.betting) for contender in contenders]
 
     def identity(self) -> dict[str, Any]:
-        """Return the fields that determine all hands: the contenders' names and fingerprints, and the seed."""
+        """Return a dict that determines all hands: contenders' names and hashes, and the seed."""
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Play deal number `sample` in every rotation; return [P] each contender's mean chips won per hand."""
+        """Play deal number `sample` once for each of P rotations of the players over the seats.
+
+        Returns [P] each contender's mean chips won per hand.
+        """
         chips = np.zeros(self.fields)
         for rotation in range(self.fields):
             deal, played = self.hand(sample, rotation)
@@ -74,7 +77,7 @@ class SeatMatch(SampledEvaluation):
     def hand(self, sample: int, rotation: int) -> tuple[Deal, PlayedHand]:
         """Play one hand of deal number `sample` and return (cards of the deal, played hand).
 
-        rotation  0 to P - 1, by which the players' positions are moved: contender i has (i - rotation) modulo P
+        rotation  0 to P - 1, by which the players' seats are moved: contender i has seat (i - rotation) modulo P
         """
         deal, number = self.dealing.deal(self._seed, sample), self.fields * sample + rotation
         for which, player in enumerate(self._players):
@@ -85,12 +88,12 @@ class SeatMatch(SampledEvaluation):
 
 
 def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effort: Effort) -> SeatFigures:
-    """Play a match of three or more players, and return their mean winnings.
+    """Play a match of three or more players; return their mean winnings per hand and intervals.
 
     contenders  a policy or program for each seat
     hands       number of hands, rounded up to whole deals; each deal is played once per seat
     seed        of the deals and the players
-    effort      workers, time limit and file for finished deals
+    effort      number of worker processes, time limit, and file for finished deals
 
     Raises `ValueError` for fewer than LEAST_PAIRS (100) deals, another number of contenders than the game's players,
     different games, rake, or a file of another match. Raises `OSError` if that file cannot be read or written,

@@ -39,7 +39,7 @@ class LeaveError(Exception):
 
 
 def role(game: Game, position: int) -> str:
-    """Return the name of a position in words, such as "the button and small blind"."""
+    """Return the role of player `position` in words, such as "the button and small blind"."""
     if game.tree.players > 2:
         return f"{position_names(game.tree.players)[position]} ({game.roles[position]})"
     if game.big_blind_chips:
@@ -48,7 +48,10 @@ def role(game: Game, position: int) -> str:
 
 
 def opponent(game: Game, position: int) -> str:
-    """Return how sentences name an opponent: "The policy" if there are two players, else its position."""
+    """Return an opponent's name in sentences: "The policy" in games of two, else a seat such as "BTN".
+
+    position  the opponent's player number
+    """
     return "The policy" if game.tree.players == 2 else position_names(game.tree.players)[position]
 
 
@@ -66,7 +69,10 @@ class Person(Program):
         self._ask, self._tell, self._game, self._money = ask, tell, game, money_of(game)
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
-        """Begin a hand and print position and cards."""
+        """Begin a hand; print the player's role, such as the big blind, and its cards.
+
+        position  player number in this hand
+        """
         super().deal(position, hand, number)
         self._tell(f"\nHand {self._hands + 1}: you are {role(self._game, position)}. Your cards: {spaced(hand)}")
 
@@ -187,14 +193,14 @@ class Person(Program):
 
 
 class PersonHand(NamedTuple):
-    """A finished hand of a human against policies: the human's position and winnings, and all cards.
+    """A finished hand of a human against policies: the human's seat and winnings, and all cards.
 
-    position  of the human
+    position  player number of the human
     won       chips that the human won, after rake; below 0 for a loss
-    shared    True if two players tied at the showdown
-    shown     positions whose cards were shown
+    shared    True if both players of a game of two tied at the showdown
+    shown     numbers of the players whose cards were shown
     line      all actions, such as "r300c/cr500f": `rN` has N chips put in over the whole hand
-    hands     hole cards of all players, by position
+    hands     hole cards by player number
     board     all dealt board cards
     """
 
@@ -218,7 +224,7 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
     ask    returns the human's answer to a prompt; raises `EOFError` at the end of input
     tell   prints a line
 
-    Raises `ValueError` for a game that deals no cards outside of its tree.
+    Raises `ValueError` for a game without cards, or with cards as chance nodes of its tree.
     """
     betting, dealing = real_betting(game), game.cards.at_table()
     seats = game.tree.players
@@ -237,7 +243,7 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
 
 def _result_of(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
-    """Return the result of a finished hand for the human at `position`."""
+    """Return the result of a finished hand for the human, who is player number `position`."""
     shown, won = shown_down(played), won_chips(game, dealing, deal, played)
     street = dealing.streets - 1 if shown else played.states[-1].street
     shared = bool(shown) and len(won) == 2 and won[0] == won[1]
@@ -260,9 +266,9 @@ def _result_text(game: Game, hand: PersonHand) -> str:
 
 
 def history(game: Game, number: int, hand: PersonHand) -> str:
-    """Return a finished hand as one line of text: position, all cards, betting, and the human's winnings.
+    """Return a finished hand as one line of text: role, all cards, betting, and human's winnings.
 
-    number  of the hand in the session
+    number  number of the hand in the session
     """
     own = spaced(hand.hands[hand.position])
     others = ", ".join(
@@ -276,6 +282,6 @@ def history(game: Game, number: int, hand: PersonHand) -> str:
 
 
 def spaced(cards: str) -> str:
-    """Return two-character cards separated by blanks; other text unchanged."""
+    """Return cards such as "AsKd" separated by blanks, "As Kd"; text without cards unchanged."""
     pairs = re.findall("[2-9TJQKA][cdhs]", cards)
     return " ".join(pairs) if "".join(pairs) == cards else cards

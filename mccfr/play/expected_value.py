@@ -24,9 +24,9 @@ _LEAST_EQUITY = 0.01
 def hand_ev(won: Floats, opposing: Floats, put_in: float) -> Floats:
     """Return [..., H] the EV of each hand in chips; NaN for hands that no opposing hand can meet.
 
-    won       [..., H] net chips won over the whole hand of poker, times `opposing`. All chips that the player puts in
-              are subtracted
-    opposing  [H] total weight of the opposing hands that share no card with each hand
+    won       [..., H] for each hand, the weighted sum over opposing hands of net chips won over the whole hand of
+              poker. All chips that the player puts in are subtracted
+    opposing  [H] for each hand, the sum of these weights: total weight of the opposing hands that share no card with it
     put_in    chips that the player has put in before the decision, over the whole hand
     """
     return per_weight(won, opposing) + put_in

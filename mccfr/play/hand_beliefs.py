@@ -1,7 +1,7 @@
-"""Ranges of a seat given its actions: the probability of all its actions, for each hand.
+"""Ranges of a policy's player given its actions: for each hand, the probability of these actions.
 
-A seat (a policy at one position of a table) translates a bet outside its tree to one inside by a hidden random draw.
-Here all translations are followed, with their probabilities.
+At a table, the player maps a bet outside the policy's tree to one inside by a hidden random draw. Here all nodes to
+which it may be mapped are followed, with their probabilities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,22 +20,22 @@ _Translation = tuple[int, int]
 
 
 class AnyHand:
-    """Stands in for `ObservedRange` if a player ignores its cards: its actions then exclude no hand."""
+    """Range of a player that ignores its cards: its actions exclude no hand."""
 
     def see(self, state: Any, action: str) -> None:
         """Ignore the opponent's action."""
 
 
 class ObservedRange:
-    """The range of a seat that follows from its actions, as an opponent who knows its policy computes it.
+    """The range of a policy's player after its actions, for an opponent who knows the policy.
 
-    reach  {translation: [H]}. A translation is the place in the policy's tree to which the actions so far are mapped:
-           (node, closed) of a `LineReading`, where `closed` matters only if the tree has no decision here. The array
-           has, for each hand, the probability of the translation and of the seat's actions
+    reach  {(node, closed): [H]} for each node of the policy's tree to which the actions so far may be mapped. The array
+           has, for each hand, the probability of this mapping and of the player's actions. Node and `closed` are those
+           of a `LineReading`; `closed` matters only if the tree has no decision at this point
     """
 
     def __init__(self, seat: Seat, position: int) -> None:
-        """Start at the beginning of a hand, with the seat at `position`."""
+        """Start at the beginning of a hand, with a policy's player as player number `position`."""
         self._seat, self._position = seat, position
         self._betting = seat.betting
         _, readings = self._betting.start()
@@ -51,8 +51,9 @@ class ObservedRange:
 
         Actions that no hand takes are left out.
 
-        state  real betting state with the seat to act
-        board  of `state.street`; or a list of n boards: `reach` and the result then have n · H entries, board by board
+        state  betting state at the table, at which the policy's player is to act
+        board  board of the state's street; or a list of n boards: `reach` and the result then have n · H entries, board
+               by board
         """
         self._after = {}
         for (node, closed), reach in self.reach.items():
@@ -77,11 +78,14 @@ class ObservedRange:
         of_action[translation] = of_action[translation] + reach if translation in of_action else reach
 
     def chose(self, action: str) -> None:
-        """Record that the seat has taken `action`, a key of the last result of `choices`."""
+        """Record that the player has taken `action`, a key of the last result of `choices`."""
         self.reach = {translation: reach for translation, reach in self._after[action].items() if reach.any()}
 
     def having_chosen(self, actions: Iterable[str]) -> "ObservedRange":
-        """Return a copy of the range, given that the seat took one of `actions`, keys of the last `choices`."""
+        """Return a copy of the range, given only that the player has taken one of `actions`.
+
+        actions  keys of the last result of `choices`
+        """
         later = copy(self)
         later._after = {"": {}}
         for action in actions:
@@ -91,7 +95,10 @@ class ObservedRange:
         return later
 
     def see(self, state: Any, action: str) -> None:
-        """Record an action of the opponent: multiply `reach` by the probability of each of its translations."""
+        """Record an opponent's action: multiply `reach` by the probability of each mapping.
+
+        state  betting state at the table before the action
+        """
         before, self._after = self.reach, {}
         for (node, closed), reach in before.items():
             for reading in self._betting.outcomes(LineReading(node, 1.0, closed), state, action):

@@ -1,6 +1,7 @@
 """Computes the players' ranges after a betting line on a board, by Bayes' rule.
 
-A line may contain bets outside the tree: all their translations are followed, with their probabilities.
+A line may contain bets outside the tree. Then all tree nodes to which it may be mapped are followed, with their
+probabilities.
 """
 
 from collections.abc import Mapping
@@ -22,9 +23,9 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedReading:
-    """One place in the tree to which a betting line is mapped, a value of `FollowedLine.places`.
+    """Probability and ranges at one tree node to which a betting line may be mapped.
 
-    probability  that the line is mapped to this place
+    probability  that the line is mapped to this node
     weight       [P, H] this probability times the reach of each of the P players, by hand
     """
 
@@ -37,12 +38,12 @@ class FollowedLine:
     """A betting line that was followed on a board.
 
     line    the line with `/` between streets and amounts in chips
-    state   of the real betting, with a player to act
-    boards  of every street up to the state's; None if cards are missing
-    places  all places in the tree to which the line is mapped: {(node, closed) of a `LineReading`: probability and
-            weights}. `closed` matters only if the tree has no decision there. Without `boards` the weights ignore the
-            players' actions
-    acted   (line before the action, state before it, action) of each action
+    state   betting state after the line, with a player to act
+    boards  boards of the first street to that of `state`; None if cards are missing
+    places  {(node, closed): probability and ranges} of all tree nodes to which the line may be mapped. The keys are
+            fields of a `LineReading`; `closed` matters only if the tree has no decision. Without `boards` the ranges
+            ignore the players' actions
+    acted   (line before the action, betting state before it, action) of each action
     """
 
     line: str
@@ -60,12 +61,15 @@ class RangesOfLine:
     """
 
     def __init__(self, source: Behaviour) -> None:
-        """Take the strategy; `ValueError` for a game that deals no cards outside of its tree."""
+        """Take the strategy of a game.
+
+        Raises `ValueError` for a game without cards, or with cards as chance nodes of its tree.
+        """
         self._source, self._game = source, source.game
         self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
 
     def follow(self, line: str, board: str) -> FollowedLine:
-        """Follow a line on a board; return the places in the tree that it is mapped to, with the ranges.
+        """Follow a line on a board; return the tree nodes to which it may be mapped, and ranges.
 
         line   betting line that ends at a decision
         board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
@@ -96,11 +100,11 @@ class RangesOfLine:
         return FollowedLine(done, state_here, boards, translations, acted)
 
     def reach(self, followed: FollowedLine) -> Weights:
-        """Return [P, H] each player's reach by hand after the line; before it, the likeliest hand has 1.
+        """Return [P, H] each player's reach by hand after a line, which was followed on a board.
 
         Reach is the hand's weight in the deal times the probability of the player's actions. It is divided by the
-        largest weight that the deal gives to a hand of the player. It is 0 for hands that share a card with the board.
-        Cards of folded players are ignored.
+        largest weight that the deal gives to a hand of the player, so the likeliest hand begins with 1. It is 0 for
+        hands that share a card with the board. Cards of folded players are ignored.
         """
         assert followed.boards is not None
         total: Weights = np.sum([translation.weight for translation in followed.places.values()], axis=0)
@@ -110,7 +114,7 @@ class RangesOfLine:
     def lacking(self, street: int, text: str) -> int:
         """Return how many cards have to be added to `text` for a whole board of `street`.
 
-        text  board of an earlier street, or ""; for any other text the result is 0
+        text  board of an earlier street, or ""; the result is 0 if it is neither
         """
         cards = self._game.cards
         for earlier in range(street - 1, -1, -1):
@@ -124,11 +128,14 @@ class RangesOfLine:
     def _after_action(
         self, translations: Mapping[tuple[int, int], WeightedReading], state: Any, action: str, board: Board | None
     ) -> dict[tuple[int, int], WeightedReading]:
-        """Apply an action to all places in the tree that a line is mapped to, and update the player's range.
+        """Apply an action at all tree nodes to which a line may be mapped; update the ranges.
 
-        Returns these places after the action. The range is that of the acting player, by the strategy.
+        Returns {(node, closed): probability and ranges} after the action. The range of the player who acted is
+        multiplied by the strategy's probability of the action.
 
-        board  of the state's street; None: ranges stay unchanged
+        translations  the same before the action
+        state         betting state before the action
+        board         board of the state's street; None: ranges stay unchanged
         """
         moved: dict[tuple[int, int], WeightedReading] = {}
         buckets = None if board is None else self.dealing.bucket_row(state.street, state.player, board)
@@ -151,8 +158,9 @@ class RangesOfLine:
     def _check_call(self, reading: LineReading, state: Any, action: str, column: int | None) -> None:
         """Raise `ValueError` if `action` is a call that the tree lacks; only with three and more players.
 
-        reading  place in the tree before the action
-        column   index of the action there; None: none
+        reading  tree node before the action
+        state    betting state before the action
+        column   index of the tree's action to which it is mapped; None if there is none
         """
         betting = self.betting
         if action == "c" and isinstance(betting, SeatTranslation) and betting.lacks(reading, state, action, column):

@@ -24,16 +24,16 @@ State = BettingState | TreeState
 class Player(ABC):
     """A player of a poker game, hand after hand.
 
-    Positions are those of the game: in hold'em of two players 0 is the big blind and 1 the button; with more, 0 is the
-    small blind, 1 the big blind and the last one the button.
+    Players are numbered by their seat in the hand. In hold'em of two players 0 is the big blind and 1 the button. With
+    more, 0 is the small blind, 1 the big blind and the last one the button.
 
     Attributes:
-        betting:  the betting rules of the game with all legal amounts ("real", in contrast to a policy's tree)
-        position: of the player in this hand
+        betting:  the betting rules of the game with all legal amounts, unlike those of a policy's tree
+        position: number of the player in this hand
         hand:     hole cards, as text
         cards:    the current board, as text
         line:     all actions of this hand, such as "r300c/cr500": `rN` has N chips put in over the whole hand
-        state:    the real state of the betting; an `int` if no player acts any more
+        state:    betting state at the table; an `int` if no player acts any more
         random:   random numbers of this hand
         seed:     of all hands' random numbers
     """
@@ -53,7 +53,7 @@ class Player(ABC):
         self.random = Random(f"{self.seed} {self._hands}")
 
     def prepare(self) -> None:  # noqa: B027  (most players have nothing to prepare)
-        """Compile the kernels that the player needs, before a hand is dealt."""
+        """Compile the numba functions that the player needs, before a hand is dealt."""
 
     @checked
     def reseed(self, seed: int) -> None:
@@ -64,9 +64,9 @@ class Player(ABC):
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
         """Begin a hand.
 
-        position  of the player
+        position  the player's number in this hand; in hold'em of two 0 is the big blind and 1 the button
         hand      hole cards, such as "AsKd"
-        number    of the hand, which with the seed determines its random numbers; None: one more than the last
+        number    number of the hand, which with the seed determines its random numbers; None: one more than the last
 
         Raises `ValueError` for an invalid position.
         """
@@ -85,7 +85,7 @@ class Player(ABC):
 
     @property
     def to_act(self) -> int | None:
-        """Position of the player to act; None if the betting is over."""
+        """Number of the player to act, from 0; None if the betting is over."""
         return None if isinstance(self.state, int) else self.state.player
 
     @checked
@@ -118,7 +118,7 @@ class Player(ABC):
 
     @checked
     def choose(self, seed: int | None = None) -> str:
-        """Choose and record the player's action, legal in the real game.
+        """Choose and record the player's action, which is legal at the table, and return it.
 
         seed  of this choice only; None: the hand's own random numbers
 
@@ -143,13 +143,16 @@ class Player(ABC):
     def _seen(self, state: State, action: str) -> None:
         """Receive an action that `choose` did not return, before it is recorded; subclasses override this.
 
-        state  of the real betting before the action
+        state  betting state at the table before the action
         """
         del state, action
 
     @abstractmethod
     def _chosen(self, state: State, random: Random) -> str:
-        """Return the player's action at `state`; update the subclass's own record of the hand."""
+        """Return the player's action at the betting state `state`; subclasses define it.
+
+        Subclasses may update their own record of the hand here.
+        """
 
 
 class PlayerSpec(ABC):

@@ -1,8 +1,8 @@
-"""A policy's seat at a table: receives cards and actions, returns legal actions.
+"""A policy as a player at a table: receives cards and actions, returns legal actions.
 
-A seat keeps its place in the policy's tree. A bet outside the tree is translated to one in the tree
-(`mccfr.games.translation`). The translation is drawn once and kept for the rest of the hand. The seat's own actions
-need no translation.
+The player follows the hand in the policy's tree. A bet outside the tree is mapped to one in the tree at random
+(`mccfr.games.translation`). The mapping is drawn once and kept for the rest of the hand. The player chooses an action
+of the tree; a raise keeps its share of the pot at the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class PolicySpec(PlayerSpec):
         return self.policy.game
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new seat; it translates the table's betting into its own policy's tree."""
+        """Return a new player by the policy (`Seat`); it ignores `betting`, the table's rules."""
         del betting
         return Seat(self.policy, seed=seed, purify=self.purify, threshold=self.threshold)
 
@@ -58,13 +58,13 @@ class PolicySpec(PlayerSpec):
 
 
 class Seat(Player):
-    """A policy that plays at one position of a table, hand after hand.
+    """A policy as a player at a table, hand after hand.
 
-    A seat of a `Policy` can be pickled, also in the middle of a hand.
+    If the policy is a `Policy`, the player can be pickled, also in the middle of a hand.
 
     Attributes:
         policy:  the policy
-        reading: `LineReading` with the node of the policy's tree to which the actions of this hand are translated
+        reading: node of the policy's tree to which the actions of this hand are mapped, as a `LineReading`
     """
 
     takes_stacks: ClassVar[bool] = True
@@ -75,12 +75,13 @@ class Seat(Player):
         """Take the policy and the options of its play.
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
-        seed       of random translations and actions
+        seed       of random actions, and of the random mapping of bets outside the tree
         purify     always play the likeliest action; among equals the first that is no fold, so that infosets never
                    reached do not fold
         threshold  actions with a lower probability are not played, unless all are less likely
 
-        Raises `ValueError` for a policy whose game deals no cards outside of its tree, and a threshold outside 0 to 1.
+        Raises `ValueError` for a threshold outside 0 to 1. Also for a game without cards, or with cards as chance nodes
+        of its tree.
         """
         check_threshold(threshold)
         self.policy, self.purify, self.threshold = policy, purify, threshold
@@ -115,11 +116,11 @@ class Seat(Player):
     def deal(self, position: int, hand: str, number: int | None = None, stacks: Sequence[float] | None = None) -> None:
         """Begin a hand.
 
-        position  of the seat
+        position  the player's number in this hand; in hold'em of two 0 is the big blind and 1 the button
         hand      hole cards, such as "AsKd"
-        number    of the hand, which with the seed determines the random numbers; None: one more than the last
-        stacks    chips of each player before antes and blinds, by position, in the unit of the policy's game; None:
-                  those of that game.  With two players only the smaller stack can be bet
+        number    number of the hand, which with the seed determines the random numbers; None: one more than the last
+        stacks    chips of each player before antes and blinds, by player number, in the unit of the policy's game;
+                  None: those of that game. With two players only the smaller stack can be bet
 
         Raises `ValueError` for an invalid position, cards or stacks, and for stacks in a game whose tree has every
         legal bet.
@@ -169,10 +170,10 @@ class Seat(Player):
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
-        """Return [A] the probabilities with which the seat's hand takes each action here.
+        """Return [A] the player's action probabilities with its hand at the current decision.
 
-        Probabilities are in the order of the tree node's children, after purification and threshold. Raises
-        `ValueError` if the tree has no decision here.
+        They are in the order of the tree node's children, after purification and threshold. Raises `ValueError` if the
+        tree has no decision at this point of the hand.
         """
         node = self._decision()
         if self._bucket is None:
@@ -182,10 +183,10 @@ class Seat(Player):
         return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
 
     def range_strategy(self) -> npt.NDArray[np.float64]:
-        """Return [H, A] the policy's action probabilities for every hand of the player to act.
+        """Return [H, A] the policy's action probabilities for every hand at the current decision.
 
         Purification and threshold are not applied. Probabilities are 0 for hands that share a card with the board.
-        Raises `ValueError` if the street's board is missing.
+        Raises `ValueError` if the street's board is missing, or the tree has no decision at this point of the hand.
         """
         node = self._decision()
         if self._range is None:
@@ -203,6 +204,7 @@ class Seat(Player):
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Return [H, A] action probabilities at a decision, after purification and threshold.
 
+        node     number of the decision in the policy's tree
         buckets  [H] the bucket of each hand
         """
         return self._as_played(node, self.policy.rows(node, buckets)[0])
@@ -213,7 +215,11 @@ class Seat(Player):
         return self.policy.game.cards.at_table()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [n, A] probabilities `rows` of a decision after purification and threshold."""
+        """Return [n, A] probabilities of a decision after purification and threshold.
+
+        node  number of the decision in the policy's tree
+        rows  [n, A] the policy's probabilities
+        """
         tree = self.policy.game.tree
         folds = np.array([tree.label[tree.children(node)[0]] == FOLD])
         return simpler_rows(rows, np.array([0, rows.shape[1]]), folds, self.purify, self.threshold)

@@ -19,8 +19,8 @@ from abstraction.cards import CARD_COUNT, combo_table
 def preflop_equities() -> npt.NDArray[np.float32]:
     """Return [169, 169] float32: the share of the pot (0 to 1) that a preflop class wins against another.
 
-    Entry [i, j] is that of class i against class j, numbered as in `preflop_classes`. Ties count half. All callers get
-    the same array, so do not change it.
+    Entry [i, j] is that of class i against class j; `preflop_classes` returns each hand's class. Ties count half. All
+    callers get the same array, so do not change it.
     """
     with as_file(files("mccfr.play").joinpath("data", "preflop_equity.npy")) as path:
         equity: npt.NDArray[np.float32] = np.load(path, allow_pickle=False)
@@ -28,9 +28,9 @@ def preflop_equities() -> npt.NDArray[np.float32]:
 
 
 def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return [1326] the share of the pot that each hand wins all-in preflop, times the opposing weight.
+    """Return [1326] for each hand its weighted share of the pot when all-in preflop.
 
-    For each hand it is the sum, over opposing hands that share no card with it, of weight times share of the pot.
+    It is the sum, over opposing hands that share no card with the hand, of weight times share of the pot (0 to 1).
 
     other  [1326] weight of each opposing hand
     """

@@ -19,8 +19,8 @@ class RunOuts(NamedTuple):
 
     strength  [K, H] int32   showdown rank of every hand, -1 if it shares a card with the board
     order     [K, H] uint16  hands by strength, ascending
-    factor    number by which means over the boards are multiplied. A board that shares a card with one of two hands
-              counts as 0 in such a mean; two given hands are possible on 1 in `factor` boards
+    factor    number by which a mean over the K boards is multiplied, because boards that share a card with one of two
+              hands count as 0. Usually the number of all boards, divided by that of those possible for two given hands
     """
 
     strength: npt.NDArray[np.int32]
@@ -31,7 +31,7 @@ class RunOuts(NamedTuple):
     def of(cls, strength: npt.NDArray[np.integer], factor: float = 1.0) -> "RunOuts":
         """Create run-outs from the showdown ranks [K, H] of the hands on each full board.
 
-        factor  by which means over the boards are multiplied
+        factor  number by which a mean over the K boards is multiplied, because impossible boards count as 0
         """
         order = np.argsort(strength, axis=1, kind="stable")
         return cls(strength.astype(np.int32), order.astype(np.uint16), factor)
@@ -44,7 +44,7 @@ def run_outs(
 
     street       street of `board`
     excluded     cards that no full board may contain
-    sample_size  number of boards to draw with `rng` if there are more
+    sample_size  largest number of boards; if there are more, so many are drawn with `rng`
     """
     full, factor = cards.full_boards(street, board, excluded, sample_size, rng)
     return RunOuts.of(np.stack([cards.strengths(each) for each in full]), factor)
@@ -58,9 +58,11 @@ def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
 def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Floats:
     """Return [H] for each hand the opposing weight that it beats minus the weight that beats it.
 
-    The result is the mean over the K boards, 0 on those that share a card with a hand, times `run_outs.factor`.
+    The result is a mean over K full boards, times `run_outs.factor`. A board counts as 0 for two hands if it shares a
+    card with one of them.
 
-    weight  [H] of the opposing hands
+    run_outs  showdown ranks of the hands on K full boards
+    weight    [H] weights of the opposing hands
     """
     out, sums = np.zeros(cards.hand_count), np.zeros(cards.deck_size + 1)
     won_at_showdowns(run_outs.strength, run_outs.order, cards.card_indices_of_hands.astype(np.uint8), weight, sums, out)
@@ -98,7 +100,7 @@ def showdown_results(
 
     hands        indices of player 0's and player 1's hand
     street       street of `board`
-    sample_size  number of boards to draw if more continue `board`
+    sample_size  largest number of boards; if more continue `board`, so many are drawn with `rng`
     """
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]
     full, _ = cards.full_boards(street, board, taken, sample_size, rng)

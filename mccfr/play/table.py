@@ -34,14 +34,16 @@ def play_hand(
     number: int,
     names: Sequence[str] = (),
 ) -> PlayedHand:
-    """Play one hand between players, listed in the order of positions, and return what happened.
+    """Play one hand of poker between `players`, and return its betting.
 
+    players           in the order of their positions at the table
     betting, dealing  betting rules and cards of the game that all players play
     deal              all hole cards and boards of the hand
     number            of the hand; each player derives its random numbers in the hand from it and from its own seed
-    names             of the players, for messages of errors; (): messages name positions
+    names             of the players, for error messages; (): these name indices in `players`
 
-    Raises `ValueError` for an illegal action, and `RuntimeError` if a player's own record of the betting differs.
+    Raises `ValueError` for an illegal action, and `RuntimeError` if a player has recorded other betting than took
+    place.
     """
     for position, player in enumerate(players):
         hidden = isinstance(player, Program) and player.blind
@@ -78,7 +80,7 @@ def play_hand(
 
 
 def shown_down(played: PlayedHand) -> tuple[int, ...]:
-    """Return the positions whose hands are compared at the end of a hand; () if all others have folded."""
+    """Return the indices of the players at the showdown; () if all but one have folded."""
     state = played.states[-1]
     if len(state.put_in) == 2:
         return (0, 1) if played.showdown else ()
@@ -88,7 +90,7 @@ def shown_down(played: PlayedHand) -> tuple[int, ...]:
 
 
 def won_chips(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand) -> tuple[float, ...]:
-    """Return the chips that each player wins in a hand, by position, after rake."""
+    """Return each player's net chips won in a hand, after rake; negative for a loss."""
     full, state, shown = deal.boards[-1], played.states[-1], bool(shown_down(played))
     if len(deal.hands) == 2:
         result = float(dealing.showdowns(deal.hands, [full])[0]) if shown else 0.0

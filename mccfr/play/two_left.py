@@ -19,7 +19,7 @@ Acted = tuple[BettingState, str]
 class TwoLeft(NamedTuple):
     """The rest of a hand with two players left, as a hand of two players; it begins after the flop.
 
-    players  positions at the table of the two players; the first one acts first on each street
+    players  the two players' indices at the table; the first one acts first on each street
     rules    betting rules of the hand of two players
     dead     half of the pot beyond both players' bets: chips of the others, and antes that are no bets. It is added to
              every amount at the table
@@ -36,9 +36,10 @@ class TwoLeft(NamedTuple):
     state: BettingState | int
 
     def amount(self, action: str) -> str:
-        """Return an action at the table with its amount in chips of the hand of two players.
+        """Return an action at the table with its amount in the hand of two players.
 
-        The amount of a raise is capped at `stack`, and `dead` is added. Other actions stay as they are.
+        Actions are `f`, `c`, or `rN` with N chips put in over the whole hand. N is capped at `stack`, and `dead` is
+        added. Other actions stay as they are.
         """
         return f"r{amount_text(min(float(action[1:]), self.stack) + self.dead)}" if action[0] == "r" else action
 
@@ -46,8 +47,8 @@ class TwoLeft(NamedTuple):
         """Return an action at the table as an action of the hand of two players.
 
         state  before the action, in the hand of two players
-        known  actions of a solution's tree in this state. A raise among them is returned instead of the converted one
-               if the amounts differ by at most the fractional part of `dead`, which the table has rounded
+        known  actions of a solved tree in this state. A raise among them is returned instead of the converted one if
+               the amounts differ by at most the fractional part of `dead`, which the table has rounded
 
         A raise becomes a call if no raise is allowed in the hand of two players, or if its amount is at most a call.
         """
@@ -65,7 +66,8 @@ class TwoLeft(NamedTuple):
 
         state  before the action, at the table
 
-        Amounts are rounded to whole chips if those of the table are whole, and moved into the range of legal raises.
+        `dead` is subtracted from the amount of a raise, which is rounded to whole chips if those of the table are
+        whole. It then becomes the nearest legal amount; a raise becomes a call if none is legal.
         """
         bounds = raise_bounds(betting.rules, state)
         if action[0] != "r" or bounds is None:
@@ -80,7 +82,7 @@ def two_left(rules: BettingRules, state: BettingState, actions: Iterable[str] = 
 
     rules    betting rules of the whole table
     state    at the table, at a decision after the flop
-    actions  of the two players from `state` on, at the table: `f`, `c`, or `rN` with N chips over the whole hand
+    actions  at the table from `state` on, to be converted too: `f`, `c`, or `rN` with N chips over the whole hand
     """
     first, second = state.left
     stack = min(rules.stack_of(first), rules.stack_of(second))

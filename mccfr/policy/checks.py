@@ -61,7 +61,7 @@ class Quantisation(msgspec.Struct, frozen=True):
 
 
 class BucketTable(msgspec.Struct, frozen=True):
-    """An entry of `bucket_tables` in meta.json: file and dtype of a street's table of buckets by hand.
+    """An entry of `bucket_tables` in meta.json: a street's table of hands' buckets.
 
     impossible  number that marks impossible hands in the table, such as those that share a card with the board
     """
@@ -72,11 +72,11 @@ class BucketTable(msgspec.Struct, frozen=True):
 
 
 class StreetOrigin(msgspec.Struct, frozen=True):
-    """An entry of `Origin.streets`: the card abstraction of one street.
+    """Origin of one street's card abstraction, an entry of `abstraction.streets` in meta.json.
 
     content_hash  SHA-256 (hexadecimal) of shape, dtype and cells of the street's bucket arrays
     buckets       number of buckets
-    recipe        settings with which the buckets were built
+    recipe        settings with which the buckets were built, by name
     """
 
     content_hash: str
@@ -208,8 +208,8 @@ def _require_all(holds: npt.NDArray[np.bool_], file: str, problem: str) -> None:
 def check_tree(tree: CompiledTree) -> None:
     """Check that the arrays form a tree, and that its rows fill the tables of their blocks without gap.
 
-    A block is the tables of one street and player.  A row is a decision there; nodes that the player cannot
-    distinguish share it.  Raises `ValueError` with the file and the problem.
+    A block is the tables of one street and player.  A row is a decision there; nodes that the player cannot distinguish
+    share it.  Raises `ValueError` with the file and the problem.
     """
     arrays, nodes = tree.arrays, len(tree.parent)
     _require(nodes > 0, "tree_kind.npy", "has no nodes")
@@ -247,7 +247,10 @@ def check_tree(tree: CompiledTree) -> None:
 
 
 def _check_pots(tree: CompiledTree, pots: Pots) -> None:
-    """Raise `ValueError` unless exactly the terminals have pots, with players of the game as contenders."""
+    """Check main and side pots: exactly the terminals have some, won by players of the game.
+
+    Raises `ValueError` otherwise, also for amounts of chips that are negative or not finite.
+    """
     first, count = pots.first, np.diff(pots.first)
     _require(first[0] == 0 and first[-1] == len(pots.chips), "tree_pots_first.npy", "does not begin or end the pots")
     _require_all((count > 0) == (tree.arrays.kind == TERMINAL), "tree_pots_first.npy", "has pots beside the terminals'")
@@ -299,7 +302,10 @@ def _check_chance(tree: CompiledTree) -> None:
 def _check_rows(tree: CompiledTree, block: int) -> None:
     """Check that a block's rows fill its slots in order, and that nodes of a row have as many actions.
 
-    block  index of the tables of one street and player; a slot is a column of its probability table
+    Raises `ValueError` otherwise.
+
+    block  index of the tables of one street and player. A row is a decision there; a slot is one action of a row, a
+           column of the table of probabilities
     """
     arrays, rows, slots = tree.arrays, int(tree.row_count[block]), int(tree.row_slots[block])
     nodes = np.flatnonzero(arrays.block == block)
@@ -320,7 +326,10 @@ def _check_rows(tree: CompiledTree, block: int) -> None:
 
 
 def check_cards(cards: ListedCards) -> None:
-    """Check that hands, listed boards and buckets are in range; raises `ValueError`."""
+    """Check the hands, boards and buckets of a game that lists its boards.
+
+    Raises `ValueError` for an array of a wrong shape or dtype, or with numbers out of range.
+    """
     hands = len(cards.hand_names)
     _require(hands > 0, "cards_hand_names.json", "has no hand")
     _shaped("cards_hand_cards.npy", cards.hand_cards, (hands, 2), np.int16)
@@ -393,11 +402,12 @@ def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
 
 
 def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: int) -> None:
-    """Check a history table: it gives a hand's bucket on a street with perfect recall.
+    """Check the table that gives hands' buckets on a street with perfect recall.
 
-    It follows from the hand's bucket on the street before and a percentile of its strength, E[HS] or E[HS²].
+    The bucket follows from the hand's bucket on the street before and a percentile of its strength, E[HS] or E[HS²].
 
-    history  [buckets of the street before, percentiles], must be int32 with entries from 0 to `buckets` - 1
+    file     name of the table's file, for messages
+    history  the table, [buckets of the street before, percentiles]; must be int32 with entries from 0 to `buckets` - 1
     before   number of buckets of the street before
     buckets  number of buckets of the street
 
@@ -459,7 +469,8 @@ def row_problem(
 ) -> str | None:
     """Return a sentence on the first invalid row of a block, or None if all rows are valid.
 
-    A row is valid if its shares sum to the dtype's total and its weight is finite and not negative.
+    A row is valid if, for each bucket, its shares sum to 255 (uint8) or 65,535 (uint16), and its weight is finite and
+    not negative.
 
     shares  [buckets, slots] stored probabilities; a slot is one action of one row
     weight  [buckets, rows] weights; a row is one decision

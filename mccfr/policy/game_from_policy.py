@@ -39,11 +39,11 @@ _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "
 
 @dataclass(frozen=True)
 class Guards:
-    """Holds how the tables that a policy maps from disk are checked: whole on opening, or piece by piece.
+    """Holds how a policy's mapped tables are checked: as a whole on opening, or in parts by look-ups.
 
     path       directory of the policy
     fields     its meta.json
-    checksums  [P] uint32 CRC-32C of the pieces (about 64 KiB of rows) of all tables
+    checksums  [P] uint32 CRC-32C of all tables' pieces; a piece is about 64 KiB of a table's first axis
     checked    True if every byte of the tables has been compared on opening, so that look-ups compare nothing
     thorough   True to unpack and validate the buckets of all boards, which look-ups otherwise do board by board
     """
@@ -55,10 +55,10 @@ class Guards:
     thorough: bool = False
 
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
-        """Return a table that compares rows with their checksums on first access, unless `checked`.
+        """Return a table whose parts are compared with checksums on first access, unless `checked`.
 
         name  name of its file
-        rows  the mapped table
+        rows  the array mapped from the file
 
         Raises `ValueError` if meta.json states no checksums of the file.
         """
@@ -132,7 +132,9 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
 
 
 def _pots(arrays: Arrays, nodes: int, players: int) -> Pots:
-    """Return main and side pots at the terminals, as `Pots`: arrays of chips and contenders by pot.
+    """Return main and side pots at the terminals, for betting trees of three and more players.
+
+    `Pots` has flat arrays of each pot's chips and the players who can win it.
 
     arrays   {file name without ending: array} of the policy
     nodes    number of nodes of the tree
@@ -170,7 +172,10 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable:
-    """Return meta.json's entry on a street's bucket table; `ValueError` unless its file is `name`."""
+    """Return meta.json's entry on a street's bucket table.
+
+    Raises `ValueError` if it is missing or states another file than `name`.
+    """
     if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
         raise ValueError(f"{META} does not have {name} in its bucket_tables")
     return meta.bucket_tables[street]
@@ -211,11 +216,12 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
 
 
 def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:
-    """Return the tables of buckets with perfect recall, on streets that have them.
+    """Return the tables that give hands' buckets on streets with perfect recall.
 
-    Such a table gives a hand's bucket from its bucket on the street before and a percentile of its strength. The
-    street's bucket table has this percentile, of E[HS] or E[HS²].
+    Such a table is [buckets of the street before, percentiles]. It gives a hand's bucket from its bucket on the street
+    before and a percentile of its strength. The street's bucket table has this percentile, of E[HS] or E[HS²].
 
+    arrays   {file name without ending: array} of the policy
     buckets  [S, P] number of buckets of each street and player
 
     Return None if the policy has no history files.  Raises `ValueError` for an invalid table.
@@ -244,7 +250,7 @@ def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> Listed
 
 
 def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:
-    """Return the buckets of a street [player, board, hand] int32, in games that list their boards.
+    """Return a street's buckets [players, boards, hands] int32, in a game that lists its boards.
 
     Impossible hands, such as those that share a card with the board, have NO_BUCKET. Raises `ValueError` for a missing
     array or another dtype.

@@ -19,17 +19,17 @@ def query_networks(
 ) -> dict[str, Any]:
     """Return the networks' strategy at the decision that a line leads to.
 
-    The fields are those of `mccfr.policy.query.query`: street, player, actions, probabilities by hand.
-    The answer's `networks` is the number of networks that were evaluated.
+    The fields of the result are those of `mccfr.policy.query.query`: street, player, actions, probabilities by hand.
+    Its field `networks` is the number of networks that were evaluated.
 
-    line   betting line to the decision
+    line   actions before the decision, such as "b300c/"
     hand   one hand; None: every hand of the player
     board  board cards at the decision
-    seed   number with which one network of the player is drawn, with probabilities by weight. The answer then has the
+    seed   number with which one network of the player is drawn, with probabilities by weight. The result then has the
            network's training iteration as `sampled_iteration`. None: the average over the player's networks
 
-    If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand.  Networks
-    do not treat suits as equal.  Raises `ValueError` for an invalid line, hand or board.
+    If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the probabilities of its first hand.
+    Networks do not treat suits as equal.  Raises `ValueError` for an invalid line, hand or board.
     """
     if samples_cards(strategy.game):
         answer = _dealt(strategy, line, hand, board, seed)
@@ -48,7 +48,12 @@ def query_networks(
 def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
     """Return the strategy at a decision of a game whose cards are dealt from the whole deck.
 
-    The result is that of `query_networks`, without the number of networks and the sampled iteration.
+    The result has the fields street, player, actions and probabilities by hand.
+
+    line   actions before the decision
+    hand   one hand; None: every hand of the player
+    board  board cards at the decision
+    seed   number with which one network is drawn; None: the average over the player's networks
     """
     game = strategy.game
     table = game.cards.at_table()

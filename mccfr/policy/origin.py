@@ -15,7 +15,7 @@ def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
 def unfinished_text(origin: Mapping[str, Any]) -> str:
     """Return as text which part of its planned training the exported run had done; "" if all.
 
-    origin  the export's provenance, with the part as a number (`share_of_run`); "" is also returned without it
+    origin  the export's provenance. Its field `share_of_run` is the part, from 0 to 1; without it the result is ""
     """
     share = origin.get("share_of_run")
     if share is None or share >= 1:
@@ -43,7 +43,9 @@ def origin_facts(origin: Mapping[str, Any]) -> list[str]:
 
 
 def _evaluation_text(record: Mapping[str, Any]) -> str:
-    """Return an evaluation of a provenance as text: its method, one figure and the kind of bound.
+    """Return an evaluation as text: its method, one figure, and its kind, such as lower bound.
+
+    record  an evaluation in the provenance of an export
 
     The figure is the largest gain of one player's response, if there is one. Otherwise it is the exploitability in
     chips or mbb a game, or the chips won a game against an opponent.

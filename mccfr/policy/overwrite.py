@@ -19,7 +19,7 @@ FindProvenance = Callable[[Path], Mapping[str, Any] | None]
 
 
 def provenance_in(document: Any) -> Mapping[str, Any]:
-    """Return the `provenance` in an export's description, a JSON object; {} if it has none.
+    """Return the `provenance` in `document`, the JSON in which an export describes itself; else {}.
 
     A provenance states the run and checkpoint that an export is from.
     """
@@ -44,13 +44,13 @@ def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | N
 
 
 def replaceable(find_provenance: FindProvenance, run_id: str | None, *, replace: bool) -> Callable[[Path], bool]:
-    """Return the check that `storage.atomic_outputs` calls before it replaces an export.
+    """Return a function that checks, before an export is replaced, whether this is allowed.
 
-    The check returns False for a path that holds no export of this format.  It raises `FileExistsError` for an export
-    of another run, unless `replace`.
+    It takes the export's path, and returns True if it is. It returns False for a path that holds no export of this
+    format.  It raises `FileExistsError` for an export of another or an unknown run, unless `replace`.
 
     find_provenance  returns the provenance of the export at a path
-    run_id           of the run that is exported; None: unknown
+    run_id           of the run that is exported; None: unknown, so that only `replace` allows it
     """
 
     def may(path: Path) -> bool:

@@ -34,10 +34,11 @@ def holds_card() -> npt.NDArray[np.bool_]:
 
 
 def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDArray[np.int8], first: int) -> None:
-    """Unpack the buckets of 256 boards, from board `first` on, into `out` [boards, 1326].
+    """Unpack the buckets of up to 256 boards, from board `first` on, into `out` [boards, 1326].
 
+    table   compressed buckets of all boards
     count   number of buckets
-    boards  [boards, n] cards; a hand that shares one of them gets the mark of impossible hands
+    boards  [boards, n] cards; a hand that shares one of them gets the largest number of `out`'s dtype
 
     Raises `DamagedError` unless exactly the possible hands have a bucket below `count`.
     """
@@ -73,7 +74,7 @@ class MappedTables:
 class MappedDeck(WholeDeck):
     """Cards of full-deck hold'em whose buckets are read from the mapped files of a policy.
 
-    Code that needs the bucket tables in memory gets copies from `load`.
+    Buckets of a board are unpacked when they are needed. The function `load` returns copies of the tables in memory.
     """
 
     tables: MappedTables | None = None
@@ -81,8 +82,9 @@ class MappedDeck(WholeDeck):
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
         """Return [1326] the entries of a street's bucket table for all hands on a board.
 
-        An entry is the hand's bucket. On a street with perfect recall it is a percentile, from which `histories` gives
-        the bucket. Hands that share a card with the board get NO_BUCKET.
+        An entry is the hand's bucket. On a street with perfect recall it is a percentile of the hand's strength. With
+        the hand's bucket on the street before it gives the bucket. Hands that share a card with the board get
+        NO_BUCKET.
 
         Checks each row's checksum on first use and raises `OSError` if it is damaged.
         """
@@ -105,8 +107,9 @@ class MappedDeck(WholeDeck):
 
 
 def load_tables(tables: Sequence[PackedRows], counts: Sequence[int], cards: Sequence[int]) -> list[npt.NDArray[Any]]:
-    """Return each street's bucket table in memory, after comparing its checksums.
+    """Return each street's bucket table [canonical boards, 1326] in memory, its checksums compared.
 
+    tables  compressed tables of each street
     counts  [S] number of buckets, which determines the dtype (`abstraction.buckets.bucket_dtype`)
     cards   [S] number of cards on the board
 

@@ -85,9 +85,9 @@ def bucket_dtype(buckets: int) -> np.dtype[Any]:
 
 
 def impossible(dtype: np.dtype[Any]) -> int:
-    """Return the mark of impossible hands in a bucket table: the dtype's largest number.
+    """Return the number for impossible hands in a bucket table of a dtype: the largest one.
 
-    A hand is impossible if it shares a card with the board or has no weight.
+    A hand is impossible if it shares a card with the board, or is never dealt.
     """
     return int(np.iinfo(dtype).max)
 
@@ -168,7 +168,7 @@ def _block_fields(game: Game, block: int) -> dict[str, Any]:
 
 
 def _card_numbering(game: Game) -> dict[str, Any] | None:
-    """Return the field `card_numbering` of meta.json; None if hands have no cards.
+    """Return the field `card_numbering` of meta.json; None if the game has no named cards.
 
     It has the text of every card by number, and says how cards and hands are numbered.
     """

@@ -5,7 +5,8 @@
 
 `values` of meta.json names the files by street.  A value is the mean over the bucket's hands and over boards, weighted
 by the deal and the opponent's range.  A hand's counterfactual value is this value times the total weight of the
-opponent's hands that are possible beside it.  NaN: the opponent never comes here, or no sampled board has the bucket.
+opponent's hands that share no card with it.  NaN: the opponent's strategy never gets here, or no sampled board has the
+bucket.
 
 The values are not those of best responses.  Re-solving with them as alternative payoffs is therefore not safe.
 """
@@ -39,8 +40,9 @@ class StreetValues(NamedTuple):
 class PolicyValues(NamedTuple):
     """Expected values of a policy's buckets on all streets, and how they were computed.
 
-    boards  number of sampled boards; None: all boards were enumerated, and the values are exact
-    seed    of the sampled boards
+    streets  values of each street and player
+    boards   number of sampled boards; None: all boards were enumerated, and the values are exact
+    seed     of the sampled boards
     """
 
     streets: Sequence[StreetValues]
@@ -84,7 +86,7 @@ class _ValueFields(msgspec.Struct, frozen=True):
 
 
 def is_value_file(name: str) -> bool:
-    """Return whether a policy's file holds expected values, or the decision nodes that they belong to."""
+    """Return whether a policy's file `name` has expected values, or their decision nodes."""
     return name.startswith(("values_root_street", "value_street"))
 
 
@@ -102,8 +104,8 @@ def find_values(
     meta    the policy's `meta.json`, whose files have been checked against it
     arrays  {file: array} of the files with values
 
-    Raises `ValueError` for a policy without values, a node that is no street's first decision, and files that do not
-    fit.
+    Raises `ValueError` for a policy without values, and a node that is no street's first decision. Also for files that
+    are missing or do not fit each other.
     """
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")

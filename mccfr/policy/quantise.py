@@ -1,6 +1,7 @@
 """Rounds probabilities to integer shares of 255 or 65,535 by largest remainders (Hamilton's method).
 
-Every row sums to the total exactly.  The error of an entry is below 1/255 or 1/65,535, and a probability of 0 stays 0.
+Every infoset's shares sum to the total exactly.  The error of an entry is below 1/255 or 1/65,535, and a probability of
+0 stays 0.
 """
 
 import numpy as np
@@ -16,11 +17,13 @@ _SUM_TOLERANCE = 1e-6
 
 @njit
 def _quantise_rows(probability, starts, total, out):
-    """Write integer shares of `total` for all rows to `out`; return the largest |sum of a row - 1|.
+    """Write integer shares of `total` for all infosets to `out`; return the largest |sum - 1|.
 
-    probability  [buckets, slots] float64; row r is in slots starts[r] .. starts[r+1]-1
-    starts       [rows+1] int64
-    out          [buckets, slots] uint16, in place
+    The sum is that of an infoset's probabilities.
+
+    probability  [buckets, slots] float64; the actions of decision r are in slots starts[r] .. starts[r+1]-1
+    starts       [decisions+1] int64
+    out          [buckets, slots] uint16, filled in place
     """
     worst = 0.0
     for bucket in range(probability.shape[0]):
@@ -48,14 +51,15 @@ def _quantise_rows(probability, starts, total, out):
 
 
 def quantise(probability: npt.NDArray[np.float64], starts: npt.NDArray[np.int64], dtype: str) -> npt.NDArray[np.uint]:
-    """Return the integer shares [buckets, slots] of `probability`; every row sums to 255 or 65,535.
+    """Return integer shares [buckets, slots] of probabilities; each infoset's sum is 255 or 65,535.
 
-    probability  [buckets, slots] float64; row r, one infoset per bucket, is slots starts[r] .. starts[r+1]-1, sum 1
-    starts       [rows+1] int64
+    probability  [buckets, slots] float64; an infoset is a bucket and a decision r, in slots starts[r] .. starts[r+1]-1,
+                 with sum 1
+    starts       [decisions+1] int64
     dtype        "uint8" or "uint16": shares of 255 or of 65,535
 
-    Raises `ValueError` for another dtype and for a negative, infinite or NaN probability. Raises it too if the sum of a
-    row differs from 1 by more than 1e-6.
+    Raises `ValueError` for another dtype and for a negative, infinite or NaN probability. Raises it too if the sum of
+    an infoset differs from 1 by more than 1e-6.
     """
     if dtype not in TOTALS:
         raise ValueError(f"quantise = {dtype!r} is not one of {', '.join(TOTALS)}")

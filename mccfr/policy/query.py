@@ -36,11 +36,11 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     In a game with locked strategies, `locked` lists the actions with a fixed probability; without `hand`, for each
     hand.  `street` is a name in hold'em, else a number.  Chips are None if the game has no chips.
 
-    If the full game allows bets that are not in the tree, action translation answers a line with them.  Each entry of
-    `readings` is a node of the tree to which the line is mapped (for `hand` if given): its `line` and `probability`.
-    `line` is None if the tree has no decision for the player.  `after_call` is then the line in the tree after a call,
-    or with three and more players that to which the tree has come; else None.  The actions are legal bets of the full
-    game, and their probabilities are the mean over the readings.
+    If the full game allows bets that are not in the tree, a line may have them.  It is then mapped to one or more nodes
+    of the tree. Each entry of `readings` is such a node (for `hand` if given): its `line` and `probability`. `line` is
+    None if the tree has no decision for the player.  `after_call` is then the tree's line after a call, or with three
+    and more players the line at which the tree waits; else None.  The actions are legal bets of the full game, and
+    their probabilities are the mean over these nodes.
 
     Raises `ValueError` for an invalid line, hand or board; the message names the valid ones.
     """
@@ -74,7 +74,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
 
 
 def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
-    """Return the decision node of a line, and the answer's fields that do not depend on the hand.
+    """Return the decision node of a line, and the fields of `query` that do not depend on the hand.
 
     Raises `ValueError` for a line that leads to no decision.
     """
@@ -99,7 +99,10 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
 
 
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
-    """Return the answer of `query` for a legal line that the tree lacks, by action translation."""
+    """Return the result of `query` for a legal line that the tree lacks.
+
+    Its actions are mapped to actions of the tree, with probabilities (action translation).
+    """
     game, line = source.game, line.strip()
     translation, tree, start = real_betting(game), game.tree, line_start(game)
     assert isinstance(translation, Translation)
@@ -155,9 +158,9 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
 class HandReader:
     """Maps the actions of a real betting line to nodes of the tree, for one hand of one player.
 
-    If several actions of the tree stand for the hand's own preflop action, its strategy weights them.  For example, in
-    a tree without limps a real check after a limp may be the tree's call or its fold.  A hand that folds in the tree
-    then folds to a later real bet.
+    Several actions of the tree may stand for the hand's own preflop action; they are weighted by the hand's
+    probabilities in the tree.  For example, in a tree without limps a real check after a limp may be the tree's call or
+    its fold.  If it is the fold, the hand then folds to a later real bet.
 
     betting   mapping between tree and real betting
     player    the player with the hand
@@ -169,9 +172,9 @@ class HandReader:
     strategy: Callable[[int], npt.NDArray[np.float64]]
 
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
-        """Return the tree nodes that `action` is mapped to, each with its probability given `reading`.
+        """Return the tree nodes, with probabilities, that the line is mapped to after `action`.
 
-        reading  tree node that the line before the action is mapped to
+        reading  tree node that the line before the action is mapped to; taken as certain
         state    of the real betting before the action
         """
         here = self.betting.at(reading, state)
@@ -194,7 +197,9 @@ def hand_readings(
 ) -> list[LineReading]:
     """Return the tree nodes that a line is mapped to for a hand of `player`, likeliest first.
 
-    source   strategy that weights tree nodes if several stand for an action of the hand
+    The result has each node with its probability.
+
+    source   strategy by which actions of the tree are weighted if several stand for one of the hand's preflop actions
     betting  mapping between tree and real betting
     actions  the line's actions, in the real betting
     bucket   of the hand on the first street
@@ -217,7 +222,7 @@ def played(
 ) -> dict[str, float]:
     """Return {real action: probability} of a hand: its mean strategy over the tree nodes `readings`.
 
-    A line of real betting is mapped to these nodes. The order is f, c, raises by amount.
+    A line of real betting is mapped to these nodes. The result is sorted: `f`, `c`, then raises `rN` by their N chips.
 
     readings  these nodes, with their probabilities
     state     of the real betting after the line
@@ -239,7 +244,8 @@ def _place(action: str) -> tuple[bool, bool, float]:
 def _to_chips(rules: BettingRules, state: BettingState, action: str) -> float:
     """Return the chips that the player to act will have put in over the whole hand after `action`.
 
-    state  of the betting before the action
+    action  `f`, `c`, or `rN` with N chips put in over the whole hand
+    state   of the betting before the action
     """
     if action == "f":
         return state.put_in[state.player]
@@ -247,7 +253,9 @@ def _to_chips(rules: BettingRules, state: BettingState, action: str) -> float:
 
 
 def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: int) -> dict[str, bool]:
-    """Add an infoset's `probability` and `weight` to the dict of each action, in place.
+    """Add an infoset's `probability` and `weight` to the dict of each of its actions, in place.
+
+    actions  the dicts, in the order of the node's children
 
     Returns {"reached": True if the weight is above 0}.
     """

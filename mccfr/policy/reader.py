@@ -59,6 +59,9 @@ class Policy(Behaviour):
     ) -> None:
         """Take the parts of a policy that `open` has read.
 
+        path     directory of the policy
+        meta     content of its meta.json
+        game     tree and cards, rebuilt from the directory
         tables   stored probabilities and weights of each block (street and player)
         values   {file: array} of expected values at the first decisions of streets; may be empty
         checked  True if all rows of the tables have been checked
@@ -76,7 +79,7 @@ class Policy(Behaviour):
         self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
-        """Return [block, row, first slot, number of actions] of an infoset.
+        """Return [block, row, first slot, number of actions] of the infoset of a node and bucket.
 
         A block is the tables of one street and player.  Row and first slot are columns of its weights and
         probabilities.  Raises `ValueError` if there is no such infoset.
@@ -92,9 +95,9 @@ class Policy(Behaviour):
         """Open a policy.
 
         check  True: compare length and checksum of every file, and the sum of every row.  A deck's buckets are
-               validated where they are unpacked.
+               compressed; they are validated when they are unpacked.
                False: compare only the lengths of the large tables, so that opening a large policy is fast.  A look-up
-               then compares the checksum of the piece that it reads, once, and the sum of its row.
+               then compares the checksum of the part that it reads (about 64 KiB), once, and the sum of its row.
 
         The large tables are those of probabilities, weights and a deck's buckets.  An export that replaces the
         directory later does not change an open policy.
@@ -129,10 +132,12 @@ class Policy(Behaviour):
         checked: bool,
         thorough: bool = False,
     ) -> "Policy":
-        """Return a policy from the files in the directory `inside`, which have been compared with `meta`.
+        """Return a policy from the files in the directory `inside`.
+
+        Their lengths and checksums have been compared with `meta`; of large tables perhaps only the lengths.
 
         path      of the policy, which messages name
-        checked   True if the large tables have been compared too
+        checked   True if the checksums of large tables have been compared too
         thorough  validate the buckets of all boards
         """
         arrays, texts, values = {}, {}, {}
@@ -180,9 +185,9 @@ class Policy(Behaviour):
             raise DamagedError(f"policy {self.path} is damaged: {problem}; export it again")
 
     def _check_row(self, block: int, bucket: int) -> None:
-        """Compare the parts of a block's two tables that hold a bucket's row with their checksums.
+        """Compare the parts of a block's two tables that hold row `bucket` with their checksums.
 
-        A part is a piece of about 64 KiB of rows (`mccfr.policy.row_checksums`).  A block is the tables of one street
+        A part is about 64 KiB of a table's rows (`mccfr.policy.row_checksums`).  A block is the tables of one street
         and player.  Raises `OSError` if a checksum differs.
         """
         for table in self._tables[block]:
@@ -212,7 +217,9 @@ class Policy(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
+        """Return the probabilities [n, A] of a decision's A actions, and weights [n], by bucket.
+
+        buckets  [n] the buckets of n hands
 
         Rows of weight 0 are uniform; a bucket below 0 (impossible hand) gets 0.  Raises `OSError` for a damaged row.
         """
@@ -242,7 +249,12 @@ class Policy(Behaviour):
 
     @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-        """Return the strategy at the decision that a line leads to (`mccfr.policy.query.query`)."""
+        """Return the strategy at a line's decision as a dict (`mccfr.policy.query.query`).
+
+        line   actions before the decision, such as "b300c/"
+        hand   one hand; None: every hand of the player's range
+        board  board cards at the decision
+        """
         return query(self, line, hand, board)
 
     @checked
@@ -256,12 +268,12 @@ class Policy(Behaviour):
     ) -> Path:
         """Write the strategy as "csv", "parquet" or "openspiel" (`mccfr.policy.export`); return `out`.
 
-        board    csv, parquet: write rows of hands on this board ("" for no board); None: rows of buckets
+        board    csv, parquet: write a row for each hand on this board ("" for no board); None: for each bucket
         replace  True: an export of another run or solver may be replaced
 
         Raises `ValueError` for another format, or one that this game or installation does not support.  Raises
         `FileExistsError` if `out` holds something else, or without `replace` an export of another or an unknown run.
-        A CSV file does not tell its run.
+        The run of a CSV file is unknown.
         """
         from mccfr.policy.export import BY_HAND, LISTS, PROVENANCE, export  # which is above what reads policies
 
@@ -295,7 +307,7 @@ class Policy(Behaviour):
     def strategy(self) -> Strategy:
         """Return the whole strategy; its tables stay mapped, and become floats only while they are read.
 
-        Raises `OSError` if a row is damaged, with any `check` at opening.
+        Raises `OSError` if a row is damaged; all rows are checked, unless they have been.
         """
         if not self._checked:
             for block in self._tables:
@@ -318,7 +330,7 @@ def _reopened(path: Path, content_hash: str) -> Policy:
 def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: slice | int) -> npt.NDArray[Any]:
     """Return `table[rows, columns]`, computed by the faster of two numpy operations.
 
-    It is `take` if the table has at most twice as many rows as are wanted, otherwise indexing.
+    It is `take` if the table has at most twice as many rows as `rows` has entries, otherwise indexing.
     """
     return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
@@ -332,9 +344,9 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """Return the stored checksums of tables that are read in pieces; `ValueError` if they are missing.
+    """Return [P] uint32, the stored CRC-32C of all parts of large tables.
 
-    They are the CRC-32C [P] uint32 of all pieces, each of about 64 KiB of a table's rows.
+    A part is about 64 KiB of a table's rows. Raises `ValueError` if the array is missing, or of another shape or dtype.
     """
     found = arrays.get(ROW_CHECKSUMS_FILE.removesuffix(".npy"))
     if found is None or found.ndim != 1 or found.dtype != np.uint32:
@@ -359,8 +371,8 @@ def verify_policy(path: Path) -> list[str]:
     """Check every byte and every row of a policy directory; return one sentence for each problem.
 
     Problems are files that are missing, extra, links, or of another length or checksum, and arrays that do not fit.
-    Further problems are invalid rows, and row checksums or lines that differ from the tables and the tree.  The list is
-    empty for a valid policy.
+    Further problems are invalid rows, row checksums that differ from the tables, and betting lines that differ from the
+    tree.  The list is empty for a valid policy.
 
     Raises `UnreadableError` if the system cannot read a file.
     """
@@ -407,7 +419,7 @@ def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Add the policy's name to a `ValueError` about its arrays."""
+    """Add the policy's `path` to a `ValueError` that its arrays raise in the `with` block."""
     try:
         yield
     except ValueError as error:

@@ -23,9 +23,9 @@ _AT_ONCE = 64  # pieces that one thread checks at a time
 
 
 class Pieces(msgspec.Struct, frozen=True):
-    """Division of one table into pieces, each with a checksum.
+    """Division of one table into pieces of about 64 KiB, each with a checksum.
 
-    rows   number of rows of a piece
+    rows   number of rows (entries of the first axis) of a piece
     first  index of the first piece's checksum among those of all tables
     """
 
@@ -33,37 +33,46 @@ class Pieces(msgspec.Struct, frozen=True):
     first: Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 
     def count(self, length: int) -> int:
-        """Return the number of pieces of a table of `length` rows."""
+        """Return the number of pieces in a table of `length` rows; a piece is about 64 KiB."""
         return -(-length // self.rows)
 
 
 class RowChecksumFields(msgspec.Struct, frozen=True):
-    """`row_checksums` in meta.json: the checksums' file, and each table's division into pieces."""
+    """`row_checksums` in meta.json: the checksums' file, and how each table is divided.
+
+    file    name of the file with the checksums of all tables
+    tables  {file name of a table: its division into pieces of about 64 KiB}
+    """
 
     file: str
     tables: dict[str, Pieces]
 
 
 class RowChecksums:
-    """Collects the checksums of the pieces of all large tables while a policy is written."""
+    """Collects checksums of large tables while a policy is written, one per 64 KiB of rows."""
 
     def __init__(self) -> None:
         self._parts: list[npt.NDArray[np.uint32]] = []
         self._tables: dict[str, Pieces] = {}
 
     def add(self, name: str, table: npt.NDArray[Any]) -> None:
-        """Divide a table [rows, ...] into pieces and add their checksums."""
+        """Divide a table [rows, ...] into pieces of about 64 KiB, and add their checksums.
+
+        name  file name of the table
+        """
         row_bytes = max(1, table.nbytes // max(1, len(table)))
         pieces = Pieces(max(1, _PIECE_BYTES // row_bytes), sum(map(len, self._parts)))
         self._parts.append(piece_checksums(table, pieces))
         self._tables[name] = pieces
 
     def array(self) -> npt.NDArray[np.uint32]:
-        """Return the checksums [P] of all tables."""
+        """Return [P] uint32 the checksums of all pieces of all tables."""
         return np.concatenate(self._parts) if self._parts else np.zeros(0, np.uint32)
 
     def fields(self, file: str) -> dict[str, Any]:
-        """Return the `row_checksums` field of meta.json: name of the checksums' file, and each table's pieces.
+        """Return the `row_checksums` field of meta.json: the file, and each table's pieces.
+
+        For a table it states the rows of a piece, and the index of its first checksum.
 
         file  name of the file that will hold the checksums
         """
@@ -72,7 +81,10 @@ class RowChecksums:
 
 
 def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.uint32]:
-    """Return the CRC-32C [pieces] of each piece of a row-major table."""
+    """Return [P] uint32 the CRC-32C of each piece of a row-major table.
+
+    pieces  division of the table, of which the number of rows of a piece is used
+    """
 
     def some(first: int) -> list[int]:
         starts = range(first, min(first + step, len(table)), pieces.rows)
@@ -84,18 +96,19 @@ def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.u
 
 
 class GuardedTable:
-    """A table mapped from the disk, whose rows are compared with their checksums on first access.
+    """A table mapped from the disk, whose parts are compared with their checksums when first read.
 
-    Access to `rows` itself compares nothing: readers call `check` or `all_rows` first.
+    Access to `rows` itself compares nothing: before it, callers call `check` or `all_rows`.
     """
 
     def __init__(
         self, file: str, rows: npt.NDArray[Any], pieces: Pieces | None, checksums: npt.NDArray[np.uint32]
     ) -> None:
-        """Take the mapped table `rows` [rows, ...] of `file`, which messages of errors name.
+        """Take the mapped table `rows` [rows, ...] of `file`, which error messages name.
 
-        pieces     None: compare nothing, because the table has been checked as a whole
-        checksums  [P] of the whole policy
+        pieces     division of the table into pieces, each with a checksum; None: compare nothing, because the table has
+                   been checked as a whole
+        checksums  [P] uint32 of all tables of the policy
 
         Raises `ValueError` if there are too few checksums.
         """
@@ -108,13 +121,13 @@ class GuardedTable:
             raise ValueError(f"{ROW_CHECKSUMS_FILE} has {len(checksums)} checksums, too few for those of {file}")
 
     def check(self, row: int) -> None:
-        """Compare the piece that holds a row with its checksum, once; `OSError` names a damaged file."""
+        """Compare the part that holds a row with its checksum, once; `OSError` if it is damaged."""
         piece = row // self._pieces.rows
         if not self._sound[piece]:
             self._compare(piece)
 
     def all_rows(self) -> npt.NDArray[Any]:
-        """Return all rows after comparing each piece with its checksum; `OSError` if one is damaged."""
+        """Return all rows, after comparing those not yet compared; `OSError` if any are damaged."""
         for row in range(0, len(self.rows) if len(self._sound) else 0, self._pieces.rows):
             self.check(row)
         return self.rows
@@ -133,10 +146,10 @@ class GuardedTable:
 def row_checksum_problem(
     tables: Mapping[str, npt.NDArray[Any]], fields: RowChecksumFields, checksums: npt.NDArray[np.uint32]
 ) -> str | None:
-    """Compare all pieces of tables with their checksums; return a text on the first wrong one, or None.
+    """Compare tables with their stored checksums; return a text on the first problem, or None.
 
     tables     {file name: table}
-    fields     each table's division into pieces
+    fields     how each table is divided into pieces
     checksums  [P] of the pieces of all tables
     """
     end = 0

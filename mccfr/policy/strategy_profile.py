@@ -23,14 +23,16 @@ class Behaviour(ABC):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
+        """Return the probabilities [n, A] of a decision's A actions, and weights [n], by bucket.
+
+        buckets  [n] the buckets of n hands
 
         A weight is the infoset's accumulated weight; the probabilities are uniform if it is 0.  A bucket below 0 marks
         an impossible hand, which gets 0.  Raises `ValueError` for a node that is no decision, or an unknown bucket.
         """
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """Return the probability [A] of each action, in the order of the node's children.
+        """Return [A] the probabilities of an infoset's actions, in the order of the children.
 
         Raises `ValueError` for a node that is no decision, or an unknown bucket.
         """
@@ -50,8 +52,7 @@ class Behaviour(ABC):
 class Profile(Behaviour):
     """A strategy in memory and its game, whose cards give the bucket of each hand.
 
-    prepared  data that an evaluation method computes once from the game and uses for several strategies, such as the
-              public tree; None: none
+    prepared  data that an evaluation method computes once from the game and uses for several strategies; None: none
     """
 
     game: Game
@@ -61,9 +62,11 @@ class Profile(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
+        """Return the probabilities [n, A] of a decision's A actions, and weights [n], by bucket.
 
-        A bucket below 0 marks an impossible hand, which gets 0.
+        A weight is the infoset's accumulated weight. A bucket below 0 marks an impossible hand, which gets 0.
+
+        buckets  [n] the buckets of n hands
         """
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = infoset_position(self.game, node, int(known.max(initial=0)))
@@ -83,9 +86,10 @@ class Profile(Behaviour):
 
 
 def infoset_position(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
-    """Return (block, row, first slot, number of actions) of an infoset; `ValueError` if it does not exist.
+    """Return (block, row, first slot, number of actions) of the infoset of a `node` and a `bucket`.
 
-    A block is the tables of one street and player.  Row and first slot are columns of its weights and probabilities.
+    Raises `ValueError` if it does not exist.  A block is the tables of one street and player.  Row and first slot are
+    columns of its weights and probabilities.
     """
     arrays = game.tree.arrays
     require(node, int, "node")

@@ -37,7 +37,7 @@ _FLOAT32 = np.finfo(np.float32)
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
     """Return the provenance of a policy directory: the run and checkpoint that it is from.
 
-    The format may be of any version. Returns None if the path holds no policy.
+    Policies in any version of the format have one. Returns None if the path holds no policy.
     """
     return provenance_of(path, META, FORMAT)
 
@@ -66,7 +66,7 @@ def write_policy(
     provenance     JSON: checkpoint, nodes touched, iterations and identity of the run
     abstraction    origin of the buckets (`abstraction.buckets.Abstraction.origin`); None: no card abstraction
     values         expected values of buckets at the first decisions of streets; None: not written
-    replaceable    returns whether the path may be replaced, which happens in one step
+    replaceable    takes a path at which something exists, and returns whether it may be replaced
 
     Raises `FileExistsError` if `out` may not be replaced, and `OSError` if the disk fails.  Raises `ValueError` if the
     strategy does not fit the game or a value is not JSON.  `out` is then unchanged.
@@ -109,7 +109,8 @@ class _Writer:
     def array(self, name: str, array: npt.NDArray[Any], *, cut: bool = False) -> None:
         """Write an array as a .npy file.
 
-        cut  True: also record the checksums of pieces of about 64 KiB of its rows, as for large tables
+        name  of the file
+        cut   True: also record the checksums of pieces of about 64 KiB of its rows, as for large tables
         """
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         if cut:
@@ -121,7 +122,7 @@ class _Writer:
         self._files[name] = durable.write_file(self._directory / name, _text_lines(texts))
 
     def finish(self) -> dict[str, Any]:
-        """Write the row checksums; return the fields of meta.json on them and on all files."""
+        """Write the checksums of large tables; return meta.json's fields on these and all files."""
         self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
         return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": file_entries(self._files)}
 
@@ -143,9 +144,10 @@ def _text_lines(texts: list[str]) -> bytes:
 
 
 def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the quantised probabilities and the weights of every block that has rows, by file name.
+    """Return {file name: array} of the quantised probabilities and the weights of every block.
 
-    A block is the tables of one street and player.  Raises `ValueError` if the strategy does not fit the game.
+    A block is the tables of one street and player; those without decisions are left out.  Raises `ValueError` if the
+    strategy does not fit the game.
     """
     arrays: dict[str, npt.NDArray[Any]] = {}
     blocks, players = len(game.tree.row_slots), game.tree.players

@@ -9,7 +9,7 @@ NO_EVENT = 2**62
 
 @dataclass(frozen=True)
 class Totals:
-    """Nodes touched and iterations of a run, summed over all workers and sessions."""
+    """Nodes touched and iterations of a run, summed over all workers since the run began."""
 
     nodes: int = 0
     iterations: int = 0
@@ -25,7 +25,9 @@ class Events:
     def next_stop(self, totals: Totals) -> Totals:
         """Return the next counts of nodes and of iterations at which the workers must pause.
 
-        They pause for a limit, a checkpoint or an evaluation. `NO_EVENT`: there is no such count.
+        They pause for a limit, a checkpoint or an evaluation. A count is `NO_EVENT` if there is none.
+
+        totals  counts now
         """
         nodes = [self.settings.nodes, *self.points.at_nodes]
         if every := self.settings.checkpoint_nodes:
@@ -46,8 +48,10 @@ class Events:
     def evaluation_between(self, seen: Totals | None, now: Totals) -> bool:
         """Return whether an evaluation point lies in (seen, now].
 
-        It is a count of nodes or iterations at which the configuration asks for an evaluation. `seen` None: the
-        interval begins with 0, included.
+        It is a count of nodes or iterations at which the configuration asks for an evaluation.
+
+        seen  counts up to which evaluations are done; None: the interval begins with 0, included
+        now   counts now
         """
         low = seen or Totals(-1, -1)
         return any(low.nodes < point <= now.nodes for point in self.points.at_nodes) or any(
@@ -57,7 +61,8 @@ class Events:
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
         """Return whether a checkpoint is due: a multiple of `checkpoint_nodes` lies in (seen, now].
 
-        `seen` None: in (0, now].
+        seen  counts up to which checkpoints are written; None: the interval is (0, now]
+        now   counts now
         """
         every = self.settings.checkpoint_nodes
         return every is not None and (seen or Totals()).nodes // every < now.nodes // every

@@ -1,4 +1,4 @@
-"""Reports the phases of a session, including the compilation of kernels."""
+"""Reports the phases of long work such as training, including the compilation of kernels."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time le
 class _Naming:
     """Forwards to another reporter; leaves out repeated phases and adds the compilation of kernels.
 
-    note  receives every phase as one line
+    note  function that is called with the text of every phase
     """
 
     def __init__(self, reporter: Reporter, note: Callable[[str], None]) -> None:
@@ -23,11 +23,14 @@ class _Naming:
         self.progress, self.evaluation = reporter.progress, reporter.evaluation
 
     def message(self, text: str) -> None:
-        """Forward a message; paths of open directories (/proc/PID/fd/N) become the real paths."""
+        """Forward a message to the other reporter.
+
+        Paths of open directories (/proc/PID/fd/N) are replaced by the real paths.
+        """
         self._reporter.message(shown(text))
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Forward a phase unless it repeats the last one.
+        """Forward a phase to the other reporter unless it repeats the last one.
 
         Paths of open directories (/proc/PID/fd/N) are replaced by the real paths.
         """
@@ -49,9 +52,9 @@ class _Naming:
 
 @contextmanager
 def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: None) -> Iterator[Reporter]:
-    """Yield a reporter that forwards to another one, and reports when this process compiles kernels.
+    """Yield a reporter that forwards to `reporter`, and reports when this process compiles kernels.
 
-    note  receives every phase as one line; any thread may call it
+    note  function that is called with the text of every phase, by any thread
     """
     naming = _Naming(reporter, note)
     with told_of_compiling(naming.compilation):
@@ -60,7 +63,9 @@ def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: No
 
 @contextmanager
 def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Report this thread's evaluation steps in the `with` block: "evaluating board 120 of 1,000".
+    """Report to `reporter` the steps of evaluations in this thread, during the `with` block.
+
+    A report is a phase such as "evaluating board 120 of 1,000".
 
     check  called before each report; its exceptions end the evaluation
     """
@@ -74,10 +79,10 @@ def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -
 
 
 class _Stages:
-    """Reports the stages of an abstraction's build and their parts (`abstraction.build.Progress`).
+    """Reports the progress of an abstraction's build: a stage or a part of it, and the share done.
 
-    The estimate of the time left starts at the first share above 0 and excludes compilation. It is given after
-    `_SURE_SECONDS` of work.
+    A report also has an estimate of the time left. It counts from the first share above 0 and excludes compilation. It
+    is given after `_SURE_SECONDS` of work.
     """
 
     def __init__(self, reporter: Reporter) -> None:
@@ -105,6 +110,9 @@ class _Stages:
 
 @contextmanager
 def naming_stages(reporter: Reporter) -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that reports a build's progress: name of a stage or part, and the share done."""
+    """Yield a function that reports the progress of an abstraction's build to `reporter`.
+
+    Its arguments are the name of a stage or part, and the share done, from 0 to 1.
+    """
     with naming_phases(reporter) as phases:
         yield _Stages(phases)

@@ -11,10 +11,13 @@ COMPILING = "compiling kernels, once per version of the program"
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """Progress of a run: nodes and iterations of all sessions, times and speeds of this one.
+    """Progress of a run's training.
+
+    Nodes and iterations are totals of the run; times and speeds are those of this session. A session is one process
+    that trains the run.
 
     nodes             nodes touched
-    period            number of the present discounting period, from 1
+    period            number, from 1, of the present period (a fixed number of nodes), by which training may discount
     training_seconds  training time of this session
     """
 
@@ -29,7 +32,7 @@ class SessionProgress:
 
 
 class Reporter(Protocol):
-    """Receives the messages, phases, progress and evaluations of a session."""
+    """Receives the messages, phases, progress and evaluations of long work such as training."""
 
     def message(self, text: str) -> None:
         """Report one sentence that stays visible, such as a warning."""

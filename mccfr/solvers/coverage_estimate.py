@@ -65,9 +65,10 @@ def assumed_play(tree: CompiledTree) -> list[float]:
 
 
 def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
-    """Return expected nodes and strategy-sum updates of one iteration, if all players use `assumed_play`.
+    """Return the expected nodes and strategy-sum updates of one iteration, a `CoverageEstimate`.
 
-    A traversal updates the sums of the players who do not traverse.
+    All players are assumed to play by a fixed guess, such as folding with probability 0.4 when facing a bet. A
+    traversal updates the sums of the players who do not traverse.
 
     walks_all  whether the traverser walks all actions (external sampling) or samples one (outcome sampling)
     """

@@ -64,7 +64,10 @@ class DcfrDiscount:
         self._stream = np.uint64(stream[0]), np.uint64(stream[1])
 
     def also(self, regrets: Iterable[npt.NDArray[Any]], schedule: Schedule) -> None:
-        """Add regret tables that `run` discounts at the same period ends, by `schedule`."""
+        """Add regret tables that `run` discounts at the same period ends, by factors of `schedule`.
+
+        regrets  tables of two axes, float32 or float64
+        """
         self._regrets.append((list(regrets), schedule))
 
     def warm_up(self) -> None:

@@ -86,7 +86,7 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
 def make_full_width(
     game: Game, config: FullWidthConfig, tables: Mapping[str, Any], iteration: int = 0, nodes: int = 0, threads: int = 1
 ) -> Iteration:
-    """Return full-width CFR on `tables` (names of `table_specs`), over histories or a public tree.
+    """Return full-width CFR on `tables` {name: array}, over histories or a public tree.
 
     iteration  iterations that are already done
     nodes      nodes already touched; over public trees not used, as they follow from the iterations
@@ -132,7 +132,10 @@ class FullWidth(Algorithm):
 
     @property
     def averages(self) -> Averages:
-        """Return the object that computes the average; regret-based pruning needs all tables for it."""
+        """Return the object that computes the average strategy.
+
+        Regret-based pruning needs all tables for it.
+        """
         pruned = self._solver.pruning == "regret-based"
         return PrunedAverages(self._solver) if pruned else super().averages
 
@@ -184,7 +187,7 @@ class FullWidth(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """Return the solver that iterates on `tables` and changes them in place.
 
-        share  worker number, number of threads and state to continue from; None: a new run
+        share  `Share`: worker number, number of threads and state to continue from; None: a new run
         """
         share = share or Share()
         state = share.state
@@ -205,7 +208,7 @@ class PrunedAverages(Averages):
         self._options = options
 
     def takes(self, table: str) -> bool:
-        """Return True for every `table` name, as updating the sums of pruned parts needs all."""
+        """Return True: the average needs every table, to update the sums of pruned infosets."""
         del table
         return True
 

@@ -49,10 +49,10 @@ def planned_game(config: Config, base: Path) -> Game:
 def with_opponents(game: Game, config: Config, base: Path) -> Game:
     """Return the game with the opponents' buckets as `opponent_cards`, if they have their own.
 
-    Opponents are those against which CFR-BR trains the players (`solver.trunk`).
+    Opponents are the players against which CFR-BR trains; their buckets are set by `solver.trunk`.
 
-    Raises `ValueError` if their abstraction is missing, or not built.  In whole hold'em the recipe (a TOML file of
-    settings) of an abstraction that is not built is enough, until hands are dealt.
+    Raises `ValueError` if their abstraction is missing, or not built.  In whole hold'em it need not be built until
+    hands are dealt, if its recipe (a TOML file of settings) is given.
     """
     buckets = opponents_buckets(config, base)
     if buckets is None or config.solver.opponents is None:
@@ -70,10 +70,11 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
 
 
 def opponents_buckets(config: Config, base: Path) -> AbstractionConfig | None:
-    """Return the abstraction of CFR-BR's opponents with absolute paths, or None if they have none.
+    """Return the `AbstractionConfig` of CFR-BR's opponents, or None if they have none of their own.
 
-    The result names the recipe as well, if the configuration names a recipe.  `base` is the directory that the
-    configuration's paths are relative to.
+    Paths in it are absolute.  It has a recipe (a TOML file of settings) if `solver.trunk` names one.
+
+    base  directory that the configuration's paths are relative to
     """
     if config.solver.opponents is None:
         return None

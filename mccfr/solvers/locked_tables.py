@@ -21,9 +21,9 @@ _VAST = 1e30  # increments below 1e30 / 2^24 change nothing; eight of it are les
 
 
 def check_locks(game: Game) -> None:
-    """Raise `ValueError` for rows (infosets) in which some actions are locked and others free.
+    """Raise `ValueError` for infosets in which some actions are locked (fixed) and others free.
 
-    In such a row regret matching plays all actions while no regret is positive, the locked ones included.
+    There regret matching plays all actions while no regret is positive, the locked ones included.
     """
     is_locked = [] if game.tree.locks is None else [shares >= 0 for shares in game.tree.locks.shares.values()]
     if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in is_locked):
@@ -51,7 +51,7 @@ class LockedCells:
         return bool(self._rows)
 
     def write(self, tables: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write regrets and strategy sums of locked rows, up to 10^30, into a `TableSet`, in place."""
+        """Write regrets (within ±10^30) and strategy sums of locked (fixed) actions into a run's tables."""
         if not self._rows:
             return
         assert isinstance(tables, TableSet)
@@ -62,9 +62,9 @@ class LockedCells:
             sums[is_locked] = (_VAST * shares)[is_locked]
 
     def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
-        """Write the locked probabilities into strategy tables, in place.
+        """Write the locked (fixed) probabilities into strategy tables, in place.
 
-        tables  [slots, buckets] of each block (street and player), probabilities
+        tables  [slots, buckets] probabilities of each street and player; a slot is one action of a decision
 
         Where only some actions are locked, the free actions share the rest in proportion, or equally if all are 0.
         Rows that already agree with their lock keep their bits.
@@ -81,7 +81,10 @@ class LockedCells:
 
 
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
-    """Return the strategy with the exact probabilities of locks, which strategy sums round."""
+    """Return the strategy with the exact probabilities of locked rows (infosets of fixed strategy).
+
+    Those computed from strategy sums are rounded.
+    """
     cells = LockedCells(game)
     if not cells:
         return strategy
@@ -92,7 +95,7 @@ def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
 
 
 def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
-    """Return [buckets, A] bool: whether each action of the decision `node` is locked."""
+    """Return [buckets, A] bool: whether each action of the decision `node` is locked (fixed)."""
     locks, block = game.tree.locks, int(game.tree.arrays.block[node])
     if locks is None or node not in locks.shares:
         return np.zeros((int(game.buckets[block]), int(game.tree.arrays.count[node])), bool)
@@ -101,7 +104,7 @@ def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
 
 
 def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return [buckets, A] locked probabilities of a decision's A actions; -1 if not locked.
+    """Return [buckets, A] locked (fixed) probabilities of a decision's A actions; -1 if not locked.
 
     shares  [A, H] locked probabilities of each hand, -1 if not locked
 

@@ -220,7 +220,7 @@ def update_regrets(step, tables, rows, values, first, total):
 
     An r that is only rounding counts as 0 (`gain`).  R_old + r is multiplied by `step.positive` or `step.negative`
     according to its sign, which gives R_new (Brown & Sandholm 2019, equations of DCFR).  With `step.predicts` the
-    separate table `tables.basis` is written as well.
+    separate table `tables.basis` is written as well.  A column k is a hand or bucket.
 
     step    Step, with these factors
     tables  Tables, changed in place
@@ -250,6 +250,8 @@ def update_regrets(step, tables, rows, values, first, total):
 @njit
 def update_average(step, tables, rows, sigma, offset, reach):
     """Update strategy sums in place: keep · strategy_sum + weight · reach[k] · sigma[offset+a, k].
+
+    A column k is a hand or bucket.
 
     step    Step with `keep` and `weight`
     tables  Tables, of which `strategy_sum` is changed

@@ -26,10 +26,12 @@ from mccfr.solvers.strata_training import Barrier, Interval
 
 @dataclass(frozen=True)
 class Position:
-    """Progress of the schedule between two turns; a turn trains one block (group of strata).
+    """Progress of the schedule between two turns; a turn trains one block of tables.
+
+    A block is the tables of one group of second-street boards.
 
     turns  number of turns that have ended
-    nodes  nodes touched by all strata before the current cycle
+    nodes  nodes touched in all before the current cycle
     """
 
     turns: int = 0
@@ -37,19 +39,28 @@ class Position:
 
 
 def turns_of(config: Config) -> tuple[int, int]:
-    """Return (number of blocks, iterations of all strata in a cycle); `run.strata` must be set."""
+    """Return (number of blocks of tables, iterations in a cycle); `run.strata` must be set.
+
+    A cycle trains every block once; its iterations are those of all blocks together.
+    """
     run = config.run
     assert run.strata is not None
     return run.blocks or run.strata, run.cycle_iterations or CYCLE_ITERATIONS
 
 
 def block_bounds(strata: int, blocks: int) -> list[int]:
-    """Return [blocks+1] bounds: block b has strata bounds[b] to bounds[b+1]-1, as equal as possible."""
+    """Return [blocks+1] bounds: block b has strata bounds[b] to bounds[b+1]-1, as equal as possible.
+
+    A stratum is a group of second-street boards.
+    """
     return [block * strata // blocks for block in range(blocks + 1)]
 
 
 def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
-    """Return the numbers of the blocks in the order of a cycle; all orders are equally likely."""
+    """Return the numbers of the blocks in the order in which a cycle trains them.
+
+    A block is a group of strata (second-street boards).  The order depends on seed and cycle; all are equally likely.
+    """
     return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
 
 
@@ -59,8 +70,8 @@ def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int
     shares      [N] probability of each stratum, up to a common factor
     iterations  iterations of all strata together in a cycle
 
-    Running sums are rounded, so each stratum's total over all cycles differs from its exact share by less than one.
-    Each cycle has exactly `iterations`.
+    A stratum is a group of second-street boards; a cycle trains all strata once.  Running sums are rounded, so each
+    stratum's total over all cycles differs from its exact share by less than one.  Each cycle has exactly `iterations`.
     """
     ends = list(accumulate(shares, initial=0))
 
@@ -74,6 +85,8 @@ def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int
 def least_cycle_iterations(shares: Sequence[int]) -> int:
     """Return a length of a cycle, in iterations, that gives each stratum one or more of them.
 
+    A cycle trains each stratum (group of second-street boards) once.
+
     shares  [N] probability of each stratum, up to a common factor
     """
     return ceil(3 * sum(shares) / min(shares))
@@ -81,6 +94,9 @@ def least_cycle_iterations(shares: Sequence[int]) -> int:
 
 class BlockSchedule:
     """Schedules out-of-core training: the block to train, its intervals, ends of turns and cycles.
+
+    A block is the tables of a group of strata (second-street boards).  A turn trains one block, a cycle has a turn for
+    each block.  An interval is the part of a turn between two additions of first-street changes.
 
     position  progress of the schedule; assign it to continue an earlier schedule
     """
@@ -95,31 +111,32 @@ class BlockSchedule:
 
     @property
     def blocks(self) -> int:
-        """Return the number of blocks."""
+        """Return the number of blocks into which tables are divided by second-street board."""
         return len(self.bounds) - 1
 
     def block(self, ahead: int = 0) -> int:
-        """Return the number of the block that the current turn trains; between turns, the next one.
+        """Return the number of the block of tables in training; between two blocks, the next one.
 
-        ahead  number of turns later
+        ahead  number of blocks to look ahead in the order of training
         """
         cycle, turn = divmod(self.position.turns + ahead, self.blocks)
         return turn_order(self._seed, cycle, self.blocks)[turn]
 
     @property
     def between(self) -> bool:
-        """Return whether no turn is in progress."""
+        """Return whether no turn, the training of one block of tables, is in progress."""
         return not self._under_way
 
     @property
     def between_cycles(self) -> bool:
-        """Return whether no cycle is in progress."""
+        """Return whether no cycle, in which every block of tables trains once, is in progress."""
         return self.between and self.position.turns % self.blocks == 0
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
         """Return the next interval and the iterations of each stratum in it; begin a turn if needed.
 
-        An interval is the part of a turn between two additions of first-street changes.
+        A turn trains one block of strata (groups of second-street boards).  An interval is the part of a turn between
+        two additions of first-street changes.
 
         states  [N] counters of each stratum; their iterations and nodes determine a new turn's intervals
         """
@@ -142,9 +159,9 @@ class BlockSchedule:
         self._under_way = True
 
     def end(self) -> bool:
-        """Record that an interval has ended; return whether its turn has ended as well.
+        """Record that an interval, a part of a block's turn, has ended; return whether the turn has ended.
 
-        By then the strata's changes of the first street must have been added to the totals.
+        By then the changes of the first street must have been added to the totals.
         """
         if self._left:
             return False

@@ -57,7 +57,7 @@ def algorithm_name(solver: SolverConfig) -> str:
 
 
 def algorithm_of(config: Config) -> Algorithm:
-    """Return the algorithm of a configuration."""
+    """Return the Algorithm for a configuration: an object of the class that `solver.algorithm` names."""
     return find_algorithm(algorithm_name(config.solver))(config)
 
 

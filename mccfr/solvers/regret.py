@@ -65,6 +65,7 @@ def regret_matching(regret, start, actions, sigma, offset):
     start    index of the row's first cell in `regret`
     actions  number of actions
     sigma    flat array of the same dtype
+    offset   index in `sigma` of the first action's probability
     """
     one = as_element(sigma, 1.0)
     for a in range(actions):
@@ -99,7 +100,7 @@ def _four(weights, offset, actions, a):
 def _prefix(weights, offset, actions, a):
     """Return the sum of the positive weights of a row's actions 0 to a, for a below 8.
 
-    The row is weights[offset : offset+actions]; `a` may lie beyond its end.
+    The row is weights[offset : offset+actions], regrets or probabilities; `a` may lie beyond its end.
 
     Weights of actions 0 to 3 and 4 to 7 are summed up apart, and the two sums are added.
     """
@@ -109,7 +110,7 @@ def _prefix(weights, offset, actions, a):
 
 @part_njit
 def last_positive(weights, offset, actions):
-    """Return the last action with a positive weight in weights[offset : offset+actions], or -1."""
+    """Return the last action a below `actions` with a positive weights[offset + a], or -1."""
     for a in range(actions - 1, -1, -1):
         if weights[offset + a] > 0:
             return a
@@ -184,7 +185,8 @@ def add_strategy(tree, tables, hand, node, strategy, weight, word):
     Blocks (tables of one street and player) without strategy sums do not change.
 
     tables    tables with `strategy_sum`, a flat array
-    hand      its `sums` [B] int64: index in it, by block, of the first cell of the deal's bucket; below 0: no sums
+    hand      HandRows: `sums` [B] has by block the index in `strategy_sum` at which the cells of the deal's bucket
+              begin; below 0: the block has no sums
     node      tree node of the decision
     strategy  (flat array of strategies, index of the first action's probability)
     weight    factor of the strategy

@@ -19,8 +19,8 @@ class WorkerState:
     """Counters and random state that a worker needs to continue bit for bit.
 
     rng   four words of the generator that samples actions; none, or all 0, before the first iteration
-    due   in strata: remainder of iterations that the stratum is owed, since its share of an interval is rounded down;
-          the unit is one iteration divided by the sum of all strata's shares
+    due   if groups of boards (strata) are trained apart: the part of an iteration that this group is owed, since its
+          number of iterations is rounded down; the unit is one iteration divided by the sum of all groups' shares
     ends  number of period ends at which this worker has discounted the tables (`mccfr.solvers.dcfr_discount`)
     """
 
@@ -55,10 +55,10 @@ class Solver(Protocol):
     busy_seconds: float  # spent in `run` by this object
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them from the cache, without changing anything."""
+        """Compile the kernels (numba functions), or load them from the cache; change nothing."""
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run one batch and return its (iterations, nodes).
+        """Run one batch of iterations and return its (iterations, nodes touched).
 
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
         brings it to `node_limit` nodes.  `total_nodes` is the number of nodes that the whole run has touched before.
@@ -71,14 +71,14 @@ class Traits:
 
     seeded               whether the result depends on the seed
     axis                 x axis of convergence curves: "nodes_touched" or "iterations"
-    over_histories       whether cards must be in the tree, as chance nodes and hidden moves
+    over_histories       whether the tree must have every history, with cards as chance nodes and hidden moves as nodes
     one_process          whether workers are threads of one process; else they are processes that share the tables
     sweeps               whether worker 0 discounts whole tables at the end of a period
     looks_hands_up       whether traversals need the bucket tables of whole hold'em
     takes_rake           whether it supports rake, with which the players' payoffs do not add up to zero
     takes_locks          whether it supports locked rows, which keep a fixed strategy
-    takes_seats          whether it supports three and more players in trees that have every history
-    takes_pots           whether it supports three and more players with cards dealt beside a betting tree
+    takes_seats          whether it supports three and more players if cards are chance nodes of the tree
+    takes_pots           whether it supports three and more players if cards are dealt apart from a betting tree
     """
 
     seeded: bool = True
@@ -93,7 +93,10 @@ class Traits:
     takes_pots: bool = False
 
     def processes(self, workers: int) -> int:
-        """Return the number of worker processes; 0: this process trains."""
+        """Return the number of worker processes that train; 0: the calling process trains.
+
+        workers  number of workers that the configuration sets, 0 or more
+        """
         return min(workers, 1) if self.one_process else workers
 
 
@@ -114,7 +117,7 @@ class Averages:
     """Whether the run's strategy is given by networks, which `networks` returns."""
 
     def takes(self, table: str) -> bool:
-        """Return whether the averages or `figures` read a table.
+        """Return whether the averages, or the numbers that `figures` returns, need a table.
 
         table  name of the table, such as "strategy_sum/street0/player1"
         """
@@ -134,7 +137,7 @@ class Averages:
         return average_strategy(game, tables)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
-        """Return the networks of an average; this class has none and raises `ValueError`.
+        """Return the neural networks of an average; this class has none and raises `ValueError`.
 
         name  one of `names`; None: the first
 
@@ -177,7 +180,7 @@ class Algorithm(ABC):
 
     @property
     def schedule(self) -> Schedule:
-        """Return the discount schedule by nodes touched.
+        """Return the discount Schedule: weights and discounts of updates by the nodes touched.
 
         The default has no discounts; algorithms that weight by iteration, not by nodes, keep it.
         """
@@ -196,8 +199,9 @@ class Algorithm(ABC):
     def problem(self) -> str | None:
         """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        The default refuses `run.strata`, which only algorithms that sample actions support. It refuses settings of the
-        keys in `unused_dtypes`, and a seed if the algorithm draws nothing.
+        The default refuses `run.strata` (groups of boards are trained apart), which only algorithms that sample actions
+        support. It refuses dtypes in `[tables]` on which its tables do not depend, and a seed other than 0 if it draws
+        nothing.
         """
         where = f"with solver.algorithm = {self.name!r}, "
         allowed = f"left out {where}which draws no deals of one stratum"
@@ -208,12 +212,12 @@ class Algorithm(ABC):
         return first_refused(self.config, [("run.strata", self.config.run.strata is None, allowed), *checks])
 
     def warnings(self) -> list[str]:
-        """Return sentences about settings that are allowed but rarely intended."""
+        """Return a list of sentences about settings that are allowed but rarely intended."""
         return []
 
     @abstractmethod
     def layout(self, game: Game) -> TableLayout:
-        """Return names, shapes and dtypes of the run's tables.
+        """Return the layout of the run's tables: name, shape and dtype of each.
 
         Raises `ValueError` if the algorithm does not suit the game.
         """
@@ -226,7 +230,10 @@ class Algorithm(ABC):
         """
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
-        """Return expected nodes touched and visits of each decision in an iteration, or None if unknown."""
+        """Return a CoverageEstimate of an iteration, or None if unknown.
+
+        It has the expected nodes touched and the expected updates of strategy sums at each decision.
+        """
         del game
         return None
 

@@ -4,9 +4,9 @@ A stratum is a group of boards of the second street (flops in hold'em), which is
 A table row after the first street belongs to one stratum (`mccfr.cards.board_strata`).  All strata share the tables of
 the first street.
 
-Within an *interval* each stratum changes its own copy of these tables, taken at the last *barrier*.  At the next
-barrier the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result
-does not depend on the worker processes that train the strata.
+Within an *interval* each stratum changes its own copy of these tables as they were at the last *barrier*, but with
+strategy sums of 0.  At the next barrier the changes of all copies are added up as 64-bit integers, so the order of
+addition does not matter.  The result does not depend on the worker processes that train the strata.
 
 A stratum's quota is its number of iterations in an interval.  It is in proportion to the chance that a deal belongs to
 the stratum; remainders are carried over to the next interval.  The discount weight of an interval is that of its
@@ -45,9 +45,11 @@ _MOST = 2.0**62
 
 
 class Interval(NamedTuple):
-    """Parameters of an interval, which every stratum receives at the barrier where it begins.
+    """Parameters of an interval, at whose end the changes of all strata are added up.
 
-    nodes  nodes touched by all strata so far, which determine the discount weight of the interval
+    A stratum is a group of second-street boards, which is trained apart from the others.
+
+    nodes  nodes touched by all strata before, which determine the discount weight of the interval
     scale  power of two; changes are multiplied by it before they are rounded to integers
     """
 
@@ -56,7 +58,7 @@ class Interval(NamedTuple):
 
 
 def first_street_names(game: Game) -> list[str]:
-    """Return names of the first street's regret and strategy-sum tables, shared by all strata."""
+    """Return names of the first street's regret and strategy-sum tables, which all boards share."""
     players = game.tree.players
     blocks = [block for block in range(players) if game.tree.row_count[block]]
     return [table_name(kind, block, players) for kind in ("regret", "strategy_sum") for block in blocks]
@@ -65,9 +67,10 @@ def first_street_names(game: Game) -> list[str]:
 def with_copies(layout: TableLayout) -> TableLayout:
     """Return the layout of a stratum's tables: copies of the first street's, then later streets'.
 
-    layout  layout of all tables of the run
+    A stratum is a group of second-street boards, which is trained apart from the others.  The copies have the dtypes of
+    the later streets' tables.
 
-    The copies have the dtypes of the later streets' tables.
+    layout  layout of all tables of the run
     """
     later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
     dtypes = {spec.name.partition("/")[0]: spec.dtype for spec in later}
@@ -78,7 +81,9 @@ def with_copies(layout: TableLayout) -> TableLayout:
 
 
 def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
-    """Return [N+1] bounds: the first bucket of each stratum in a table, and the end of the last stratum.
+    """Return [N+1] bounds: first bucket of each of N strata in a table, and the end of the last.
+
+    A stratum is a group of second-street boards; its buckets of a later street are consecutive.
 
     name  name of the table, such as "regret/street1/player0"
 
@@ -90,12 +95,17 @@ def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
 
 
 def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
-    """Return for each of `strata` strata its counters, all 0, and its initial random state."""
+    """Return a list of each stratum's initial state: counters of 0, and its own random state.
+
+    strata  number of strata, the groups of second-street boards that are trained apart
+    """
     return [WorkerState(rng=algorithm.first_words(stratum)) for stratum in range(strata)]
 
 
 def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
     """Return the length in iterations of the interval that begins after `iterations` iterations.
+
+    In an interval groups of boards (strata) are trained apart; then their changes of the first street are added up.
 
     hottest  expected visits of the most visited first-street row in one iteration
     rate     `run.interval`: visits of this row in the interval, divided by the cube root of its earlier visits
@@ -109,6 +119,8 @@ def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
 def interval_count(iterations: float, hottest: float, rate: float) -> float:
     """Return the approximate number of intervals in the first `iterations` iterations.
 
+    In an interval groups of boards (strata) are trained apart; then their changes of the first street are added up.
+
     hottest  expected visits of the most visited first-street row in one iteration
     rate     `run.interval`: visits of this row in an interval, divided by the cube root of its earlier visits
     """
@@ -119,9 +131,10 @@ def interval_count(iterations: float, hottest: float, rate: float) -> float:
 
 
 def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return each stratum's iterations in an interval, [N], and the remainders that are left, [N].
+    """Return two lists [N]: each stratum's iterations in an interval, and the remainders left.
 
-    A remainder is the part of one iteration that a stratum is still due, in units of 1/sum(shares).
+    A stratum is a group of boards that is trained apart.  A remainder is the part of one iteration that a stratum is
+    still owed, in units of 1/sum(shares).
 
     iterations  planned iterations of all strata together in the interval
     shares      [N] relative probabilities of the strata, as integers
@@ -133,7 +146,9 @@ def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[
 
 
 class Changes:
-    """Finds the parts of a flat array that has the integer changes of all first-street tables.
+    """Finds the part of each first-street table in a flat array with the changes of all of them.
+
+    Changes of regrets and strategy sums are integers, which are added up over strata (groups of boards).
 
     names  names of the tables, in the order of their parts
     cells  number of cells of all tables together, padding included
@@ -146,15 +161,20 @@ class Changes:
         self.cells = ends[-1]
 
     def of(self, changes: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
-        """Return the part of `changes` [cells] for one table, as a view."""
+        """Return the part of a flat array of changes that belongs to one table, as a view.
+
+        changes  [cells] integer changes of all first-street tables
+        """
         return changes[self._parts[name]]
 
 
 class StratumWorker:
-    """Trains strata one after the other, each on a fresh copy of the first street.
+    """Trains strata (groups of boards) one after the other, each on fresh first-street tables.
 
-    totals   first-street tables as they were at the barrier; not changed
-    tables   tables in the kernels' form; their first street is overwritten for each stratum
+    These are a copy of the totals' regrets, and strategy sums of 0.
+
+    totals   first-street tables with the changes of all strata until the interval began; not changed
+    tables   TableSet for the kernels; its first street is overwritten for each stratum
     changes  [cells] int64; the changes of each stratum are added to it
     """
 
@@ -173,9 +193,11 @@ class StratumWorker:
         self._most = _MOST / game.strata.count
 
     def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
-        """Train a stratum for its quota of an interval and change its state in place.
+        """Train a stratum (group of boards) for `quota` iterations and change its state in place.
 
-        Returns False if a change does not fit into 64-bit integers; that table's change is then not added.
+        interval  Interval: its nodes give the discount weight of updates, its scale the unit of changes
+
+        Returns False if a change is too large for sums in 64-bit integers; that table's change is then not added.
         """
         begun = {}
         for name in self._parts.names:
@@ -201,7 +223,9 @@ class StratumWorker:
 class Barrier:
     """Adds the strata's changes to the first street's tables, and plans the next interval.
 
-    totals  first-street tables in float64, changed in place at each barrier
+    A stratum is a group of boards, which is trained apart from the others within an interval.
+
+    totals  first-street tables in float64, changed in place at the end of each interval
     """
 
     game: Game
@@ -217,9 +241,10 @@ class Barrier:
         self._span = max(1.0, 2 * float(span.max()))
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """Return the next interval and each stratum's iterations in it.
+        """Return the next interval and a list of each stratum's iterations in it.
 
-        Stores in each state's `due` the part of one iteration that the stratum is due in the interval after it.
+        A stratum is a group of boards.  Each state's `due` gets the part of an iteration that its stratum is owed in
+        the interval after it.
         """
         iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
@@ -229,11 +254,14 @@ class Barrier:
         return self.interval(sum(state.nodes for state in states), iterations), quota
 
     def interval_iterations(self, iterations: int) -> int:
-        """Return the length in iterations of the interval that begins after `iterations` iterations."""
+        """Return how many iterations the interval has that begins after `iterations` ones.
+
+        In an interval groups of boards are trained apart; then their changes of the first street are added up.
+        """
         return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
 
     def interval(self, nodes: int, iterations: int) -> Interval:
-        """Return parameters of an interval of `iterations` iterations, begun after `nodes` nodes.
+        """Return the Interval of `iterations` iterations that begins after `nodes` nodes.
 
         The scale is chosen by the largest change that a cell can have in these iterations of external sampling.
         """
@@ -242,9 +270,10 @@ class Barrier:
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add an interval's changes [cells] to the totals, then raise regrets to a floor, if any.
+        """Add an interval's changes [cells] to first-street tables, then raise regrets to a floor.
 
-        The floor is the least regret that external sampling keeps once it prunes (`first_floor`).
+        The floor is the least regret that external sampling keeps while it skips actions of very negative regret; else
+        there is none.
         """
         floor = self.algorithm.first_floor(self.game, interval.nodes)
         for name in self.parts.names:

@@ -1,7 +1,7 @@
 """Compiles users' regret rules: functions from the regrets of an infoset to its next strategy.
 
-Kernels call a rule by the address of its machine code, which `Step.rule` holds.  So kernels stay in the cache and are
-not compiled anew for each rule.
+The solvers' compiled code calls a rule by the address of its machine code, which it gets as a number.  So kernels stay
+in the cache and are not compiled anew for each rule.
 """
 
 from collections.abc import Callable
@@ -70,7 +70,7 @@ class RegretRule:
             raise UserCodeError(f"the regret rule {self.name} does not compile: {why}") from error
 
     def _check(self) -> None:
-        """Run the uncompiled function on the regrets of a few infosets.
+        """Run the uncompiled function on examples of regrets, each at several scales.
 
         Raises `UserCodeError` if it raises, changes the regrets, fills in numbers that are not probabilities, or
         depends on the scale of the regrets.
@@ -87,7 +87,7 @@ class RegretRule:
                 self._strategy(tuple(2.0**exponent * regret for regret in sample))
 
     def _strategy(self, regrets: tuple[float, ...]) -> list[float]:
-        """Return the probabilities that the function computes from the regrets of an infoset.
+        """Return the list of probabilities that the function computes from an infoset's regrets.
 
         Raises `UserCodeError` if it raises, changes the regrets, or fills in numbers that are not probabilities.
         """

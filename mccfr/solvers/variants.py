@@ -42,7 +42,10 @@ _LARGEST_EXPONENT = 700.0  # above this exp overflows
 
 @dataclass(frozen=True)
 class Ramp:
-    """A linear schedule of α, β or γ: `first` at t = 0, `last` at the horizon and after it."""
+    """A linear schedule of exponent α, β or γ: `first` at iteration 0, `last` at the horizon.
+
+    The horizon is the planned number of iterations; afterwards the exponent stays `last`.
+    """
 
     first: float
     last: float
@@ -88,7 +91,10 @@ class Variant:
 
     @property
     def user_code(self) -> str | None:
-        """Return a phrase that names the user's own regret rule or `step`; None without one."""
+        """Return a phrase that names the user's own code of a variant; None without one.
+
+        It is a regret rule, or the method `step` of a class derived from Variant: a schedule.
+        """
         if isinstance(self.regret_minimiser, RegretRule):
             return f"the regret rule {self.regret_minimiser.name}"
         return f"the schedule {function_name(type(self).step)}" if is_foreign(type(self).step) else None
@@ -100,12 +106,15 @@ class Variant:
 
     @property
     def scheduled(self) -> bool:
-        """Return whether α, β or γ is a `Ramp`, which needs a horizon."""
+        """Return whether α, β or γ is a `Ramp`, which needs the planned number of iterations."""
         return any(isinstance(power, Ramp) for power in (self.alpha, self.beta, self.averaging_power))
 
     @property
     def table_kinds(self) -> tuple[str, ...]:
-        """Return the kinds of tables that the variant keeps between iterations, such as "regret"."""
+        """Return the kinds of tables that the variant keeps between iterations.
+
+        They are "regret", "strategy_sum" and, if it is optimistic, "predicted_regret".
+        """
         return ("regret", "strategy_sum", *(("predicted_regret",) if self.optimistic else ()))
 
     def powers(self, iteration: int) -> tuple[float, float, float]:
@@ -124,9 +133,9 @@ class Variant:
 
     @property
     def rule(self) -> int | None:
-        """Return the code of the regret minimiser for kernels; None: a form of regret matching.
+        """Return the number of the regret minimiser for kernels; None: a form of regret matching.
 
-        The code is NORMAL_HEDGE, or the address of a user's compiled rule.
+        It is the constant NORMAL_HEDGE, or the address of a user's compiled rule.
 
         Raises `ValueError` if a user's rule does not compile.
         """
@@ -135,7 +144,7 @@ class Variant:
         return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else None
 
     def step(self, iteration: int) -> Step:
-        """Return the kernels' discount factors and regret rule for an iteration, counted from 1.
+        """Return the Step of an iteration, counted from 1: discounts, weight and regret rule.
 
         Raises `ValueError` for a schedule without a horizon, and for a user's rule that does not compile.
         """
@@ -152,9 +161,10 @@ class Variant:
 
 
 def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
-    """Return a derived class's `step` with a check that its result is a `Step` of finite numbers.
+    """Return the method `step` of a class derived from Variant, with a check of its result.
 
-    The returned method raises `UserCodeError` if the user's code raises an exception or the check fails.
+    The returned method raises `UserCodeError` if the user's code raises an exception, or returns anything but a `Step`
+    of finite numbers.
     """
 
     @wraps(step)
@@ -216,8 +226,9 @@ def variant(
 ) -> Variant:
     """Return the variant of a name, or a user's variant, with the given parts replaced.
 
-    Parts that are None stay as they are.  `horizon` is the number of planned iterations, for variants on a schedule; it
-    may be set later.  Minimisers that floor regrets at 0 allow β = -∞ only, and `predictive` needs `optimistic`.
+    The parts are exponents, updates and horizon; those that are None stay as they are.  `horizon` is the number of
+    planned iterations, for variants on a schedule; it may be set later.  Minimisers that floor regrets at 0 allow β =
+    -∞ only, and the minimiser "predictive" needs an optimistic variant.
 
     Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
@@ -239,7 +250,7 @@ def _ends(power: Power) -> tuple[float, float]:
 
 
 def _check(chosen: Variant) -> None:
-    """Raise `ValueError` for parts that are invalid alone or together."""
+    """Raise `ValueError` for parts, such as exponents, that are invalid alone or together."""
     if chosen.regret_minimiser not in MINIMISERS and not isinstance(chosen.regret_minimiser, RegretRule):
         raise ValueError(f"regret_minimiser = {chosen.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
     if chosen.updates not in UPDATES:
@@ -271,7 +282,7 @@ def _check(chosen: Variant) -> None:
 
 
 def warnings(chosen: Variant) -> list[str]:
-    """Return sentences about settings that are allowed but rarely intended; none for the presets."""
+    """Return a list of sentences about exponents that are rarely intended; [] for presets."""
     sentences = []
     (first_alpha, last_alpha), (first_beta, last_beta) = _ends(chosen.alpha), _ends(chosen.beta)
     if first_beta > first_alpha or last_beta > last_alpha:

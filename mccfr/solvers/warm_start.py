@@ -5,7 +5,8 @@ full-width CFR as if T iterations had led to a given strategy: regrets are sprea
 computes.  A sampled algorithm cannot afford this traversal.
 
 Here regrets are spread by the strategy σ itself, so regret matching starts by playing σ.  H hands in all are updated on
-each of T boards, and n(I) of them lie in the bucket of the infoset I:
+each of T boards, and n(I) of them lie in the bucket of the infoset I.  Action a gets the regret R and the strategy sum
+S:
 
     R(I, a) = σ(I, a) · stake(I) · reach(I) · T · n(I) · H          S(I, a) = H · (the strategy's sums there)
 
@@ -64,8 +65,9 @@ class Shares(NamedTuple):
 def begin_sampled(
     config: Config, game: Game, tables: TableSet, filled: Callable[[float], None] = lambda _: None
 ) -> None:
-    """Run external sampling for `solver.warm_start` nodes and fill new tables from its strategy.
+    """Run external sampling for `solver.warm_start` nodes; fill a run's tables from its strategy.
 
+    tables  the run's new tables, filled in place
     filled  called with the share of the sampling that is done, 0 to 1; an exception from it ends the sampling
 
     Does nothing unless the solver is CFR-BR and `solver.warm_start` is a number of nodes.
@@ -159,9 +161,10 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
 
 
 def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
-    """Yield, for each block (street and player), the overlap of buckets of `cards` and `coarser`.
+    """Yield the Shares of each block (street and player): how buckets of two abstractions overlap.
 
-    `cards` is the first abstraction of `Shares`, `coarser` the second.  Both must deal the same cards.
+    cards    cards with the first abstraction of Shares
+    coarser  the same cards with the second
     """
     counts = zip(cards.buckets.reshape(-1).tolist(), coarser.buckets.reshape(-1).tolist(), strict=True)
     for (mine, count), (own, weight), (theirs, _) in zip(
@@ -174,7 +177,12 @@ def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
 
 
 def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
-    """Return [buckets, slots] strategy sums of a block: each row's weight times its probabilities."""
+    """Return [buckets, slots] strategy sums of a block (street and player) from a strategy.
+
+    They are each row's weight times its probabilities.
+
+    source  Game of the strategy
+    """
     count = np.diff(row_starts(source, block))
     return np.asarray(strategy.probability[block] * np.repeat(strategy.weight[block], count, axis=1), np.float64)
 
@@ -214,7 +222,7 @@ def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) ->
 
 
 def _stakes(game: Game, shares: list[Floats]) -> Floats:
-    """Return [N] the mean chips at stake over the terminals below each node.
+    """Return [N] the mean of the chips that a player wins or loses at terminals below a node.
 
     shares  [slots] for each block: how often each action is played, over all hands; it weights the actions
     """
@@ -227,7 +235,7 @@ def _stakes(game: Game, shares: list[Floats]) -> Floats:
 
 
 def _likely(game: Game, shares: list[Floats]) -> Floats:
-    """Return [N] probability of the action into each node, given its parent, over all hands.
+    """Return [N] probability of the action that leads to each node, over all hands; 1 at the root.
 
     shares  [slots] for each block: how often each action is played, over all hands
     """

@@ -1,7 +1,8 @@
 """16-bit table cells: storage and conversion to numbers.
 
-`int16` cells are multiples of 2^(scale - 128), with one scale for each row. The scales, uint8 [bucket, row], are a
-table of the same name with `_scale`. Full-width solvers train on them (`mccfr.solvers.public.narrow_rows`).
+`int16` cells are multiples of 2^(scale - 128), with one scale for the actions of each decision and bucket. The scales,
+uint8, are a table of the same name with `_scale`, such as "regret_scale/street0/player1". Full-width solvers train on
+them (`mccfr.solvers.public.narrow_rows`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +40,9 @@ def numbers(
 
 
 def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:
-    """Return the number of 16-bit rows at the largest scale: values are cut off, or about to be.
+    """Return how many rows of 16-bit cells have the largest scale: values are (nearly) cut off.
+
+    A row is the cells of one decision and bucket.
 
     arrays  tables by name
     specs   schemas of the tables to examine

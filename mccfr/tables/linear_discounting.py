@@ -1,4 +1,4 @@
-"""Linear discounting and other discounts of sampled runs, by nodes touched.
+"""Linear discounting and other discounts for sampling algorithms, by nodes touched.
 
 Source: Brown & Sandholm 2019, sections 3 and 5.
 
@@ -45,19 +45,22 @@ class Schedule:
 
     @property
     def sweeps(self) -> bool:
-        """True if a pass over all tables multiplies them at the ends of periods: with `dcfr`."""
+        """True with `dcfr`: a pass over all tables multiplies them whenever a period ends."""
         return self.kind == "dcfr"
 
     def period(self, nodes: int) -> int:
-        """Return the number, from 1, of the period to which the next iteration belongs."""
+        """Return the number, from 1, of the period (`period_nodes` nodes) of the next iteration."""
         return nodes // self.period_nodes + 1
 
     def period_end(self, nodes: int) -> int:
-        """Return the node count at which the present period ends."""
+        """Return the node count at which the present period of `period_nodes` nodes ends."""
         return (nodes // self.period_nodes + 1) * self.period_nodes
 
     def effective_period(self, nodes: int) -> int:
-        """Return the period that determines the discount; it stays constant after `until_nodes`."""
+        """Return the number, from 1, of the period that determines the discount.
+
+        After `until_nodes` nodes it stays constant.
+        """
         if self.until_nodes is not None:
             nodes = min(nodes, self.until_nodes)
         return self.period(nodes)
@@ -72,11 +75,11 @@ class Schedule:
         return 1.0
 
     def ends(self, nodes: int) -> int:
-        """Return the number of completed periods at whose ends tables are multiplied."""
+        """Return how many times tables have been due for multiplication; 0 without `dcfr`."""
         return self.effective_period(nodes) - 1 if self.sweeps else 0
 
     def factors(self, first: int, last: int) -> Factors:
-        """Return the products of the factors that apply at the ends of periods first+1 .. last."""
+        """Return Factors: products over the ends of the periods first+1 to last, counted from 1."""
         n = np.arange(first + 1, last + 1, dtype=np.float64)
         share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
         return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))

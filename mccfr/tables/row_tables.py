@@ -1,8 +1,8 @@
-"""Reads rows of a strategy in kernels, from tables of probabilities, integer shares or strategy sums.
+"""Reads rows of a strategy in kernels, from tables of probabilities or strategy sums.
 
-Kernels take the bytes of every table and a code for their form, so that one compiled kernel serves all dtypes. They
-compute float64 probabilities, equal to the last bit to the dense strategy (`mccfr.tables.strategy.average_strategy`,
-`BlockRows.probabilities`).
+Probabilities may be stored as integers in units of 1/255 or 1/65,535. Kernels take the bytes of every table and a code
+for their form, so that one compiled kernel serves all dtypes. They compute float64 probabilities, equal to the last bit
+to the dense strategy (`mccfr.tables.strategy.average_strategy`, `BlockRows.probabilities`).
 """
 
 from collections import deque
@@ -40,9 +40,11 @@ class RowTables(NamedTuple):
     A row is one decision of a block, a slot one action of a row.  `cells` and `weight` are read-only.
 
     cells   B × [bytes] uint8             cells of each table, as bytes
-    weight  B × [buckets · rows] float32  for integer shares: 0 where the row is uniform; else empty
+    weight  B × [buckets · rows] float32  for probabilities as integers: 0 where the row is uniform; else empty
     starts  B × [rows+1] int64            first slot of each row, and the end of the last
-    form    [B] int64                     form of the cells: PROBABILITIES, SHARES_8, SHARES_16, SUMS_32 or SUMS_64
+    form    [B] int64                     form of the cells: PROBABILITIES, SHARES_8 or SHARES_16 (probabilities as
+                                          integers of 8 or 16 bits), SUMS_32 or SUMS_64 (strategy sums, float32 or
+                                          float64)
     step    [B, 2] int64                  cells from one bucket to the next, and from one slot to the next; one is 1
     """
 
@@ -192,8 +194,9 @@ class BlockReader:
     """
 
     def __init__(self, rows: BlockRows, starts: npt.NDArray[np.int64]) -> None:
-        """Prepare to read the rows of a block, without copying them where possible.
+        """Prepare to read the rows of a block (street and player), without copies if possible.
 
+        rows    BlockRows: strategy of the block
         starts  [rows+1] first slot of each row, and the end of the last
 
         Raises `ValueError` for cells of an unsupported dtype.
@@ -255,11 +258,12 @@ def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], threads: int = 1) 
 
 
 def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
-    """Return the rows as float64 probabilities, slot axis first, if they are small; else unchanged.
+    """Return a block's rows as float64 probabilities if these are small; else the rows unchanged.
 
-    Small rows take at most `LARGEST_EXPANDED_BYTES` in that form, which kernels read fastest.
+    Small means at most `LARGEST_EXPANDED_BYTES`.  In memory the buckets of a slot are adjacent, which kernels read
+    fastest.
 
-    rows    strategy of one street and player; a row is one decision, a slot one action
+    rows    BlockRows: strategy of one street and player; a row is one decision, a slot one action
     starts  [rows+1] first slot of each row, and the end of the last
     """
     buckets = len(rows.cells)
@@ -269,13 +273,13 @@ def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
 
 
 def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
-    """Return the strategy of all blocks in the kernels' form, mostly without copies of the cells.
+    """Return a strategy as RowTables, the form that kernels read, mostly without copies.
 
-    blocks  strategy of each block (street and player)
+    blocks  BlockRows: strategy of each block (street and player)
     starts  for each block [rows+1] int64 first slot of each row, and the end of the last
     count   number of blocks of the result; those without rows are added at the end
 
-    Raises `ValueError` for cells of an unsupported dtype, and for integer shares without weights.
+    Raises `ValueError` for cells of an unsupported dtype, and for probabilities as integers without weights.
     """
     empty = max(0, count - len(blocks))
     forms, steps, cells, weights = [], [], [], []

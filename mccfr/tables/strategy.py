@@ -39,12 +39,12 @@ class BlockRows(NamedTuple):
         return self.cells.dtype.kind == "u"
 
     def rows(self, row: int, slots: slice, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
-        """Return probabilities [n, A] and weights [n] of one row for n buckets, without reading other cells.
+        """Return probabilities [n, A] and weights [n] of one row of A actions for n buckets.
 
-        They equal those of `probabilities` and `weights` to the last bit.
+        Other cells are not read.  The results equal those of `probabilities` and `weights` to the last bit.
 
         row      index of the row
-        slots    the row's slots
+        slots    slice of the row's slots, one for each action
         buckets  [n] numbers of the buckets
         """
         chances = self.cells[buckets, slots].astype(np.float64)
@@ -96,7 +96,8 @@ class Strategy:
     on_deals     for networks without tables: function from deals (`mccfr.solvers.deep.sampled_cards.SampledHands`) to a
                  strategy whose bucket k is deal k; access to the tables raises `ValueError`. Otherwise None
     narrow       for 16-bit strategy sums, which evaluations read directly: (cells [slot, bucket] int16, scales [row,
-                 bucket] uint8) of each block; `blocks` are computed from them on access. Otherwise None
+                 bucket] uint8) of each block. Cells are in units of 2^(scale - 128); `blocks` are computed from them on
+                 access. Otherwise None
     """
 
     narrow: Sequence[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None = None
@@ -108,7 +109,7 @@ class Strategy:
         blocks: Sequence[BlockRows] | None = None,
         on_deals: "Callable[[Any], Strategy] | None" = None,
     ) -> None:
-        """Store the fields of the class as given.
+        """Store the arguments as the fields of the same names.
 
         blocks  rows of each block as stored; None: they consist of `probability` and `weight`
         """
@@ -119,7 +120,10 @@ class Strategy:
 
     @classmethod
     def stored(cls, game: Game, blocks: Sequence[BlockRows]) -> "Strategy":
-        """Return a strategy of stored blocks; `probability` and `weight` are computed for a block on access."""
+        """Return a strategy from the BlockRows of each block (street and player).
+
+        `probability` and `weight` are computed for a block on access.
+        """
         return cls(
             LazyBlocks(len(blocks), lambda block: blocks[block].probabilities(row_starts(game, block))),
             LazyBlocks(len(blocks), lambda block: blocks[block].weights(row_starts(game, block))),
@@ -226,7 +230,9 @@ def check_sums(sums: npt.NDArray[Any], block: int) -> None:
 
 
 def average_strategy(game: Game, tables: TableSet) -> Strategy:
-    """Return the average strategy of a run's `strategy_sum` tables (padding is ignored).
+    """Return the average strategy of a run's `strategy_sum` tables; rows of sum 0 are uniform.
+
+    Cells that only pad the tables are ignored.
 
     Raises `ValueError` if a sum is negative or not finite, and `KeyError` if the table of a block with decisions is
     missing.
@@ -240,7 +246,7 @@ def pure_strategy(game: Game, action: str) -> Strategy:
 
     action  label of the action; if a decision lacks it, the first action that is no fold
 
-    Without limping the button cannot call first: it raises by the smallest size.
+    So in a game whose first player may only fold or raise, "c" raises by the smallest size there.
     """
     rows = [np.zeros(int(slots)) for slots in game.tree.row_slots]
     arrays = game.tree.arrays
@@ -261,7 +267,7 @@ def uniform_strategy(game: Game) -> Strategy:
 def _alike(game: Game, rows: Sequence[Floats], weight: float) -> Strategy:
     """Return a strategy with the same probabilities in every bucket; its arrays are read-only views.
 
-    rows    [slots] probabilities of each block
+    rows    [slots] for each block (street and player): probabilities of the actions of its decisions
     weight  weight of every row
     """
     shapes = list(zip(game.buckets.tolist(), game.tree.row_count.tolist(), strict=True))

@@ -49,10 +49,10 @@ class TableArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Schema of a run's tables. B blocks.
+    """Layout of a run's tables, for B blocks (street and player).
 
-    specs  schema of each table
-    width  [B] cells from one bucket to the next in each block; 0 where no sampling kernel takes the tables
+    specs  ArraySpec of each table: name, shape, dtype and axes
+    width  [B] cells from one bucket to the next in a block's tables; 0 where no sampling kernel takes the tables
     """
 
     specs: tuple[ArraySpec, ...]
@@ -74,7 +74,7 @@ def table_name(kind: str, block: int, players: int = 2) -> str:
 
 
 def players_of(names: Iterable[str]) -> int:
-    """Return the number of players by table names such as "regret/street0/player2"; at least 2."""
+    """Return the number of players that names such as "regret/street0/player2" show; at least 2."""
     found = (_BLOCK_NAME.search(name) for name in names)
     return max([2, *(1 + int(match[1]) for match in found if match)])
 
@@ -122,7 +122,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         specs: Iterable[ArraySpec] = (),
         kernel: TableArrays | None = None,
     ) -> None:
-        """Take axis names from `specs`; tables without a spec are [bucket, slot]."""
+        """Take axis names from the ArraySpecs `specs`; tables without a spec are [bucket, slot]."""
         self._arrays, self.kernel, self._players = arrays, kernel, players_of(arrays)
         self.axes = {spec.name: spec.axes for spec in specs}
 
@@ -149,8 +149,11 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         )
 
     def numbers(self, kind: str, block: int, starts: npt.NDArray[np.int64]) -> npt.NDArray[Any] | None:
-        """Return the values of `rows` for reading; 16-bit cells are converted to a float32 copy.
+        """Return a block's table [buckets, slots or more] for reading, or None if there is none.
 
+        16-bit cells are converted to a float32 copy.
+
+        kind    first part of the table's name, such as "regret"
         starts  [rows+1] first slot of each row, and the end of the last
         """
         cells = self.rows(kind, block)
@@ -160,13 +163,14 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
 def kernel_arrays(
     layout: TableLayout, flat: Mapping[str, npt.NDArray[np.generic]], offsets: Mapping[str, int]
 ) -> TableArrays | None:
-    """Return the `TableArrays`, which kernels take, of tables that lie in flat arrays.
+    """Return tables in the form TableArrays, which kernels take.
 
+    layout   layout of the tables, which lie one after the other in flat arrays
     flat     one flat array for each dtype
     offsets  index of each table's first element in the array of its dtype
 
-    Returns None if there are no regret tables.  Returns None also if the tables of one kind have several dtypes, as
-    the totals of training by strata (`mccfr.solvers.strata_training`) may have.
+    Returns None if there are no regret tables.  Returns None also if the tables of one kind have several dtypes.  That
+    may be so if groups of boards (strata) are trained apart (`mccfr.solvers.strata_training`).
     """
     dtypes = {kind: {spec.dtype for spec in layout.specs if spec.name.startswith(f"{kind}/")} for kind in _KINDS}
     if len(dtypes["regret"]) != 1 or len(dtypes["strategy_sum"]) > 1:
@@ -193,9 +197,9 @@ def kernel_arrays(
 
 
 def private_tables(layout: TableLayout, allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros) -> TableSet:
-    """Allocate zeroed tables in the memory of this process, with their kernel form.
+    """Allocate a TableSet of zeros in the memory of this process, with its flat form for kernels.
 
-    allocate  returns zeroed cells for a number of cells and a dtype
+    allocate  function of (number of cells, dtype) that returns zeroed cells
     """
     flat: dict[str, npt.NDArray[np.generic]] = {}
     offsets: dict[str, int] = {}

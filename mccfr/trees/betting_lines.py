@@ -55,9 +55,9 @@ def all_lines(tree: CompiledTree) -> list[str]:
 
 
 def find_node(tree: CompiledTree, line: str) -> int:
-    """Return the number of the node, of any kind, to which a line leads.
+    """Return the number of the node, of any kind, to which a line such as "r300c" leads.
 
-    Raises `ValueError` for a line that is not in the tree, with the position of the error, the text there, and the
+    Raises `ValueError` for a line that is not in the tree, with the number of the wrong character or action and the
     legal actions.
     """
     return _follow_compact(tree, line.strip()) if is_compact(tree) else _follow_spaced(tree, line)
@@ -149,7 +149,7 @@ def chips_after(tree: CompiledTree, node: int) -> list[float]:
 
 
 def previous_own_actions(tree: CompiledTree) -> list[int]:
-    """Return for each of the N nodes the node that its player's previous action led to.
+    """Return for each node the node to which the previous action of the same player led.
 
     The value is -1 at a player's first decision, and for nodes that are no decisions.
     """

@@ -1,9 +1,10 @@
 """Compiled game trees: frozen structs of arrays, the only form that kernels take.
 
 `CompiledTree` holds general records: decisions, terminals and chance nodes. For poker games it is the *public* betting
-tree without cards; a deal adds `bucket[block]` and the showdown's result. Other games keep chance and hidden moves in
-the tree and use bucket 0. `PackedTree` is the fast form of betting trees: one record of 32 bytes for each decision,
-with terminals folded into their parent. With three and more players the terminals of a betting tree have pots.
+tree without cards; a deal adds each player's bucket on each street, and the showdown's result. Other games keep chance
+and hidden moves in the tree and use bucket 0. `PackedTree` is the fast form of betting trees: one record of 32 bytes
+for each decision, with terminals folded into their parent. With three and more players the terminals of a betting tree
+have pots.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +51,7 @@ class TreeArrays(NamedTuple):
 
 
 def blank_arrays(nodes: int) -> TreeArrays:
-    """Return records of terminals that pay nothing, to be filled in."""
+    """Return TreeArrays of `nodes` terminals that pay nothing, to be filled in."""
     return TreeArrays(
         kind=np.full(nodes, TERMINAL, np.int8),
         player=np.full(nodes, NO_PLAYER, np.int8),
@@ -67,7 +68,7 @@ def blank_arrays(nodes: int) -> TreeArrays:
 
 
 class NumberedRows(NamedTuple):
-    """Positions of all decisions in the tables. N nodes, B blocks.
+    """Indices in the tables of the rows of all decisions. N nodes, B blocks (street and player).
 
     slot                  [N] int32 first cell of a decision's row within a bucket's cells; NO_SLOT: no decision
     row                   [N] int32 index of the row within its block; NO_SLOT: no decision
@@ -138,7 +139,8 @@ class Pots(NamedTuple):
     first       [N+1] int32  first pot of each node; its pots end where the next node's begin
     chips       [K] float64  chips after rake
     contenders  [K] int8     players who can win the pot, as a set: player i is bit i
-    dead        [P] float64  chips paid by each player that `CompiledTree.put_in` does not count; same at all terminals
+    dead        [P] float64  chips that each player paid besides `CompiledTree.put_in`, such as one player's ante for
+                             all; the same at all terminals
     """
 
     first: npt.NDArray[np.int32]
@@ -160,7 +162,7 @@ PACKED_POT = np.dtype(
 
 
 def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
-    """Return [K] records PACKED_POT: the tree's `pots`, with the chips that each player paid."""
+    """Return [K] PACKED_POT records: the tree's pots, with the chips that each player paid in all."""
     pots, put_in = tree.pots, tree.put_in
     assert pots is not None
     assert put_in is not None
@@ -176,8 +178,8 @@ def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
 class Locks:
     """Locked rows, whose strategy is fixed (node locks). K hands, or K buckets of a node's block.
 
-    shares   by node: [actions, K] float64, the probability of each action, -1 if free. A hand or bucket has either all
-             probabilities fixed, or only some, all of them 0 (barred actions)
+    shares   by node: [actions, K] float64, the fixed probability of each action, or -1 if it is not fixed. A hand or
+             bucket has either all probabilities fixed, or only some, all of them 0 (barred actions)
     by_hand  True if K counts hands, on every board
     """
 
@@ -200,7 +202,7 @@ class CompiledTree:
     """A compiled game tree: arrays for kernels, and beside them labels, table sizes, pots, locks.
 
     N nodes, S streets, P players, B = P·S blocks (block P·street + player). The payoffs of three and more players are
-    in `pots` in betting trees, and in `payoffs` in trees that have every history.
+    in `pots` in betting trees, and in `payoffs` in trees with cards as chance nodes.
     """
 
     arrays: TreeArrays
@@ -264,9 +266,9 @@ class CompiledTree:
 
 
 def pack(tree: CompiledTree) -> PackedTree:
-    """Return a betting tree as [D] records, one for each decision, which contain its terminals.
+    """Return a betting tree as [D] records, one for each decision; they contain its terminals.
 
-    Raises `ValueError` for trees that do not fulfil these conditions: no chance records; at most MAX_PACKED_ACTIONS
+    Raises `ValueError` for trees that do not fulfil these conditions: no chance nodes; at most MAX_PACKED_ACTIONS
     actions; terminals only as the first actions of a node. These are at most one fold (fixed payoff), then at most one
     ending check or call (showdown payoff). With pots they are at most two, of any kind.
     """
@@ -282,7 +284,8 @@ def pack(tree: CompiledTree) -> PackedTree:
         """Return [D] bool: True where the child of a decision is a terminal that can be packed.
 
         children  [D] one child of each decision
-        other     [N] payoffs of the kind that this terminal must not have, which must be 0; not read with pots
+        other     [N] payoffs that must be 0 at the terminal: showdown payoffs for a fold, fixed ones for a call; not
+                  read with pots
         """
         leaves = (children < first + count) & (arrays.kind[children] == TERMINAL)
         return leaves if pots is not None else leaves & (other[children] == 0)

@@ -1,4 +1,6 @@
-"""Compiles games with chance and hidden moves in the tree, history by history.
+"""Compiles games with chance and hidden moves in the tree, which has a node for each history.
+
+A history is the sequence of actions and chance outcomes from the root.
 
 A player's infosets are named by the player's observations. Both players must have perfect recall: all histories of an
 infoset follow the same infosets and actions of its player. Comparing the player's last action suffices, by induction.
@@ -29,17 +31,17 @@ HISTORY_BYTES = 180
 
 
 def most_histories(requested: int = MAX_HISTORIES) -> int:
-    """Return the least of `requested`, MAX_HISTORIES, and the histories that 80 % of free memory holds."""
+    """Return the least of `requested`, MAX_HISTORIES, and how many 80 % of free memory holds."""
     return min(requested, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
 
 
 class Decision(NamedTuple):
-    """A history at which a player acts. A actions.
+    """A history (sequence of moves from the root) at which a player acts. A actions.
 
     player    0 or 1
     infoset   name of the player's infoset
     labels    A labels of actions
-    children  A histories that follow
+    children  A histories that follow, in the form that the game's function `expand` takes
     names     A names for display, if labels are numbers
     """
 
@@ -51,11 +53,11 @@ class Decision(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """A history at which chance acts. A outcomes.
+    """A history (sequence of moves from the root) at which chance acts. A outcomes.
 
     labels         A labels of outcomes
     probabilities  A probabilities, which sum to 1
-    children       A histories that follow
+    children       A histories that follow, in the form that the game's function `expand` takes
     names          A names for display, if labels are numbers
     """
 
@@ -130,7 +132,10 @@ class _Infosets:
 
 
 class _Records:
-    """Columns of all nodes while the tree grows; a node is a terminal until it is expanded."""
+    """Growing arrays with the fields of all nodes (kind, player, parent and so on) of a tree.
+
+    A node is a terminal until it is expanded.
+    """
 
     def __init__(self) -> None:
         self.kind, self.player = array("b"), array("b")
@@ -140,7 +145,11 @@ class _Records:
         self.named: list[str] = []  # may be shorter than `label`
 
     def add(self, parent: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
-        """Append the children of `parent`, as terminals that pay 0; return the first index."""
+        """Append the children of a node, as terminals that pay 0; return the first child's number.
+
+        parent                 number of the node
+        labels, probabilities  label and probability of each child
+        """
         first, count = len(self.kind), len(labels)
         self.kind.extend((TERMINAL,) * count)
         self.player.extend((NO_PLAYER,) * count)
@@ -154,7 +163,11 @@ class _Records:
         return first
 
     def open(self, node: int, kind: int, branch: Decision | Chance, probabilities: Sequence[float]) -> int:
-        """Make a node a decision or chance node, add its children, and return the first child's index."""
+        """Make a node a decision or chance node, add its children, return the first child's number.
+
+        branch         the Decision or Chance
+        probabilities  of the children; 1 at a decision
+        """
         first = self.add(node, branch.labels, probabilities)
         self.kind[node], self.count[node], self.first[node] = kind, len(branch.labels), first
         if branch.names is not None:
@@ -164,14 +177,17 @@ class _Records:
 
 
 class _Checks:
-    """Validates what a game's function `expand` returns; `UserCodeError` names the history."""
+    """Validates the results of a game's function `expand`; `UserCodeError` names the history."""
 
     def __init__(self, game: str, records: _Records) -> None:
         self.game, self.records = game, records
         self.sound: set[tuple[str, ...]] = set()  # labels already checked
 
     def history_text(self, node: int) -> str:
-        """Return the text of a history for messages: the actions' names, or else their labels."""
+        """Return the moves from the root to a node as text: " after the history 'a b'" or " at the root".
+
+        Moves are given by their names for display, or else by their labels.
+        """
         labels, named, path = self.records.label, self.records.named, []
         while node:
             path.append((named[node] if node < len(named) else "") or labels[node])
@@ -202,7 +218,10 @@ class _Checks:
         return float(pair[0])
 
     def actions(self, node: int, branch: Decision | Chance) -> None:
-        """Check the labels, children, names, and probabilities or player and infoset of a history."""
+        """Check the fields of a Decision or Chance that the game's function returned for a node.
+
+        Raises `UserCodeError` for invalid labels, children, names, probabilities, player or infoset.
+        """
         chance = isinstance(branch, Chance)
         kind = "outcome" if chance else "action"
         for column in (
@@ -263,14 +282,15 @@ def build_history_tree(
 ) -> CompiledTree:
     """Compile the game that begins at `root`, as one street, with one block of table rows a player.
 
-    root           description of a history, in any form that `expand` takes
-    expand         maps a history to a `Decision`, a `Chance`, or a terminal's payoff in chips (to player 0, or to both)
-    max_histories  most histories, chance nodes and terminals included
+    root           history without moves: any object that describes it to `expand`
+    expand         function of such an object; returns a `Decision`, a `Chance`, or a terminal's payoff in chips (to
+                   player 0, or to both)
+    max_histories  most histories (nodes), chance nodes and terminals included
     name           of the game, for messages
 
     Raises `UserCodeError` (a `ValueError`), naming the history, if `expand` fails or returns an invalid result. It also
     raises it if a player lacks perfect recall, if an infoset's actions differ, and above MAX_DEPTH moves or
-    MAX_NAME_BYTES. Raises `ValueError` above `max_histories` or what memory allows (`most_histories`).
+    MAX_NAME_BYTES of infoset names. Raises `ValueError` above `max_histories` or what memory allows (`most_histories`).
     """
     allowed = most_histories(max_histories)
     records, next_report, report = _Records(), _COUNT_STEP, count_callback.get()
@@ -320,7 +340,7 @@ def build_history_tree(
 
 
 def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> CompiledTree:
-    """Return the compiled tree of the records; grown columns are used without a copy."""
+    """Return the compiled tree of the arrays in `records`, most of which are used without a copy."""
     player, row = np.frombuffer(records.player, np.int8), np.frombuffer(records.row, np.int32)
     slot = np.full(len(row), NO_SLOT, np.int32)
     for infosets in players:
@@ -352,7 +372,7 @@ def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> Compil
 
 
 def largest_payoff(tree: CompiledTree) -> float:
-    """Return the largest absolute payoff in chips, or 1 if all are 0.
+    """Return the largest absolute payoff of a tree's terminals in chips, or 1 if all are 0.
 
     Games without a pot use it as `Game.pot_chips`, the scale for errors of a value.
     """

@@ -1,4 +1,4 @@
-"""Progress callbacks, set for the current context, while a game is compiled history by history."""
+"""Reports progress while a game is compiled, by a callback that is set for the current context."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +12,8 @@ count_callback: ContextVar[CountCallback | None] = ContextVar("counts_reported",
 @contextmanager
 def counts_reported(callback: CountCallback) -> Iterator[None]:
     """Call `callback` every few thousand histories of a game compiled within the `with` block.
+
+    A history is a node of the tree: the sequence of actions and chance outcomes from the root.
 
     callback  function of the game's name, the histories so far, and the number allowed
     """

@@ -16,8 +16,8 @@ _TOKEN = re.compile(f"(?P<kind>[rb])(?P<chips>{_AMOUNT})|.")
 class LineStart(NamedTuple):
     """Chips that the players have put in when a betting line begins.
 
-    before   chips of each player from before the first street: antes, or half of a spot's pot
-    level    largest total of a player, blinds included
+    before   chips of each player that are no bet: an ante that all pay, or half of the pot with which an endgame begins
+    level    chips of the player who has put in most, blinds included
     players  number of players; with two, a call that is not a street's first action ends it also without a "/"
     """
 
@@ -27,7 +27,7 @@ class LineStart(NamedTuple):
 
 
 def tree_start(tree: CompiledTree) -> LineStart:
-    """Return the chips put in at a tree's root, where lines begin; 0 in trees without `put_in`.
+    """Return the LineStart of a tree's root: the chips put in there; 0 in trees without `put_in`.
 
     `before` is the least that a player has put in.  For two players it is 0 if they have put in different amounts,
     such as blinds.
@@ -74,7 +74,8 @@ def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
 def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
     """Raise `ValueError`, with the legal actions, for a line's first action that the tree lacks.
 
-    line  line with the chips put in over the whole hand, such as r300c
+    line   betting line with the chips put in over the whole hand, such as r300c
+    start  chips put in before the line, to write the message with the chips put in on the street
     """
     node, prefix = 0, ""
     for match in _TOKEN.finditer(line):

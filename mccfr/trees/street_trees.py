@@ -1,9 +1,9 @@
 """Divides a two-player betting tree into street trees, which kernels walk with all hands at once.
 
-A *street tree* is the betting of one street after one betting line of earlier streets. Its members are decisions,
-folds, showdowns, and exits to the next street. A showdown before the last street is a run-out: the remaining board
-cards are dealt first. Parents precede their children and siblings are adjacent. So a walk down counts up, and values
-propagate by counting down.
+A *street tree* is the betting of one street after one betting line of earlier streets. Its members (nodes) are
+decisions, folds, showdowns, and exits, which lead to the next street. A showdown before the last street is a run-out:
+the remaining board cards are dealt first. Parents precede their children and siblings are adjacent. So a walk down
+counts up, and values propagate by counting down.
 """
 
 from typing import NamedTuple
@@ -23,8 +23,8 @@ class MemberRows(NamedTuple):
 
     block  [M] int8   2·street + player
     slot   [M] int32  first cell (action) of its row within a bucket's cells of the block
-    cell   [M] int32  number of cells of the same player that precede the row in the street tree
-    lock   [M] int32  first row in the table of locked rows; -1: not locked (`street_trees` sets -1)
+    cell   [M] int32  number of actions at the same player's earlier decisions of the street tree
+    lock   [M] int32  first row of the fixed probabilities in `LockedRows.share`; -1: none (`street_trees` sets -1)
     """
 
     block: npt.NDArray[np.int8]
@@ -62,31 +62,36 @@ class StreetTrees(NamedTuple):
 
     @property
     def street(self) -> Ints:
-        """[U] street of each street tree."""
+        """[U] int64 street of each of the U street trees."""
         return self.rows.block[self.first[:-1]].astype(np.int64) // 2
 
 
 def street_trees(tree: CompiledTree) -> StreetTrees:
-    """Divide a betting tree of two players into its street trees.
+    """Divide a betting tree of two players into its street trees, as arrays for kernels.
 
-    Raises `ValueError` for chance records, or a terminal with both a fixed and a showdown payoff.
+    A street tree is the betting of one street after one betting line of earlier streets.
+
+    Raises `ValueError` for chance nodes, or a terminal with both a fixed and a showdown payoff.
     """
     return _pack(tree, *_cut(tree))
 
 
 def street_members(tree: CompiledTree) -> Ints:
-    """Return [M] the node of each member; an exit and the root of its street tree are the same node."""
+    """Return [M] the node number of each member: a node in one street's betting, its street tree.
+
+    A node that begins a later street is two members: an exit of one street tree, and the root of the next.
+    """
     return _cut(tree)[0]
 
 
 def _cut(tree: CompiledTree) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Return the members of all street trees. N nodes, M members, U trees.
+    """Return the members (nodes) of all street trees. N nodes, M members, U street trees.
 
-    * node [M] of each member
-    * kind [M] of each member
-    * first member [U+1] of each tree
-    * member [N] of each node in its parent's tree
-    * street tree [N] of each node
+    * [M] node of each member
+    * [M] kind of each member, such as AT_FOLD
+    * [U+1] first member of each street tree, and the end of the last
+    * [N] number among the M members of each node, in the street tree of its parent
+    * [N] street tree of each node
     """
     arrays, parent = tree.arrays, tree.parent
     if not np.isin(arrays.kind, (DECISION, TERMINAL)).all():

@@ -1,4 +1,4 @@
-"""Solves a spot in a background thread until it is accurate or the client stops it."""
+"""Solves an endgame with given ranges in a background thread, until accurate or stopped."""
 
 import threading
 import time
@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Measured:
-    """Exact EVs in chips of a strategy on a spot, for OOP and IP.
+    """Exact EVs in chips of a strategy in an endgame, for OOP and IP (out of and in position).
 
     An EV is the chips won from the pot, less the chips put in since the root.
 
@@ -55,7 +55,10 @@ class Measured:
         return (sum(self.best) - sum(self.ev)) / 2
 
     def text(self, seconds: float) -> str:
-        """Return the EVs and the exploitability as the protocol's lines; `seconds` is the solving time."""
+        """Return the EVs and the exploitability as text, in lines of PioSOLVER's protocol.
+
+        seconds  time of solving, for the first line
+        """
         return "\n".join(
             [
                 f"running time: {seconds:.3f}",
@@ -67,20 +70,26 @@ class Measured:
 
 
 def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
-    """Compute the exact EVs in chips of a strategy on a spot, and those of best responses to it."""
+    """Compute the exact EVs in chips of a strategy in an endgame, and of best responses to it."""
     both = values(game, strategy, threads=threads) + game.pot_chips / 2
     ev, best = both[:, FOLLOW].tolist(), both[:, RESPOND].tolist()
     return Measured((ev[0], ev[1]), (best[0], best[1]))
 
 
 class SpotProblem:
-    """A spot to solve, with its betting tree and CFR algorithm.
+    """A spot to solve: an endgame with given ranges, its betting tree and CFR algorithm.
 
     document  {key: value} of the configuration's `[game]` table, without its key `name`
     """
 
     def __init__(self, document: Mapping[str, Any], threads: int) -> None:
-        """Build the tree and algorithm of a spot; `ValueError` for keys of `document` that are not allowed."""
+        """Build the tree and algorithm of an endgame with given ranges.
+
+        document  {key: value} of the configuration's `[game]` table, without its key `name`
+        threads   number of threads of the solver
+
+        Raises `ValueError` for keys of `document` that are not allowed.
+        """
         self.document, self.threads = dict(document), threads
         config = config_from(spot_document(document, 1.0, threads), "the tree")
         assert isinstance(config.game, HoldemSubgame)
@@ -91,19 +100,19 @@ class SpotProblem:
 
     @property
     def layout(self) -> TableLayout:
-        """Names, shapes and types of the solver's tables (regrets and strategy sums)."""
+        """Layout of the solver's tables (regrets, strategy sums): name, shape and dtype of each."""
         return self.algorithm.layout(self.tree.game)
 
 
 class SpotEngine:
-    """The regrets and strategy sums of a spot, and the CFR solver that trains them."""
+    """The regrets and strategy sums of an endgame (SpotProblem), and their CFR solver."""
 
     def __init__(
         self, spot: SpotProblem, initial_tables: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0
     ) -> None:
-        """Allocate the tables and start the solver.
+        """Allocate the tables and prepare the solver.
 
-        initial_tables  tables by name, from which training continues; None starts from zero
+        initial_tables  {name: table} of regrets and strategy sums, from which training continues; None starts from zero
         iterations      number of iterations that have trained those tables
 
         Raises `ValueError` if memory is too small.
@@ -126,9 +135,11 @@ class SpotEngine:
         self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
 
     def hold(self, locked: Iterable[LockedRows]) -> None:
-        """Lock these rows and no others, in further training and in the average strategy so far.
+        """Fix the strategy of some rows, from now on and in the average so far; free all others.
 
-        locked  (decision, buckets [n], their probabilities [n, A]) of each locked decision
+        A row is a decision with a bucket.
+
+        locked  (decision, buckets [n], their fixed probabilities [n, A]) of each decision
         """
         tree, shares = self.spot.tree, dict[int, Floats]()
         for node, buckets, rows in locked:
@@ -161,7 +172,7 @@ class SpotEngine:
 
 @dataclass(frozen=True)
 class Goal:
-    """Limits of a solve; the first that is reached ends it.
+    """Limits of one solve (training until a limit is reached); the first that is reached ends it.
 
     chips    exploitability in chips, checked only without `steps`
     steps    number of further iterations; None: until `MOST_ITERATIONS` are done, earlier solves included
@@ -235,7 +246,9 @@ class SpotWork:
                 return f"{engine.iterations} iterations"
 
     def _until(self, measured: int, began: float) -> str | None:
-        """Train up to iteration `measured`; return the reason if a stop or the time limit comes first.
+        """Train until `measured` iterations are done; return why it ended earlier, or None.
+
+        The reason is a text: a stop by the user or the time limit.
 
         began  start of the solve, by the monotonic clock in seconds
         """

@@ -1,4 +1,9 @@
-"""The tree of a spot with the protocol's node names: root, actions and dealt cards, `r:0:c:b94:c:7c`."""
+"""The public tree of a spot, with the node names of PioSOLVER's protocol, such as `r:0:c:b94:c:7c`.
+
+A spot is a game of two players that begins on a given board, with both ranges, a pot and stacks.  A name lists the
+actions and dealt cards from the root `r:0`: c is a check or call, f a fold, b94 a bet.  The number of a bet is the
+chips that its player has put in since the spot began.
+"""
 
 from typing import NamedTuple
 
@@ -31,7 +36,7 @@ class TreeStep(NamedTuple):
 class Node(NamedTuple):
     """A node of a spot's public tree: a node of the betting tree, with a board.
 
-    name   the protocol's name of the node, such as r:0:c:b94
+    name   name in PioSOLVER's protocol: actions and cards from the root r:0, such as r:0:c:b94
     node   number of the node in the betting tree
     board  number of the current board among those of its street
     steps  all actions on the path from the root
@@ -46,9 +51,9 @@ class Node(NamedTuple):
 
 
 class SpotTree:
-    """The public tree of a spot: finds nodes by the protocol's names and describes them.
+    """The public tree of a spot: finds nodes by PioSOLVER's names, such as r:0:c:b94, and describes them.
 
-    game    the spot's game
+    game    the spot's game, which begins on a given board with both ranges
     half    half the pot at the root, in chips
     behind  chips that each player has behind at the root
     """
@@ -58,9 +63,10 @@ class SpotTree:
         self.cards, self.tree, self.half = game.cards.listed(), game.tree, game.pot_chips / 2
 
     def find(self, name: str) -> Node:
-        """Return the node with a name of the protocol, such as r:0:c:b94:c:7c.
+        """Return the node with a name such as r:0:c:b94:c:7c: check, bet, call, and the card 7c.
 
-        Raises `ValueError`, which lists the existing children, for an unknown name.
+        Raises `ValueError` for an unknown name.  If it begins with r:0, the message lists the children of the last
+        node that exists.
         """
         parts = name.strip().split(":")
         if parts[:2] != ROOT.split(":"):
@@ -102,12 +108,16 @@ class SpotTree:
         ]
 
     def action(self, node: int) -> str:
-        """Return the action that leads to a node: c, f, or b and the chips put in since the spot began."""
+        """Return the last action before a node of the betting tree, such as "b94".
+
+        "c" is a check or call, "f" a fold.  A bet or raise is "b" and the chips that its player has put in since the
+        spot began.
+        """
         label = self.tree.label[node]
         return f"b{amount_text(float(label[1:]) - self.half)}" if label.startswith("r") else label
 
     def street(self, at: Node) -> int:
-        """Return the street of a node's board, 0 for the spot's first street."""
+        """Return the index of the street of a node's board; the spot begins on street 0."""
         if at.split or self.tree.arrays.kind[at.node] != DECISION:
             return int(self.tree.arrays.block[at.steps[-1].decision]) // 2
         return int(self.tree.arrays.block[at.node]) // 2
@@ -117,7 +127,11 @@ class SpotTree:
         return None if at.split or self.tree.arrays.kind[at.node] != DECISION else int(self.tree.arrays.player[at.node])
 
     def kind(self, at: Node) -> str:
-        """Return the protocol's kind of a node: OOP_DEC, IP_DEC, SPLIT_NODE or END_NODE."""
+        """Return the kind of a node: OOP_DEC, IP_DEC, SPLIT_NODE or END_NODE.
+
+        The first two are decisions of the player out of position and in position.  At a SPLIT_NODE a board card is
+        dealt; at an END_NODE no player acts any more.
+        """
         player = self.decides(at)
         if player is not None:
             return DECIDES[player]
@@ -128,15 +142,15 @@ class SpotTree:
         return self.board_text(self.street(at), at.board)
 
     def board_text(self, street: int, board: int) -> str:
-        """Return the cards of a board given by street and number, separated by spaces."""
+        """Return the cards of board number `board` in the list of a street's boards, separated by spaces."""
         return " ".join(card_text(int(card)) for card in self.cards.board_cards[street][board])
 
     def text(self, at: Node, name: str | None = None) -> str:
-        """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags.
+        """Return six lines on a node: name, kind, board, chips and pot, number of children, "flags:".
 
-        Chips are those that OOP and IP have put in since the root; the pot is that of the root.
+        The fourth line has the chips that OOP and IP have put in since the root, then the pot at the root.
 
-        name  "r" to describe the node that the protocol has above the root; None for the node `at`
+        name  None: describe the node `at`.  "r": describe the parent that PioSOLVER's protocol gives the root `at`
         """
         assert self.tree.put_in is not None
         chips = [amount_text(put_in - self.half) for put_in in self.tree.put_in[at.node].tolist()]
@@ -147,7 +161,7 @@ class SpotTree:
     def lines(self) -> list[str]:
         """Return the names of all nodes of the betting tree, such as r:0:c:b94, without dealt cards.
 
-        The first is `r`, the node that the protocol has above the root.
+        The first is `r`, the parent that PioSOLVER's protocol gives the root `r:0`.
         """
         names = [ROOT]
         for node in range(1, len(self.tree.parent)):

@@ -1,7 +1,8 @@
 """Exact reach, EV and equity of all hands at the nodes of a spot under one strategy.
 
-Hands in a player's initial range have values at every node, also where the strategy never takes them.  Impossible hands
-have none.  There are H = 1,326 hands in the protocol's order.
+A spot is a game of two players that begins on a given board, with both ranges.  Hands in a player's initial range have
+values at every node, also where the strategy never takes them.  Hands that share a card with the board have weight 0.
+There are H = 1,326 hands in the order 2d2c, 2h2c, 2h2d, ... AsAh.
 """
 
 from functools import lru_cache
@@ -24,9 +25,10 @@ _HELD = 4  # cards in two hands
 
 
 class HandNumbers(NamedTuple):
-    """Values and weights of both players' hands, each [2, H].
+    """Values and weights of both players' H = 1,326 hands at a node, each [2, H].
 
-    value   EV or equity of the hand; NaN if no opponent hand is possible
+    value   EV in chips or equity of the hand; NaN outside of the initial range, or if no opponent hand is possible.
+            It has no meaning for hands that share a card with the board
     weight  reach weight of the hand times the total of all opponent hands it can meet, for weighted means
     """
 
@@ -48,7 +50,7 @@ class _Forced(Behaviour):
 
 
 class SpotValues:
-    """Computes reach, EV and equity of all hands under a strategy, at any node of a spot's tree."""
+    """Computes reach, EV and equity of all H = 1,326 hands under a strategy, at any node of a spot's tree."""
 
     def __init__(self, tree: SpotTree, source: Behaviour) -> None:
         self._tree, self._source, self._cards = tree, source, tree.cards
@@ -56,14 +58,18 @@ class SpotValues:
         self._run_outs = lru_cache(_KEPT_RUN_OUTS)(lambda street, board: all_run_outs(tree.cards, street, board))
 
     def strategy(self, at: Node) -> Floats:
-        """Return the probability of each action of a decision, [A, H]; 0 for impossible hands."""
+        """Return [A, H] the probability of each action with each hand at a decision.
+
+        It is 0 for hands that share a card with the board.
+        """
         street, player = divmod(int(self._tree.tree.arrays.block[at.node]), 2)
         return self._source.rows(at.node, self._cards.bucket_row(street, player, at.board))[0].T
 
     def reach(self, at: Node) -> Floats:
         """Return [2, H] the weight of each player's hands at a node, by the player's own actions.
 
-        It is the weight in the initial range times the probabilities of these actions; 0 for impossible hands.
+        It is the weight in the initial range times the probabilities of these actions.  It is 0 for hands that share a
+        card with the board.
         """
         reach = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
         for step in at.steps:
@@ -78,9 +84,10 @@ class SpotValues:
         return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
-        """Return each hand's EV at a node: chips won from the pot, less the chips put in since the root.
+        """Return the EVs and weights of both players' hands at a node.
 
-        So the EV of the player to act is the mean of its EVs at the children, weighted by its frequencies.
+        An EV is the chips won from the pot, less the chips put in since the root, also before this node.  So a hand's
+        EV at its own decision is the mean of its EVs at the children, weighted by the probabilities of the actions.
         """
         node, board, source = at.node, at.board, self._source
         if self._tree.decides(at) is None:  # computed at the decision before it, with this action forced
@@ -100,7 +107,10 @@ class SpotValues:
         return HandNumbers(value, self.weight(at))
 
     def equity(self, at: Node) -> HandNumbers:
-        """Return each hand's equity at a node: its share of the pot at a showdown without further bets."""
+        """Return the equities (0 to 1) of both players' hands at a node, and their weights.
+
+        An equity is the hand's mean share of the pot at a showdown without further bets.
+        """
         reach, value = self.reach(at), np.full((2, self._cards.hand_count), np.nan)
         run_outs = self._run_outs(self._tree.street(at), at.board)
         for player in range(2):
@@ -110,7 +120,7 @@ class SpotValues:
         return HandNumbers(value, self.weight(at))
 
     def frequency(self, at: Node) -> float:
-        """Return the probability that play and the dealt board cards lead to a node of the spot."""
+        """Return the probability that both players' actions and the dealt board cards lead to a node."""
         probability = 1.0
         for street in range(self._tree.street(at)):
             probability /= CARD_COUNT - _HELD - self._cards.cards_on(street)
@@ -118,6 +128,11 @@ class SpotValues:
 
 
 def mean(numbers: HandNumbers, player: int) -> float:
-    """Return the weighted mean of a player's values that are not NaN; NaN if no hand counts."""
+    """Return the weighted mean of a player's values that are not NaN.
+
+    It is NaN if no hand has both a value and a weight above 0.
+
+    player  0 out of position, 1 in position
+    """
     found = range_mean(numbers.value[player], numbers.weight[player])
     return float("nan") if found is None else found

@@ -1,7 +1,7 @@
-"""The command loop: reads one command per line and writes its answer, then the client's end string.
+"""The command loop of PioSOLVER's protocol (UPI): reads one command per line and writes its answer.
 
-The end string is a line that marks the end of an answer.  The client chooses it by set_end_string; at first it is empty
-and not written.
+After each answer comes the end string, a line that marks its end.  The client chooses it by set_end_string; at first
+it is empty and not written.
 """
 
 import threading
@@ -16,7 +16,10 @@ _LONGEST_NAME = 64
 
 
 class Conversation:
-    """Runs one client's commands; writes each answer, then the client's end string, to `out`."""
+    """Runs one client's commands, and writes the answers to the text stream `out`.
+
+    Each answer is followed by the end string, a line to mark its end, if the client has chosen one.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._end, self._writing = out, "", threading.Lock()
@@ -80,7 +83,11 @@ class Conversation:
 
 
 def serve(lines: TextIO, out: TextIO) -> None:
-    """Answer commands until `exit` or the end of the input."""
+    """Run the commands of PioSOLVER's protocol until `exit` or the end of the input.
+
+    lines  text stream with one command a line, such as standard input
+    out    text stream for the answers
+    """
     conversation = Conversation(out)
     try:
         for line in lines:

@@ -1,6 +1,8 @@
-"""Reads and writes files of dump_tree and load_tree: a spot's tree and tables as an NPZ archive.
+"""Reads and writes the files of load_tree and dump_tree: a spot and its solution as NPZ archives.
 
-The array `head` is JSON: `[game]`, iterations, locked nodes.  The other arrays are the solver's tables by name.
+A spot is a game of two players that begins on a given board.  The array `head` is JSON: the spot's `[game]` table of
+settings, the number of iterations, and the names of locked nodes.  The other arrays are the solver's tables by name:
+regrets and strategy sums.
 """
 
 import json
@@ -30,7 +32,12 @@ Tables = dict[str, npt.NDArray[Any]]
 
 
 def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
-    """Write a spot, its tables and the names of locked nodes to a file; `OSError` if writing fails."""
+    """Write a spot's settings, its regrets and strategy sums, and the names of locked nodes to a file.
+
+    locked  names of the decisions whose strategy is fixed, such as r:0:c
+
+    Raises `OSError` if writing fails.
+    """
     head = json.dumps({"game": engine.spot.document, "iterations": engine.iterations, "locked": list(locked)})
     arrays: dict[str, Any] = {spec.name: engine.tables[spec.name] for spec in engine.spot.layout.specs}
     arrays["head"] = np.frombuffer(head.encode(), np.uint8)
@@ -41,9 +48,12 @@ def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
 
 
 def read_tree(path: Path, threads: int) -> tuple[SpotProblem, Tables, int, list[str]]:
-    """Return spot, tables, number of iterations and names of locked nodes of a file; CRC-32s are checked.
+    """Return the spot, the tables, the number of iterations and the names of locked nodes of a file.
 
-    Raises `ValueError` if the file is damaged or of another kind.
+    The tables are {name: array} of regrets and strategy sums.  Locked nodes are decisions with a fixed strategy.
+    `threads` is the number of threads for further solving.
+
+    Raises `ValueError` if the file is damaged, which its CRC-32s show, or of another kind.
     """
     with reading(path):
         try:

@@ -1,4 +1,4 @@
-"""Converts betting lines of the protocol, such as `12 38 84 230`, to bets of a betting tree.
+"""Converts betting lines of PioSOLVER's protocol, such as `12 38 84 230`, to bets of a betting tree.
 
 A number is the chips that the acting player has put in since the spot began, including this action.  A number equal to
 the one before (0 at first) is a check or a call; a larger one is a bet.  A tree always has checks, calls and folds, so
@@ -15,7 +15,11 @@ Amounts = tuple[float, ...]
 
 
 def read_amounts(text: str) -> Amounts:
-    """Parse a line such as `0 26 26 230`; `ValueError` unless it has numbers that do not decrease."""
+    """Parse a line such as `0 26 26 230`; return its numbers.
+
+    A number is the chips that the acting player has put in since the spot began.  Raises `ValueError` unless all are
+    finite numbers that do not decrease.
+    """
     try:
         amounts = tuple(float(each) for each in text.split())
     except ValueError:
@@ -27,12 +31,14 @@ def read_amounts(text: str) -> Amounts:
 
 
 def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
-    """Return a line for each bet of the protocol's lines, for the key `add` of `[game.menu]`.
+    """Return for each bet in some lines the betting line that ends in it, such as "cb50".
 
+    The tree gets these bets by the key `add` of the configuration's `[game.menu]`, the bet sizes of the game.
+
+    lines     for each line the chips that the acting player has put in since the spot began, after each action
     half_pot  half the pot at the root, in chips
 
-    Each returned line ends in a bet, such as cb50; its amounts are chips put in on the street.  Streets are not
-    separated by "/".
+    Amounts in the result are chips put in on the street.  Streets are not separated by "/".
     """
     betting_lines = dict[str, None]()
     for amounts in lines:
@@ -46,5 +52,5 @@ def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
 
 
 def begins_with(amounts: Amounts, first: Sequence[float]) -> bool:
-    """Return True if a line begins with the amounts `first` of another line, or equals it."""
+    """Return True if the amounts of a line begin with all amounts `first` of another line, or equal them."""
     return amounts[: len(first)] == tuple(first)

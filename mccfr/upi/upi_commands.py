@@ -1,4 +1,4 @@
-"""The commands of the protocol: settings, building and solving a tree, and queries about it.
+"""The commands of PioSOLVER's protocol: settings, building and solving a tree, and queries about it.
 
 Each command is a method.  It takes the text behind the command's name and returns the answer, or None for a plain
 acknowledgement.  Invalid requests raise `ValueError` with one sentence.
@@ -100,7 +100,7 @@ class UpiSession:
         self._threads = int(count) or available_threads()
 
     def set_accuracy(self, text: str) -> None:
-        """Set the exploitability that ends a solve: `0.5`, `0.5 chips`, or `0.003 fraction` of the pot."""
+        """Set the exploitability that ends a solve: `0.5` or `0.5 chips`, or `0.003 fraction` of the pot."""
         number, _, unit = text.partition(" ")
         if unit.strip() not in ("", "chips", "fraction"):
             raise ValueError(f"set_accuracy: {shown(unit)} is no unit: say chips or fraction")
@@ -108,7 +108,7 @@ class UpiSession:
         self._accuracy = accuracy, unit.strip() == "fraction"
 
     def add_line(self, text: str) -> None:
-        """Add a betting line to the settings, such as `0 0 0 12 38 84 230`; the tree will have its bets."""
+        """Add a line's bets to the settings: `0 0 12 38`, the chips that a player has in after each action."""
         self._lines.append(read_amounts(text))
 
     def remove_line(self, text: str) -> None:
@@ -148,17 +148,17 @@ class UpiSession:
         }
 
     def build_tree(self, _: str) -> None:
-        """Build the betting tree of the settings, and empty tables for it."""
+        """Build the betting tree from the settings, with regrets and strategy sums of 0."""
         self.free_tree("")
         spot = SpotProblem(self._game(), self._threads)
         self._set_tree(spot.tree, SpotEngine(spot))
 
     def free_tree(self, _: str) -> None:
-        """Remove the tree and its tables, and keep the settings."""
+        """Remove the tree, its regrets and its strategy; keep the settings."""
         self._tree = self._engine = self._played = self._values = self._work = None
 
     def estimate_tree(self, _: str) -> str:
-        """Return a text: memory in MB for tables of the settings' tree, and its number of nodes."""
+        """Return as text the MB of regrets and strategy sums, and the number of nodes of the betting tree."""
         spot = SpotProblem(self._game(), self._threads)
         nodes = len(spot.tree.tree.parent)
         return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
@@ -168,14 +168,14 @@ class UpiSession:
         self._locked, self._locks_changed = {}, False
 
     def dump_tree(self, text: str) -> None:
-        """Write the tree and all its tables to a file; text behind the file name has no effect."""
+        """Write the tree, its regrets and strategy sums to a file; text behind the file name has no effect."""
         self._apply_locks()
         write_tree(_path(text), self._solver(), list(self._locked))
 
     def load_tree(self, text: str) -> None:
-        """Read a tree that dump_tree has written, or the strategy of a run or policy.
+        """Read a tree from a file of dump_tree, or the strategy from a directory of a run or policy.
 
-        Only a tree of dump_tree can be trained further.
+        A policy is an exported strategy.  Only a tree from a file of dump_tree can be trained further.
         """
         path = _path(text)
         if path.is_dir():
@@ -195,9 +195,9 @@ class UpiSession:
     # --- solving ---
 
     def go(self, text: str) -> None:
-        """Prepare a solve to the set accuracy, of `100 steps`, or of at most `60 seconds`.
+        """Prepare a solve to the set accuracy, of `100 steps` (iterations), or of at most `60 seconds`.
 
-        The method `begin` starts it.
+        It starts with the method `begin`, after the command's answer is written.
         """
         tree, engine = self._built(), self._solver()
         number, _, unit = text.strip().partition(" ")
@@ -216,7 +216,7 @@ class UpiSession:
         self._work = SpotWork(engine, goal, self._say)
 
     def begin(self) -> None:
-        """Start the solve that `go` has prepared, after its answer is written."""
+        """Start the solve that the command `go` has prepared, if any; called after each command."""
         if self._work is not None and self._work.thread is None:
             self._work.start()
 
@@ -263,14 +263,14 @@ class UpiSession:
         return self._built().find(name)
 
     def show_node(self, text: str) -> str:
-        """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags."""
+        """Return six lines on a node: name, kind, board, chips and pot, number of children, "flags:"."""
         tree = self._built()
         if text.strip() == _ROOT:
             return tree.text(Node(_ROOT, 0), _ROOT)
         return tree.text(tree.find(text))
 
     def show_children(self, text: str) -> str:
-        """Return "child N:" and the six lines of `show_node` for each child of a node."""
+        """Return "child N:" and the six lines of `show_node`, such as name and board, for each child node."""
         tree = self._built()
         following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
@@ -331,7 +331,7 @@ class UpiSession:
         return "\n".join(_row(row) for row in self._spot_values().strategy(self._decision(text)))
 
     def set_strategy(self, text: str) -> None:
-        """Set the strategy at a node until the next solve: `r:0` and numbers as show_strategy writes them."""
+        """Set a decision's strategy until the next solve: `r:0`, then 1,326 probabilities for each action."""
         name, _, numbers = text.strip().partition(" ")
         at, tree = self._decision(name), self._built()
         actions = int(tree.tree.arrays.count[at.node])
@@ -372,7 +372,7 @@ class UpiSession:
             self._locks_changed = True
 
     def _apply_locks(self) -> None:
-        """Pass the locked decisions to the solver, if they have changed since the last time."""
+        """Tell the solver which decisions have a fixed strategy, if they have changed since the last time."""
         if self._locks_changed:
             self._solver().hold(self._locked.values())
             self._locks_changed, self._values = False, None
@@ -413,13 +413,13 @@ class UpiSession:
         return _position(position), name
 
     def calc_global_freq(self, text: str) -> str:
-        """Return the probability that play and the dealt board cards lead to a node of the spot."""
+        """Return the probability that both players' actions and the dealt board cards lead to a node."""
         return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
-        """Return the sum of weight products over all pairs of both players' hands at a node.
+        """Return the sum of the products of reach weights over all pairs of both players' hands at a node.
 
-        Pairs with a shared card do not count.
+        Pairs of hands that share a card do not count.
         """
         return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
@@ -438,7 +438,7 @@ def _position(text: str) -> int:
 
 
 def _path(text: str) -> Path:
-    """Return the path at the beginning of a command's text, quoted or not; further text has no effect."""
+    """Return the file path with which a command's text begins, quoted or not; further text has no effect."""
     text = text.strip()
     if text.startswith('"'):
         return Path(text[1:].partition('"')[0])
@@ -449,7 +449,7 @@ def _path(text: str) -> Path:
 
 
 def _numbers(text: str, count: int, message: str) -> list[float]:
-    """Parse `count` finite numbers of at least 0; otherwise raise `ValueError` with `message`."""
+    """Return the `count` numbers in a text, finite and at least 0; otherwise `ValueError` with `message`."""
     try:
         numbers = [float(each) for each in text.split()]
     except ValueError:

@@ -2,10 +2,10 @@
 
 The page can also re-solve spots and play hands against the strategy.
 
-strategies   opens policies and runs for the page
+strategies   opens the strategies of training runs, and policies (exported strategies), for the page
 spot_view    answers queries about a strategy
 application  answers the page's HTTP requests
-server       serves them to this machine only
+server       HTTP server that only programs on the same machine can reach
 page         source of the page: Preact components, bundled by its build.js
 static       the bundle that is served; it loads nothing from elsewhere
 """

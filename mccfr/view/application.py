@@ -66,10 +66,10 @@ class RefusedError(Exception):
 
 
 class Application:
-    """WSGI application that answers the page's HTTP requests; several threads may call it."""
+    """WSGI application that answers the web page's HTTP requests; several threads may call it."""
 
     def __init__(self, strategies: StrategyList, port: int) -> None:
-        """Show the given strategies; accept requests to this machine's addresses with `port`."""
+        """Answer requests about the given strategies, if sent to 127.0.0.1 or localhost at `port`."""
         self.shelf = strategies
         self.names = f"{ADDRESS}:{port}", f"localhost:{port}"
         self._places = {path: threading.Semaphore(MOST_ALIKE) for path in (*_GET, *_POST)}
@@ -88,7 +88,7 @@ class Application:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [response[2]]
 
     def _respond(self, environ: dict[str, Any]) -> Response:
-        """Return the response to a request: a file of the page, a JSON answer, or a refusal."""
+        """Return (status, content type, body) of the response: a page file, a JSON answer, or an error."""
         try:
             self._check_sender(environ)
             name = environ["PATH_INFO"].removeprefix("/") or "index.html"
@@ -108,7 +108,7 @@ class Application:
     def _check_sender(self, environ: dict[str, Any]) -> None:
         """Raise `RefusedError` unless a request is GET or POST, to this server, from its own page.
 
-        Another site may only link to the files of the page.
+        Requests from pages of other sites may only get the page's HTML, CSS and script files.
         """
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         if method not in ("GET", "POST"):
@@ -156,12 +156,12 @@ def _json(status: HTTPStatus, value: dict[str, Any]) -> Response:
 
 
 def refusal(status: HTTPStatus, sentence: str) -> Response:
-    """Return a JSON response {"error": sentence}, with the sentence shortened and in one line."""
+    """Return (status, content type, body) with the JSON {"error": sentence}, shortened and in one line."""
     return _json(status, {"error": " ".join(sentence.split())[:_MOST_SENTENCE]})
 
 
 def head(response: Response) -> tuple[str, list[tuple[str, str]]]:
-    """Return the status line and the headers of a response."""
+    """Return the status text, such as "200 OK", and the headers [(name, value)] of a response."""
     status, kind, body = response
     headers = {"Content-Type": kind, "Content-Length": str(len(body)), **_HEADERS}
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -170,7 +170,10 @@ def head(response: Response) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _log(error_text: str, error: Exception) -> None:
-    """Log an unexpected error in one line: the request in `error_text`, the error, and its code line."""
+    """Log an unexpected error in one line, with the file and line of code that raised it.
+
+    error_text  method and path of the request that failed
+    """
     step = traceback.extract_tb(error.__traceback__)[-1]
     place, text = f"{step.filename.rpartition('/')[2]}:{step.lineno}", ascii(str(error)[:200])[1:-1]
     logging.getLogger("mccfr.view").error(
@@ -230,10 +233,10 @@ def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any
 
 
 def _strategy(of: int | str) -> int | str:
-    """Return a request's parameter `of` with text of digits converted to an integer: "3" gives 3.
+    """Return the parameter `of` of a request, the strategy in question: 3 for "3", other text unchanged.
 
-    An integer is a strategy's number in the server's list. Other text is the name of a solved spot, and is returned
-    unchanged. The strategy itself is not looked up, so the number or name may be unknown.
+    A number is the index of a strategy that the server was started with. Other text is the name of a spot (a board
+    with two ranges) that the page has solved. The result may be an unknown number or name.
     """
     return int(of) if isinstance(of, str) and of.isdecimal() else of
 

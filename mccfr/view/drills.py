@@ -4,7 +4,7 @@ A board of the line's street is dealt first, then all hands by the ranges on tha
 rest of the board follows.  Boards are dealt at random, not weighted by how often the strategy plays the line on them.
 
 With three and more players a drill is a set of preflop lines, `first-in` or `facing-raise`, for all positions or for
-one (`first-in BTN`).  Each hand begins with one of them: the position is drawn at random, then the line.
+one (`first-in BTN`).  For each hand the user's position is drawn at random, then one of the set's lines for it.
 """
 
 from typing import NamedTuple
@@ -34,9 +34,9 @@ _STREAM = 5
 class DrillHand(NamedTuple):
     """A dealt hand whose first actions are those of a drill's line.
 
-    position  position of the player who acts after the line, which is the user's
-    deal      hole cards by position, and the boards
-    actions   actions of the line, in order
+    position  index of the player who acts after the line; the user plays this position
+    deal      index of each player's hole cards, and the board of every street
+    actions   actions of the line, in order, such as r300
     """
 
     position: int
@@ -45,9 +45,10 @@ class DrillHand(NamedTuple):
 
 
 def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
-    """Return (line, name) of the preflop lines of a hold'em strategy; [] for other strategies.
+    """Return (line, name) of preflop decisions; [] unless the strategy is of hold'em from before the flop.
 
-    A name is for example "Button, facing a 3-bet: b200b900". With three and more players only two kinds of decisions
+    A line such as "b200b900" has the chips put in on the street. Its name is for example "Button, facing a 3-bet:
+    b200b900". Two players' lines have at most four raises. With three and more players only two kinds of decisions
     are listed: before any bet (first in), and facing the first raise.
     """
     if not spots.starts_preflop:
@@ -72,9 +73,9 @@ def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def seat_lines(spots: Spots, kind: str) -> list[tuple[str, int]]:
-    """Return (line, player to act) of the preflop lines of a drill for three and more players.
+    """Return (line, player to act) of a drill's preflop lines, for three and more players.
 
-    kind  `first-in`: all players before fold; `facing-raise`: all but one, who raises, fold
+    kind  `first-in`: all players before the player to act fold; `facing-raise`: one of them raises, the others fold
     """
     first = fold_lines(spots, "")
     if kind == "first-in":
@@ -86,7 +87,9 @@ def seat_lines(spots: Spots, kind: str) -> list[tuple[str, int]]:
 def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
     """Return (line, name) of postflop lines: c-bets, turn and river bets, and the decisions facing them.
 
-    The last preflop raiser bets on each street, and the other player calls.  Lines continue after the smallest bet.
+    They are for two players; before the flop there are one to three raises.  The last preflop raiser bets on each
+    street, and the opponent calls.  Lines to later streets continue after the smallest bet.  [] for a strategy that
+    does not begin before the flop.
     """
     if not spots.starts_preflop:
         return []
@@ -123,7 +126,10 @@ def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def spot_lines(spots: Spots) -> list[tuple[str, str]]:
-    """Return (line, name) of a solved spot's first-street decisions within two actions of its start."""
+    """Return (line, name) of the decisions on a game's first street that come after at most two actions.
+
+    The game is a solved spot: it begins on a given board.  A name begins with the position of the player to act.
+    """
     tree, found = spots.source.game.tree, []
     block = tree.arrays.block
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
@@ -136,9 +142,9 @@ def spot_lines(spots: Spots) -> list[tuple[str, str]]:
 def drills(spots: Spots) -> list[dict[str, str]]:
     """Return {"line", "name"} of each drill of a strategy: the lines that hands may begin with.
 
-    Strategies of whole hold'em have lines before and after the flop, solved spots those of their first street.  With
-    three and more players, `line` is the name of a set of lines, such as "first-in BTN".  There are none if hands are
-    not shown by the 13x13 classes of hold'em.
+    Strategies of whole hold'em have lines before and after the flop.  Spots, which begin on a board, have lines of
+    their first street.  With three and more players, `line` is the name of a set of lines, such as "first-in BTN".
+    Games whose hands do not form the 13x13 classes of hold'em have none.
     """
     if not spots.square:
         return []
@@ -173,11 +179,11 @@ def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
 
 
 def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
-    """Deal hand `number` of a seed so that it begins with the line of a drill.
+    """Deal the hand with a seed and a number so that it begins with the line of a drill.
 
     drill  one line; or, for three and more players, the name of a set of lines, of which one is drawn
 
-    Raises `ValueError` for an invalid line, and if `_TRIES` draws find no line and board that the strategy plays.
+    Raises `ValueError` for an invalid line, and if 50 draws find no line and board that the strategy plays.
     """
     dealing, by_position = spots.dealing, _lines_of(spots, drill)
     rng = np.random.default_rng([seed, number, _STREAM])
@@ -199,11 +205,11 @@ def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
 
 
 def _drawn_hands(dealing: IndexedCards, reach: Weights, rng: np.random.Generator) -> tuple[int, ...] | None:
-    """Draw one hand for each of P players, without shared cards; return the numbers of the hands.
+    """Draw one hand for each of P players, without shared cards; return the indices of the hands.
 
     reach  [P, H] weights of each player's hands, by which they are drawn
 
-    Returns None if a range is empty, or if hands share cards in all `_DRAWS` draws.
+    Returns None if a range is empty, or if hands share cards in all 4,096 draws.
     """
     if not reach.sum(axis=1).min() > 0:
         return None

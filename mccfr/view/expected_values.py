@@ -22,7 +22,7 @@ _NO_NODE = "Only where the line is one of the strategy's tree: it says nothing o
 
 
 class ExpectedValues:
-    """Computes and caches EVs of hands at the spots of a strategy; several threads may call it."""
+    """Computes and caches EVs of hands at the decisions of a strategy; several threads may call it."""
 
     def __init__(self, spots: Spots) -> None:
         self._spots, self._lock = spots, threading.Lock()
@@ -31,17 +31,16 @@ class ExpectedValues:
     def values(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the EVs in chips after a line on a board if both players follow the strategy.
 
-        An EV counts from this decision on, so folding has EV 0.  There are h possible hands, A actions, and C hand
-        classes.
+        An EV counts from this decision on, so folding has EV 0.  There are A actions, and h possible hands: those of
+        any initial range that share no card with the board.  The page's grid has C cells: hands, or classes like AKs.
 
-        hands         [2][h] EV of each player's hands, in the order of `hands` of `Spots.spot`; None without opposing
-                      hands
+        hands         [2][h] EV of each player's hands, ascending by hand number; None if no opposing hand is possible
         actions       [h][A] EV of each action of the player to act
         taken         [A] mean EV of the hands that take each action; None if none does
         mean          [2] mean EV of each player's range
-        ..._within    half the 95 % interval of each of these four; 0 if exact
-        mixed         [C] "equal" if most hands of a class that mix actions mix only those of the best EV, otherwise
-                      "different"; None if less than a tenth of the class, by weight, mix actions
+        ..._within    half the 95 % interval of `hands`, `actions`, `taken` and `mean`; 0 if exact
+        mixed         [C] "equal" if most hands of a cell that mix actions mix only those of the best EV, otherwise
+                      "different"; None if less than a tenth of the cell's hands mix actions (all by weight)
         boards        number of full boards evaluated
         exact         True if all boards that may follow were evaluated
         note          sentence on the accuracy, or on the reason if there are no EVs
@@ -83,10 +82,11 @@ class ExpectedValues:
         return f"EV is {how}. It is what is won from here on, in {unit}; folding has EV 0."
 
     def at(self, at: SpotDecision, line: str, board: str, hand: int | None = None) -> DecisionValues:
-        """Return the EVs in chips of both players' hands and of the actions at a tree decision.
+        """Return the EVs in chips of both players' hands and of the actions at a decision of the tree.
 
-        at    the decision after `line` on `board`; both texts are a key in the cache of the last few answers
-        hand  number of a hand of the player to act, which gets EVs even if the strategy never reaches `at` with it
+        at           the decision
+        line, board  texts that led to `at`; the last few answers are cached by them and `hand`
+        hand         index of a hand of the player to act; it gets EVs even if the strategy never reaches `at` with it
         """
         assert at.node is not None
         own, reach = at.state.player, at.reach

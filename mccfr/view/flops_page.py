@@ -1,7 +1,8 @@
-"""Writes the report on one betting line on flops as an HTML file, with sorting, filters and plots.
+"""Writes a report on many flops as an HTML file, with sorting, filters and plots.
 
-The file contains styles, scripts and data, and works offline.  Texts from files or names are escaped.  Scripts insert
-texts as text, never as markup, and load nothing.
+The report has the strategy's frequencies and EVs on each flop, after one betting line.  The file contains styles,
+scripts and data, and works offline.  Texts from files or names are escaped.  Scripts insert texts as text, never as
+markup, and load nothing.
 """
 
 import json
@@ -49,15 +50,15 @@ def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table
 
 
 def _named(action: str, unit: float) -> str:
-    """Return an action such as `r300` in words, such as "to 3".
+    """Return an action in words, such as "to 3" for `r300`: a raise to 3 units of 100 chips.
 
-    unit  chips of one unit: a big blind, or 1
+    unit  chips of one unit: those of a big blind, or 1
     """
     return {"f": "fold", "c": "check or call"}.get(action) or f"to {float(action[1:]) / unit:g}"
 
 
 def _in_units(row: Mapping[str, Any], unit: float) -> dict[str, Any]:
-    """Return a table row with its EVs converted from chips to units of `unit` chips."""
+    """Return {column: value} of a table row, with all EVs converted from chips to units of `unit` chips."""
     return {key: value / unit if value is not None and key.startswith("ev") else value for key, value in row.items()}
 
 

@@ -1,4 +1,4 @@
-"""Sums and means over the hands of each cell of the page's grid."""
+"""Sums and means over hands for each cell of the web page's grid of hands, such as the 13x13 classes."""
 
 from typing import Any
 
@@ -24,9 +24,10 @@ class GridCells:
     def means(self, played: Weights, weights: Weights, live: npt.NDArray[np.int64]) -> Any:
         """Return [C][A] the weighted mean of the action probabilities over the hands of each cell.
 
-        played   [L, A] probabilities of the actions with each hand that can be held
+        played   [L, A] probabilities of the actions with each possible hand, which is in an initial range and shares no
+                 card with the board
         weights  [L] weights of these hands in the means
-        live     [L] numbers of these hands
+        live     [L] indices of these hands among all hands of the game
 
         A cell whose weights are all 0 gets the unweighted mean.
         """
@@ -41,9 +42,10 @@ class GridCells:
 
         `combos` is [C]; `reach` and `shares` are [P][C] for P players.
 
-        reach  [P, L] reach weight of each possible hand, by player
-        share  [P, L] probability of each hand in its player's range; the answer has the sums as `shares`
-        live   [L] numbers of these hands
+        reach  [P, L] each player's reach weight of each possible hand, which is in an initial range and shares no card
+               with the board
+        share  [P, L] probability that a player holds each hand; the answer has the sums as `shares`
+        live   [L] indices of these hands among all hands of the game
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         count = np.bincount(cell, minlength=cells)

@@ -20,10 +20,10 @@ def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
     """Return two lists [1326] of texts: the made hand, and the draws ("" for none), of each hand.
 
     The board has three to five cards. A hand is "high card" if it is no pair, shares no rank with the board, and
-    makes no better category than the board alone. A pair is named by its place on the board. A draw needs one more
-    card and uses a hole card: "flush draw" has four of a suit, "open-ended" two or more ranks that complete a
-    straight, "gutshot" one. Ranks that complete one on the board alone do not count. Combinations that share a card
-    with the board get texts without meaning. "Second pair" pairs the second highest rank of the board.
+    makes no better category than the board alone. A pair is named by its rank among the board's: "second pair" pairs
+    the second highest. A draw needs one more card and uses a hole card: "flush draw" has four of a suit, "open-ended"
+    two or more ranks that complete a straight, "gutshot" one. Ranks that complete one on the board alone do not count.
+    The texts of hands that share a card with the board have no meaning.
     """
     hands, cards = combo_table().astype(np.int64), np.asarray(board, np.int64)
     ranks, counts = hands // 4, np.bincount(cards // 4, minlength=_RANKS)
@@ -60,7 +60,7 @@ def _paired(ranks: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.
 
 
 def _pair(rank: int, pocket: bool, board_ranks: npt.NDArray[np.int64]) -> str:
-    """Return the name of a pair, such as "overpair" or "second pair", by its place on the board.
+    """Return the name of a pair, such as "overpair" or "second pair", by its rank among the board's ranks.
 
     rank         rank of the pair
     pocket       True for two hole cards of this rank
@@ -76,9 +76,9 @@ def _name(kind: int, pocket: bool) -> str:
 
 
 def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> int:
-    """Return the hand category that the board cards make alone: its index in `CATEGORIES`.
+    """Return the hand category that the board cards make alone: 0 is "high card", 1 "pair", and so on.
 
-    cards   numbers of the three to five board cards
+    cards   indices of the three to five board cards in the deck
     counts  [13] number of board cards of each rank
     """
     if len(cards) == 5:
@@ -88,9 +88,9 @@ def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> in
 
 
 def _straight_outs(ranks: npt.NDArray[np.int64], board: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return [H] the number of ranks of a next card that complete a straight of hand and board.
+    """Return [H] how many ranks of a further board card complete a straight of hand and board together.
 
-    ranks  [H, 2] ranks of the hole cards
+    ranks  [H, 2] ranks of the hole cards, 0 (a two) to 12
     board  ranks of the board cards
 
     Ranks that complete a straight of the board alone do not count.

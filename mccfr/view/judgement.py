@@ -1,6 +1,6 @@
-"""Judges an action with a hand by the strategy: EVs, cost, and how sure it is.
+"""Judges an action with a hand by the strategy's EVs: its cost against the best action, in chips.
 
-With three and more players there are no EVs: the frequency of the action is judged.
+With three and more players there are no EVs. The action is then judged by how often the strategy takes it.
 """
 
 from typing import Any
@@ -21,13 +21,15 @@ def judge(
 ) -> dict[str, Any]:
     """Compare an action with a hand to the strategy's best action; docs/http.md lists the fields.
 
-    values  EVs of `spots`
+    spots   the strategy
+    values  EVs of the same strategy
     line    betting line, with bets as chips put in on the street, such as "b300c/"
     board   cards of the board, such as "Kc7d2s"
     hand    hole cards, such as "KdQd"
     action  action after the line, such as "b450"
 
-    Raises `ValueError` for an invalid line or board, and for a hand that cannot be held here.
+    Raises `ValueError` for an invalid line or board, and for a hand that shares a card with the board or is in no
+    initial range.
     """
     there, at = spots.spot(line, board), spots.decision(line, board)
     names: list[str] = there["hands"]["names"]
@@ -73,8 +75,10 @@ def judge(
 def _by_frequency(actions: list[dict[str, Any]], taken: int) -> dict[str, Any]:
     """Judge action number `taken` of `actions` by how often the strategy takes it with the hand.
 
-    Returns `verdict` ("rare" below a probability of `LEAST_SHARE`, 0.05, otherwise "fine"), `best` (the most frequent
-    action), and `sentences` for the user.
+    actions  {"action", "name", "frequency"} of each action with the hand
+
+    Returns `verdict` ("rare" below a probability of 0.05, otherwise "fine"), `best` (the most frequent action), and
+    `sentences` for the user.
     """
     share, best = actions[taken]["frequency"], max(actions, key=lambda each: each["frequency"])
     told = [f"Frequency of this action with this hand: {100 * share:.1f} %."]
@@ -84,7 +88,13 @@ def _by_frequency(actions: list[dict[str, Any]], taken: int) -> dict[str, Any]:
 
 
 class _Judged:
-    """EVs and frequencies of a hand's actions at a decision; `best` is the action with the highest EV."""
+    """EVs and frequencies of one hand's actions at a decision, and sentences about them.
+
+    number       index of the hand
+    best         index of the action with the highest EV
+    own_loss     EV in chips that the strategy's own mix of actions loses against the best action
+    indifferent  True if the actions that the strategy mixes have nearly the same EV
+    """
 
     def __init__(self, spots: Spots, found: DecisionValues, number: int, best: int, *, indifferent: bool) -> None:
         self._spots, self._found = spots, found

@@ -1,4 +1,7 @@
-"""Texts of the page: names of streets and actions, and amounts in big blinds if the game has one."""
+"""Texts of the web page, such as names of streets and actions.
+
+Amounts are in big blinds if the game has a big blind, otherwise in chips.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,8 +29,9 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
 
     state     betting state before the action
     to_chips  chips that the player has put in over the whole hand after the action
-    rules     rules of the real betting: raises are then shown as the total on this street. None if the tree has all
-              bets: raises are then shown as the amount above a call
+    money     formats amounts, in big blinds or chips
+    rules     rules of all legal bets: raises are then shown as the total on this street. None if the tree already has
+              all legal bets: raises are then shown as the amount above a call
     """
     if action == "f":
         return "Fold"
@@ -43,11 +47,12 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
 
 
 def readings_text(readings: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence on the tree lines to which a line is translated; "" for none.
+    """Return a sentence on the tree's lines that replace a line outside of the tree; "" for none.
 
-    A line is translated if it has bets that the tree lacks.
+    A line with bets that the tree lacks is replaced by lines of the tree, each with a probability.
 
-    readings  for each tree line: `line` (None: a call), `after_call` (line after a call, or None) and `probability`
+    readings  {"line", "after_call", "probability"} of each such line. `line` is None if the tree has no decision
+              here, so that the player calls; `after_call` is the line after that call, or None
     """
     taken = [
         ("a call" if one["line"] is None else one["line"] or "the start")
@@ -75,11 +80,11 @@ def pot_share(state: State, to_chips: float) -> float:
 
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:
-    """Return short texts about a strategy for the head of the page, such as "2,000 iterations".
+    """Return short texts about a strategy for the head of the web page, such as "2,000 iterations".
 
-    The texts state the number of decisions of the tree, the iterations if known, and the origin.
+    The texts state the number of decisions of the tree, and known facts on training, evaluations and license.
 
-    origin  provenance that the strategy's policy states; {} for none
+    origin  record of training and evaluations that a policy (exported strategy) contains; {} for none
     """
     found = [f"{sum(game.counts()['decision_nodes_per_street']):,} decisions"]  # type: ignore[call-overload]
     if origin.get("iterations"):

@@ -1,4 +1,4 @@
-"""Hands that the user plays against a strategy on the page.
+"""Hands that the user plays against a strategy on the web page.
 
 The server knows all cards.  It shows the user's own, the board, and the others' at a showdown.  A request names the
 hand and the line that the user has seen, so a repeated request has no effect.
@@ -29,7 +29,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class _PersonSeat(Program):
-    """The user's seat, which records the hand; HTTP requests bring the user's actions."""
+    """The user's seat, which records the hand's cards and actions; it never chooses an action."""
 
     def act(self, random: Random) -> str:
         """Raise an error, because actions of the user are never chosen here."""
@@ -83,9 +83,10 @@ class PageTable:
     # --- requests ---
 
     def sit(self, resolve: str = "", seed: int | None = None, line: str = "", hand: int = 0) -> dict[str, Any]:
-        """Begin a session and deal its first hand; return the fields that `state` lists.
+        """Begin a session and deal its first hand; return the hand as the user sees it, as JSON (see `state`).
 
-        resolve  STREET[:METHOD[:ITERATIONS]] for re-solving by the strategy's seats, such as "river"; "" for none
+        resolve  STREET[:METHOD[:ITERATIONS]]: the strategy's seats re-solve hands from this street on, such as "river"
+                 or "turn:unsafe:200". METHOD is resolving, maxmargin or unsafe. "" for no re-solving
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
         line     betting line with which every hand begins, before the user acts; "" for none. With three and more
                  players it may be the name of a set of preflop lines, of which each hand draws one
@@ -106,13 +107,18 @@ class PageTable:
             return self._deal(hand)
 
     def deal(self, hand: int) -> dict[str, Any]:
-        """Deal the next hand if hand `hand` is over; otherwise change nothing. Return the fields of `state`."""
+        """Deal the next hand if hand number `hand` is over; return the present hand as the user sees it.
+
+        The result is JSON with the fields that `state` lists.
+        """
         with self._lock():
             over = hand == self._number and self._result is not None
             return self._deal(self._newest + 1) if over else self._document()
 
     def again(self, hand: int) -> dict[str, Any]:
-        """Deal hand number `hand` of this session again, uncounted; return the fields that `state` lists.
+        """Deal hand number `hand` of this session again, without counting its result.
+
+        Returns the hand as the user sees it, as JSON with the fields that `state` lists.
 
         Raises `ValueError` for an unknown hand, and while a hand is played.
         """
@@ -124,7 +130,8 @@ class PageTable:
     def act(self, hand: int, line: str, action: str) -> dict[str, Any]:
         """Take the user's action after `line` in hand number `hand`, then let the strategy act.
 
-        Returns the fields that `state` lists.  If the hand is no longer at `line`, nothing is done.
+        Returns the hand as the user sees it, as JSON with the fields that `state` lists.  Nothing is done if `hand` is
+        not the present hand or is over, or if the actions so far are not `line`.
 
         Raises `ValueError` for an illegal action.
         """
@@ -139,23 +146,23 @@ class PageTable:
             return self._document()
 
     def state(self) -> dict[str, Any]:
-        """Return the hand without the cards that the user may not see.
+        """Return the present hand as JSON, without the cards that the user may not see.
 
         hand           number of the hand; null before the first, without the other fields
         seed           seed of the session
-        position       number of the user's position
+        position       index of the user's position in lists by position, such as `behind_chips`
         cards, board   the user's cards and the board
         line           actions so far, as text
         log            actions so far, each with `street`, `player`, `name`, `kind`, and the `line` before it
-        left           numbers of the positions that have not folded
+        left           indices of the positions that have not folded
         pot_chips      chips in the pot, bets of this street included
         behind_chips   chips of each position that are not in the pot; null if stacks are unknown
         street_chips   chips that each position has put in on this street
         drilled        line, or name of a set of lines, with which every hand begins; "" for none
-        opened         number of entries at the beginning of `log` that come from that line, not from the players
+        opened         number of actions at the beginning of `log` that come from the line `drilled`
         again          True if the hand was dealt before and does not count
         actions        at the user's turn, the strategy's actions with `action`, `name`, `kind`, `to_chips`; else []
-        raise_chips    [least, most] chips of a bet on this street; null if no other bets may be typed
+        raise_chips    [least, most] chips of a bet on this street; null if the user may not type a bet now
         result         after the hand: `won_chips` of the user, `won_by_position`, and the cards `shown` at a showdown
         played         number of hands finished in the session, without those dealt again
         won_chips      chips that the user won in these hands
@@ -186,7 +193,7 @@ class PageTable:
         return self._document()
 
     def _lay(self) -> None:
-        """Tell the board of the current street to the user's seat and to those of the strategy."""
+        """Tell all players, the user and the strategy's seats, the board of the current street."""
         state, dealing = self._person.state, self._spots.dealing
         if self._cards is not None and not isinstance(state, int):
             text = dealing.board_text(state.street, self._cards.boards[state.street])
@@ -200,7 +207,10 @@ class PageTable:
             self._take(actor.choose(), actor)
 
     def _take(self, action: str, chosen_by: Player | None = None) -> None:
-        """Show an action to all players except `chosen_by`, record it; then deal a board or end the hand."""
+        """Play an action: tell it to the players, record it; then deal a board or end the hand, if due.
+
+        chosen_by  player that chose the action and knows it already; None: tell all players
+        """
         before: Any = self._person.state
         for player in self._players:
             if player is not chosen_by:
@@ -240,7 +250,7 @@ class PageTable:
         return [position for position in range(self._spots.players) if position not in folded]
 
     def _chips(self) -> tuple[list[float], list[float]]:
-        """Return the chips that each player has put in, over the whole hand and on this street."""
+        """Return two lists: the chips that each player has put in over the whole hand, and on this street."""
         state: Any = self._person.state
         last, action = self._done[-1] if isinstance(state, int) else (state, "")
         put_in = list(last.put_in)
@@ -278,7 +288,10 @@ class PageTable:
         }
 
     def _bounds(self) -> list[float] | None:
-        """Return [smallest, largest] bet in chips on this street; None if none is legal or sizes are fixed."""
+        """Return [smallest, largest] legal bet of the user, in chips on this street.
+
+        Returns None if no bet is legal, or if the game allows only the bets of the tree.
+        """
         state, found = self._person.state, self._person.raises()
         if not isinstance(state, BettingState) or not found:
             return None

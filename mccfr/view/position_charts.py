@@ -7,10 +7,11 @@ from mccfr.view.spot_view import Spots
 
 
 def position_chart(spots: Spots, line: str = "") -> dict[str, Any]:
-    """Return {"entries": [...]}: each player's decision after `line`, if the players before it fold.
+    """Return {"entries": [...]}: each player's decision after a line, if the players before it fold.
 
-    With the empty line no player has bet before; after a raise all decisions face it. Each entry has `line`, `role`
-    (position name), `actions`, their `frequencies`, and the `probabilities` of each class of hands.
+    With the line "" no player has bet before; after a line that ends in a raise all decisions face this raise. Each
+    entry has `line` (to this decision), `role` (name of the position) and `actions`. It also has the `frequencies` of
+    the actions over the whole range, and their `probabilities` for each class of hands.
 
     Raises `ValueError` for an invalid line, and for a strategy that does not start before the flop.
     """

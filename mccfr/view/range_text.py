@@ -31,10 +31,10 @@ def range_text(
 
     In hold'em `abstraction.range_notation.parse_range` reads the notation "mccfr".
 
-    grid      cells of the classes of hands, such as AKs
+    grid      classes of hands, such as AKs, and the class of each hand
     names     names of the H hands, such as KdQd
     weight    [H] weight of each hand
-    live      [H] True for hands that can be held; the others do not split a class
+    live      [H] True for possible hands; the others, such as those that share a card with the board, do not count
     top       weight that is written as 1, by which all are divided; None: the largest of the possible hands
     notation  "mccfr", "pio" (PioSOLVER), "gto+", "gtowizard" (GTO Wizard) or "equilab"
 
@@ -68,10 +68,12 @@ def range_text(
 
 
 def _runs(weight: Mapping[str, float], labels: Sequence[str], *, plus: bool) -> list[tuple[str, float]]:
-    """Return (text, weight) of classes; adjacent ones of equal weight are joined, as "TT+" or "A5s-A2s".
+    """Return (text, weight) of classes of hands, such as AKs.
 
-    weight  weight of each class whose hands have equal weights
-    labels  names of all classes, beginning with the row of the aces
+    Adjacent classes of equal weight are joined, as "TT+" or "A5s-A2s".
+
+    weight  {name of the class: weight}, only of classes whose hands have equal weights; others count as weight 0
+    labels  names of all classes, such as AKs, by the first rank from aces down
     plus    True: write "TT+"; False: write "AA-TT"
     """
     groups = dict[str, list[str]]()

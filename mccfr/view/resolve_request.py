@@ -1,9 +1,9 @@
-"""Re-solves a spot in the background for the page, from the flop on, with real cards and real bets.
+"""Re-solves a spot, a decision with both players' ranges, in the background for the page.
 
-Both players are solved from their ranges as the page shows them (`mccfr.play.resolving.solved_street`). Safe
-re-solving, which bots use, would show EVs against another range: the hands with which the opponent enters the spot in a
-gadget game. A solve has stages with increasing iterations, each from the beginning, so that a first result is shown
-soon.
+Spots are on the flop, turn or river. Hands are grouped in buckets only on turn and river after a flop, and bets made
+before keep their true size. Both players begin with the ranges that the page shows. Safe re-solving, which bots use,
+would show EVs against another range: the hands with which the opponent enters its gadget game. A solve has stages with
+increasing iterations, each from the beginning, so that a first result is shown soon.
 """
 
 import threading
@@ -38,9 +38,9 @@ class BusyError(RuntimeError):
 
 @dataclass
 class _Job:
-    """A re-solve of one spot: the request, its progress and its result so far.
+    """A re-solve of one decision with both ranges: the request, its progress and its result so far.
 
-    result   strategy and values after the last completed stage (see `Solving.state`); None before the first
+    result   strategy and EVs after the last completed stage, as JSON; None before the first
     problem  sentence on an error; "" for none
     """
 
@@ -54,7 +54,7 @@ class _Job:
     stopped: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return the job's fields for the page, as `Solving.state` lists them."""
+        """Return the request, progress and result as JSON for the page; `Solving.state` lists the fields."""
         seconds = time.perf_counter() - self.began if self.seconds is None else self.seconds
         return {
             "line": self.line,
@@ -68,13 +68,17 @@ class _Job:
 
 
 class Solving:
-    """Re-solves spots of a strategy in a thread, one at a time; a new request stops the previous solve."""
+    """Re-solves spots (decisions with both ranges) of a strategy in a thread, one at a time.
+
+    A new request stops the previous solve.
+    """
 
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore | None = None) -> None:
-        """Start without a job.
+        """Prepare for requests; nothing is re-solved yet.
 
-        spots        the strategy whose spots are re-solved
-        solve_slots  semaphore that limits how many solves run at the same time; None: a new one, for one solve
+        spots        the strategy whose decisions are re-solved
+        solve_slots  semaphore that limits how many solves run at the same time in the server; None: a new one that
+                     allows one solve
         """
         self._spots, self._lock = spots, threading.Lock()
         self._places = solve_slots or threading.Semaphore()
@@ -83,12 +87,12 @@ class Solving:
         self._working = False
 
     def start(self, line: str, board: str, iterations: int | None = None) -> dict[str, Any]:
-        """Start to solve a spot; return the fields that `state` lists.
+        """Start to re-solve the decision after a line on a board; return its progress as `state` does.
 
         iterations  number of iterations; None: 100 on a flop, 200 on a turn or river
 
         Raises `ValueError` for an invalid line, board or number, before the flop, and for another game than full
-        no-limit hold'em. Raises `BusyError` if as many other solves run, typed spots included, as are allowed.
+        no-limit hold'em. Raises `BusyError` if the server already runs as many other solves as it allows.
         """
         at, game = self._spots.decision(line, board), self._spots.source.game
         if not isinstance(self._spots.betting, Translation) or game.cards.boards is not None:
@@ -112,7 +116,7 @@ class Solving:
         return job.document()
 
     def _work(self) -> None:
-        """Run the waiting job and those that arrive meanwhile, in the background thread."""
+        """Run the requested re-solve, and those requested meanwhile, one after the other in this thread."""
         while True:
             with self._lock:
                 work, self._waiting = self._waiting, None
@@ -127,21 +131,21 @@ class Solving:
 
         The answer has `line`, `board`, the requested `iterations`, and `seconds` so far.  It also has `done` (True once
         the solve has ended), `problem` (text of an error, or "") and `result` (None at first).  The result has the
-        fields of `Spots.strategy` (actions and their probabilities), and for h hands and A actions:
+        actions and their probabilities (`Spots.strategy`), and for h hands and A actions:
 
         iterations  completed iterations
         gap_chips   sum of both players' best-response gains in chips per hand, on a turn or river; None on a flop
         values      [h][A] EV of each action in chips if both players follow the solution
         taken       [A] mean EV of the hands that take each action
 
-        Values that are not yet known are null; on a flop they are known at the end.
+        `values` and `taken` are None until they are computed; on a flop this happens at the end.
         """
         if self._job is None:
             raise ValueError("no spot has been re-solved yet")
         return self._job.document()
 
     def stop(self) -> dict[str, Any]:
-        """Stop the newest solve; return the fields that `state` lists, `ValueError` if there is none."""
+        """Stop the newest solve; return its progress so far as `state` does, `ValueError` if there is none."""
         found = self.state()
         if self._job is not None:
             self._job.stopped = True
@@ -161,10 +165,14 @@ class Solving:
             job.seconds = time.perf_counter() - job.began
 
     def _stage(self, job: _Job, at: SpotDecision, street: str, iterations: int) -> None:
-        """Solve from the beginning with `iterations`; set the job's result without EVs, and then with them.
+        """Solve a spot from the beginning with `iterations`; store the strategy, then its EVs, as the result.
 
-        On a flop the EVs take two passes over all turns and rivers of some seconds each, so only the last stage has
-        them.
+        job     the request, whose result is set
+        at      the decision, with both ranges
+        street  its street, "flop", "turn" or "river"
+
+        On a flop the EVs are computed only once all requested iterations are done: they take some seconds. Nothing is
+        stored if the solve is stopped before `iterations` are done.
         """
         betting, state = self._spots.betting, at.state
         assert isinstance(state, BettingState) and isinstance(betting, Translation)

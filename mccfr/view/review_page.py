@@ -1,4 +1,7 @@
-"""Shows a review of hands: the output of `mccfr review --keep`, with decisions sorted by their cost."""
+"""Shows a review: played hands whose decisions a strategy has judged, sorted by their EV loss.
+
+The command `mccfr review --keep FILE` writes the file of a review.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +18,9 @@ _HOW = {SOLVED: "The street was solved again with the bets that were made", MAPP
 
 
 def _source_text(hand: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Return sentences on how a decision was judged, each preceded by a space.
+    """Return sentences on how a decision of a played hand was judged, each preceded by a space.
 
-    hand, row  a hand and one of its decisions, as `read_review` returns them
+    hand, row  the fields of a hand and of one of its decisions, from a file of `mccfr review --keep`
     """
     sentences = [_HOW.get(row["how"], "").format(**row)]
     if hand["distance"]:
@@ -31,10 +34,12 @@ class Reviews:
     """The reviewed decisions of hands, judged by the strategy that is shown and possibly by others."""
 
     def __init__(self, path: Path, spots: Spots) -> None:
-        """Read a file of `mccfr review --keep`.
+        """Read the file of a review, which `mccfr review --keep` has written.
 
-        Raises `FileNotFoundError`, `UnreadableError` if the system cannot read it, and `ValueError` if it holds no
-        review or one by other policies than that of `spots`.
+        spots  the strategy that is shown
+
+        Raises `FileNotFoundError`, and `UnreadableError` if the system cannot read the file. Raises `ValueError` if it
+        holds no review, or one by other strategies only.
         """
         hands, name = read_review(path, spots.source)
         rows = [
@@ -55,13 +60,13 @@ class Reviews:
         self._players = sorted({row["player"] for row in rows})
 
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
-        """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
+        """Return the costliest decisions, at most 200, of a `street` and a `player`; "" takes all.
 
-        The answer describes the file by `title`, its number of `hands`, `note`, `players` and `streets`.
+        The answer describes the file by `title`, number of `hands`, `players`, `streets`, and `note` (review's limits).
         `decisions` is the number and `cost_bb` the total known EV loss of all selected decisions, in big blinds. Each
-        of the `rows` has the fields of `mccfr review --keep`, and:
+        of the `rows` has the fields of a decision in the review's file, and:
 
-        place     rank among all decisions, 0 is the costliest
+        place     rank by EV loss among all decisions of the file, 0 is the costliest
         shown_bb  EV loss in big blinds; 0 if it is unknown or its interval contains 0
         shares    frequencies of the actions as text
         source    sentences on how the decision was judged, and on another policy's judgement

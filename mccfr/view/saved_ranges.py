@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def saved_ranges() -> dict[str, str]:
-    """Return {name: range text} of the saved ranges; `ValueError` for a damaged file."""
+    """Return {name: range text} of the ranges in runs/ranges.json; `ValueError` for a damaged file."""
     return typed(parse_json(read_bounded(FILE), FILE), dict[str, str], FILE) if FILE.exists() else {}
 
 
@@ -61,10 +61,11 @@ def _write(found: dict[str, str]) -> None:
 
 
 def preset_ranges(spots: Spots) -> list[dict[str, str]]:
-    """Return `name` and `text` of the range that takes each preflop action, except folds and empty ranges.
+    """Return [{"name", "text"}]: for each preflop action of a strategy the range that takes it.
 
-    Only actions after at most `_MOST_RAISES` (2) raises are listed; [] for a strategy without preflop decisions.
-    With three and more players they are those before any bet, and those that face the first raise.
+    Folds and empty ranges are left out. Only actions after at most `_MOST_RAISES` (2) raises are listed; [] for a
+    strategy without preflop decisions. With three and more players only actions before any bet, and actions that face
+    the first raise, are listed.
     """
     return [
         {"name": f"{name}: {action}", "text": text}

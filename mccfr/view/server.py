@@ -61,7 +61,7 @@ class _Parser(HTTPRequestParser):
 
 
 class _Unreadable(ErrorTask):
-    """Answers a request that waitress could not read with the application's JSON error."""
+    """Sends the JSON error of the application for a request that waitress could not read."""
 
     def execute(self) -> None:
         """Send the error response and close the connection."""
@@ -81,10 +81,10 @@ class _Channel(HTTPChannel):
 
 
 class ViewServer(TcpWSGIServer):
-    """HTTP server of the page; a context manager that closes all connections at its end.
+    """HTTP server of the web page; a context manager that closes all connections at its end.
 
     server_port  port on which it listens
-    url          address of the page
+    url          address of the page, such as http://127.0.0.1:8765/
     """
 
     channel_class = _Channel
@@ -130,15 +130,16 @@ class ViewServer(TcpWSGIServer):
             wasyncore.loop(timeout=1, use_poll=True, map=self._map, count=1)
 
     def handle_accept(self) -> None:
-        """Accept several new connections at once; waitress would accept one and poll all again."""
+        """Accept up to 32 new connections; waitress itself accepts one, then polls all connections."""
         for _ in range(min(_ROOM, CONNECTIONS - len(self.active_channels))):
             super().handle_accept()
 
     def _close_old_connections(self) -> None:
-        """Close connections that timed out, and the oldest waiting ones if `CONNECTIONS` are open.
+        """Close waiting connections that timed out, and the 32 oldest ones if 256 connections are open.
 
-        A waiting connection has an incomplete request, or a client that does not read its answer; waitress never closes
-        the latter.  This runs between two polls, because a new connection may get the same descriptor.
+        A waiting connection has an incomplete request, or a client that does not read its answer; waitress never
+        closes the latter.  This runs between two polls, because a new connection may get the file descriptor of a
+        closed one.
         """
         waiting = [channel for channel in self.active_channels.values() if not channel.requests]
         waiting.sort(key=lambda channel: channel.creation_time)
@@ -151,10 +152,12 @@ class ViewServer(TcpWSGIServer):
 
 
 def serve(strategies: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve the page until a signal raises an exception, then stop a running spot solve.
+    """Serve the web page until an exception, such as one that the handler of Ctrl-C raises.
+
+    Then stop the solve of a spot that the user has typed, if one runs.
 
     port   port to listen on; 0 takes a free one
-    ready  called with the page's address when the server listens
+    ready  called with the page's address, such as http://127.0.0.1:8765/, when the server listens
 
     Raises `ValueError` if the port is not available.
     """

@@ -1,4 +1,7 @@
-"""The runs of solved spots in the folder runs/, which the page lists, opens and deletes."""
+"""Lists, finds and deletes the runs of solved spots in the folder runs/ for the web page.
+
+A spot is a game of two hold'em players that begins on a given board, with ranges, pot and stacks.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,10 @@ MOST_SPOTS = 500
 
 
 def solved_spots() -> list[dict[str, Any]]:
-    """Return the solved spots with these fields, newest first, at most `MOST_SPOTS`.
+    """Return a dictionary for each solved spot in the folder runs/, newest first, at most 500.
+
+    A spot is a game that begins on a given board, with two ranges. Runs without an evaluation are left out. The fields
+    are:
 
     run           name of the run's directory
     asked         {field: text} of the page's form for spots, with which the spot can be solved again
@@ -46,7 +52,7 @@ def _spot_runs() -> Iterator[tuple[Run, HoldemSubgame]]:
 
 
 def find_spot(name: str) -> Path:
-    """Return a solved spot's run directory by its name; raise `ValueError` if there is none."""
+    """Return the path of the directory `name` in runs/; `ValueError` if it is no run of a solved spot."""
     found = next((run.directory for run, _ in _spot_runs() if run.directory.name == name), None)
     if found is None:
         raise ValueError(f"no solved spot in {RUNS}/ is named {name[:80]!r}")
@@ -54,7 +60,9 @@ def find_spot(name: str) -> Path:
 
 
 def delete_spot(name: str) -> dict[str, Any]:
-    """Delete the run of a solved spot; return the other spots as {"spots": [...]}.
+    """Delete the run of a solved spot; return the others as {"spots": result of `solved_spots`}.
+
+    name  name of the run's directory in runs/
 
     Raises `ValueError` for an unknown name, and for a run on which a process works.
     """
@@ -66,7 +74,11 @@ def delete_spot(name: str) -> dict[str, Any]:
 
 
 def spot_fields(run: Run) -> dict[str, str]:
-    """Return {field: text} of the page's form that solves the spot of a run again."""
+    """Return {field: text} of the web page's form, with which the spot of a run can be solved again.
+
+    A spot is a game that begins on a given board. Fields are for example `board`, `pot` and `bets`; empty ones are left
+    out.
+    """
     game = run.config.game
     assert isinstance(game, HoldemSubgame)
     first = STREETS[max(len(str(game.board)) // 2 - 2, 1) :]
@@ -87,7 +99,11 @@ def spot_fields(run: Run) -> dict[str, str]:
 
 
 def _sizes(menu: Menu, street: str, key: str) -> str:
-    """Return a street's bet sizes (`key` "first") or raise sizes ("later") as text, such as "33%,75%"."""
+    """Return a street's sizes as text, such as "33%,75%".
+
+    menu  bet sizes that the game allows
+    key   "first": sizes of the first bet on the street; "later": of raises
+    """
     here = getattr(menu, street)
     sizes = getattr(here, key, None) if here is not None else None
     return ",".join(getattr(menu, key) if sizes is None else sizes)

@@ -48,12 +48,15 @@ _GRID = make_grid(combo_table(), _NAMES)
 
 
 class SpotRequests:
-    """Solves the spot that the page requests, one at a time; several threads may call it."""
+    """Solves the spots (a board with two ranges) that the web page requests, one at a time.
+
+    Several threads may call it.
+    """
 
     def __init__(self, solve_slots: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], str]) -> None:
         """Prepare for requests; no spot is solved yet.
 
-        solve_slots  semaphore of the server that limits how many solves run at the same time; shared with others
+        solve_slots  semaphore that limits how many solves of all kinds run at the same time in the server
         show         function of (run directory, form fields) that adds the result to the page; returns the run's name
         """
         self._places, self._show, self._lock = solve_slots, show, threading.Lock()
@@ -92,15 +95,15 @@ class SpotRequests:
     def start(
         self, fields: Mapping[str, str], policy: Path | None = None, of: int | str = 0, line: str = ""
     ) -> dict[str, Any]:
-        """Start to solve a spot; return the fields that `state` lists.
+        """Start to solve a spot; return its progress as `state` does.
 
-        fields            texts of the form, by the names in `FIELDS`.
+        fields            {name: text} of the page's form, such as `board` and `pot`.
         policy, of, line  a strategy's path, its number or name on the page, and a betting line that ends at the start
                           of a street. Ranges, pot and stack are then those of the strategy after the line. Without
                           `policy` they are fields of the form
 
-        Raises `ValueError` for invalid fields. Raises `BusyError` while this object solves a spot, or if no slot is
-        free.
+        Raises `ValueError` for invalid fields. Raises `BusyError` while this object solves a spot, or if the server
+        runs as many solves as it allows.
         """
         request = spot_request(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
         with self._lock:
@@ -123,10 +126,10 @@ class SpotRequests:
         return self.state()
 
     def state(self) -> dict[str, Any]:
-        """Return the progress of the newest spot; `ValueError` if there is none.
+        """Return the progress of the newest solve of a spot; `ValueError` if there is none.
 
         asked        non-empty fields of the form, and for a spot after a strategy's line also `line` and `of`.
-        said, phase  list of messages so far, and the name of the work in progress, such as "training"
+        said, phase  list of messages for the user so far, and the name of the work in progress, such as "training"
         plan         number of infosets, memory and expected time, from before training; absent until then
         seconds      time since the start; of an ended solve, its duration
         curve        (iterations, exploitability as a share of the pot) of each evaluation so far
@@ -142,9 +145,9 @@ class SpotRequests:
         return {**self._state, "seconds": round(seconds, 1), "done": "took" in self._state}
 
     def stop(self) -> dict[str, Any]:
-        """Ask the child process to stop and keep its result so far; return the present `state()`.
+        """Ask the child process to stop and keep its result so far; return the progress as `state` does.
 
-        It does not wait for the end. Raises `ValueError` if there is no spot.
+        It does not wait for the end. Raises `ValueError` if no spot was requested yet.
         """
         found, process = self.state(), self._process
         if process is not None and process.stdin is not None:
@@ -160,7 +163,8 @@ class SpotRequests:
     def _listen(self, process: "subprocess.Popen[str]", state: dict[str, Any], request: Mapping[str, Any]) -> None:
         """Send the request to the child process; copy its messages into `state` until it ends.
 
-        It runs in a thread of its own. At the end it adds the solution to the page and frees the solve slot.
+        It runs in a thread of its own. At the end it adds the solution to the page, and allows the server another
+        solve.
         """
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -196,10 +200,12 @@ class SpotRequests:
 def spot_request(fields: Mapping[str, str]) -> dict[str, Any]:
     """Check the texts of the spot form, and convert them to the request for the child process.
 
-    fields  texts by the names in `FIELDS`; absent fields count as ""
+    fields  {name: text} of the form; absent fields count as ""
 
-    Returns numbers for pot, stack, `rake_cap` and `allin_spr`, shares for `rake` and `to`, and a list of texts for
-    `locks`. The others are texts. An empty field is None; `locks` is then [], and `to` the default 0.003.
+    Returns {name: value}, and None for an empty field. Values of `pot`, `stack`, `rake_cap` (chips) and `allin_spr`
+    (bets that leave at most this stack-to-pot ratio become all-in) are numbers. `rake` and `to` (exploitability that
+    ends the solve) are shares; `to` is 0.003 by default. `locks` is a list of fixed strategies as texts LINE=WHAT, []
+    for none. The others are texts.
 
     Raises `ValueError`, which names an invalid field.
     """

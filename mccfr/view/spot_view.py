@@ -1,4 +1,4 @@
-"""Answers the page's queries about a strategy: the game, and ranges and actions after a line.
+"""Answers the web page's queries about a strategy: the game, and ranges and actions after a line.
 
 A line may have legal bets that the strategy's betting tree lacks. It is then translated: one or more tree lines stand
 for it, each with a probability.
@@ -53,9 +53,9 @@ class SpotDecision(NamedTuple):
 
     The game has H hands; L of them are possible on the board.
 
-    node   decision node of the abstract tree; None if the line is not in the tree but translated
-    state  betting state, with the real bets of the line
-    acted  (state before, action, board) of each action of the line
+    node   index of the decision in the strategy's tree; None if the tree lacks the line
+    state  betting state after the line's bets
+    acted  (betting state before, action, board) of each action of the line
     board  board of the state's street: its cards, or its number in a list of boards
     reach  [P, H] reach weight of each player's hands
     live   [L] int64, ascending: numbers of the hands that share no card with the board and are in an initial range
@@ -70,7 +70,7 @@ class SpotDecision(NamedTuple):
 
 
 class Spots:
-    """Answers the page's queries about one strategy after any line; threads may share it.
+    """Answers the web page's queries about one strategy after any line; threads may share it.
 
     In shapes, P is the number of players, H of hands and A of actions.
     """
@@ -88,8 +88,8 @@ class Spots:
         source  the strategy that is shown
         title   name of the strategy
         facts   short texts for the head of the page
-        path    path of the policy or run, from which spots can be solved; None: they cannot
-        stack   chips of each player at the start of the hand, if the game has no real betting rules that state them
+        path    path of the policy or run, if its lines may begin new games to solve (spots); otherwise None
+        stack   chips of each player at the start of the hand, if the game lacks rules of all legal bets, which state it
 
         Attributes: `dealing` has the game's hands and boards, `betting` its legal bets, and `money` converts chips to
         texts. `roles` are the names of the positions, and `stacks` their chips at the start (None: unknown).
@@ -157,11 +157,11 @@ class Spots:
     def spot(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return actions, ranges and frequencies after a line on a board; docs/http.md lists the fields.
 
-        line   actions as users type them, such as "b300c/c"; bets outside the tree only if `any_bet` of `game` is True
-        board  text of all board cards of the line's street
+        line   actions as users type them, such as "b300c/c"; bets outside the tree only if the game has rules for them
+        board  text of all board cards of the line's street, such as "Kc7d2s"
 
-        With cards of an earlier street only, `hands`, `classes` and `ranges` are None, and `missing_cards` is the
-        number of cards to add. Raises `ValueError` for an invalid line or board; the message lists the allowed ones.
+        If `board` has only the cards of an earlier street, `hands`, `classes` and `ranges` are None. `missing_cards` is
+        then the number to add. Raises `ValueError` for an invalid line or board; the message lists the allowed ones.
         """
         found = self._follow(line, board)
         state, actions, readings = found.state, self._actions(found), self._readings(found)
@@ -189,7 +189,7 @@ class Spots:
         return answer
 
     def left(self, state: State) -> list[int]:
-        """Return the positions that have not folded, ascending."""
+        """Return the indices of the positions that have not folded in a betting state, ascending."""
         return list(state.left) if isinstance(state, BettingState) else list(range(self.players))
 
     def behind_chips(self, put_in: Sequence[float]) -> list[float] | None:
@@ -199,11 +199,11 @@ class Spots:
     def equity(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the equity of each hand against the opponent's range, if no further bets are made.
 
-        Equity is the mean share of the pot, 0 to 1, over boards to come. `equity` [P][h] has that of each player's
-        hands, in the order of `hands` of `spot`. It is None for a hand that shares a card with the opponent's whole
-        range. `mean` [P] has the equity of each range. Entries of players who have folded are None. Both are None
-        altogether if more than two players are left, or board cards are missing. Preflop a hand's equity against
-        another is that of their classes, such as AKs; None in games that end before the river.
+        Equity is the mean share of the pot, 0 to 1, over boards to come. `equity` [P][h] has that of each player's h
+        possible hands, ascending by hand index; None if no opposing hand is possible. `mean` [P] has the equity of each
+        range. Entries of players who have folded are None. `equity` and `mean` are None if more than two players are
+        left, or board cards are missing. Preflop a hand's equity against another is that of their classes, such as AKs.
+        Both are None preflop in games that end before the river.
 
         Raises `ValueError` for an invalid line or board.
         """
@@ -225,10 +225,10 @@ class Spots:
         return {"equity": each, "mean": mean}
 
     def ranges(self, line: str = "", board: str = "", notation: str = "mccfr") -> list[dict[str, Any]]:
-        """Return each player's range after a line: `role`, weighted number of `combos`, and `text`.
+        """Return for each player `role` (the position), the range's `text`, and weighted number of `combos`.
 
-        Raises `ValueError` for an invalid line or board, and for missing board cards. Also for a `notation` that is not
-        a key of `range_text.NOTATIONS` or cannot express the weights.
+        `notation` is mccfr, pio, gto+, gtowizard or equilab. Raises `ValueError` for another one, or if it cannot write
+        the weights. Also for an invalid line or board, and for missing board cards.
         """
         found = self._follow(line, board)
         if found.boards is None:
@@ -239,7 +239,7 @@ class Spots:
         """Return (action name, range text of the hands that take it) for each action except a fold.
 
         A hand's weight in the text is its reach weight times the probability of the action. Raises `ValueError` for an
-        invalid line, or one whose street has a board.
+        invalid line, or one that ends on a street with board cards.
         """
         found = self._follow(line, "")
         if found.boards is None:
@@ -256,7 +256,7 @@ class Spots:
         ]
 
     def _follow(self, line: str, board: str) -> FollowedLine:
-        """Return betting state and ranges after a typed line; `ValueError` for invalid texts."""
+        """Return betting state, boards and ranges after a typed line; `ValueError` for invalid texts."""
         return self._ranges.follow(typed_line(self._game, line.strip()), board)
 
     def _texts(self, found: FollowedLine, notation: str) -> list[dict[str, Any]]:
@@ -286,16 +286,16 @@ class Spots:
         actions  legal actions, with the chips put in since the start of the hand as amounts, such as r300
         played   [H, A] probabilities of these actions with each hand
 
-        The fields are those of `spot`: `actions`, and probabilities as `frequencies`, by `hands` and by `classes`.
+        Returns `actions`, and probabilities: `frequencies` over the range, by `hands`, and by grid cell in `classes`.
         """
         found = self._follow(line, board)
         answer = [Action(action, self.to_chips(found.state, action)) for action in actions]
         return {"actions": [self._labelled(found, one) for one in answer], **self._played(found, played)}
 
     def offered(self, line: str) -> list[dict[str, Any]]:
-        """Describe the strategy's actions after a line with the fields of `actions` in `spot`.
+        """Describe the strategy's actions after a line: {"action", "kind", "name", "to_chips", ...} of each.
 
-        If the game has `Game.real_rules`, a call is added if absent. Raises `ValueError` for an invalid line.
+        In games with rules of all legal bets a call is added if absent. Raises `ValueError` for an invalid line.
         """
         line = typed_line(self._game, line.strip())
         state, readings = self.betting.read(line)
@@ -314,8 +314,8 @@ class Spots:
         state, line  betting state and line before the action
         action       f, c, or a raise with the chips put in since the start of the hand, such as r300
 
-        In the answer `kind` is "fold", "call" or "raise". `name` is a text such as "Raise to 9 BB". Amounts in `line`
-        and `action` count from the start of the street.
+        In the answer `kind` is "fold", "call" or "raise". `name` is a text such as "Raise to 9 BB". `line` and `action`
+        have the chips put in since the start of the street, such as b200.
         """
         answer = action_text(state, action, self.to_chips(state, action), self.money, self._rules)
         return {
@@ -354,7 +354,7 @@ class Spots:
         return node
 
     def _actions(self, followed: FollowedLine) -> list[Action]:
-        """Return the strategy's actions after a line, with legal amounts outside of the tree."""
+        """Return the strategy's actions after a line; outside of the tree their amounts are made legal."""
         node, state = self._single(followed), followed.state
         tree = self._game.tree
         if node is not None:
@@ -368,7 +368,7 @@ class Spots:
         return self.betting.real_actions(self.betting.at(LineReading(place[0], 1.0, place[1]), state), state)
 
     def to_chips(self, state: Any, action: str) -> float:
-        """Return the chips that the acting player has put in during the hand after an action."""
+        """Return the chips that the player to act in `state` has put in over the whole hand after an action."""
         if action == "f":
             return float(state.put_in[state.player])
         if action == "c":
@@ -382,7 +382,7 @@ class Spots:
     def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
         """Return the probabilities [H, A] of actions, and [H] bool: has training visited the hand.
 
-        If the line is translated to several tree lines, the probabilities are their weighted mean.
+        If several tree lines stand for a line, probabilities are weighted means over these; a visit of one counts.
         """
         assert followed.boards is not None
         state: Any = followed.state
@@ -406,7 +406,7 @@ class Spots:
         return played, trained
 
     def _live(self, followed: FollowedLine) -> npt.NDArray[np.int64]:
-        """Return [L] the hands of any initial range that share no card with the board."""
+        """Return [L] the indices of the hands that are in any initial range and share no card with the board."""
         assert followed.boards is not None
         left = self.dealing.live(followed.state.street, followed.boards[-1])
         return np.flatnonzero(left & (self.dealing.reach > 0).any(axis=0))
@@ -433,7 +433,7 @@ class Spots:
         }
 
     def _readings(self, followed: FollowedLine) -> list[dict[str, Any]]:
-        """Return the tree lines to which a line is translated, most likely first; [] if it is in the tree.
+        """Return the tree lines that stand for a line outside of the tree, most likely first; else [].
 
         Each has its `line` and `probability`. `line` is None if the tree has no decision for the player there. With two
         players `after_call` is then the tree line to which a call leads.
@@ -452,7 +452,7 @@ class Spots:
         return sorted(readings, key=lambda one: -one["probability"])
 
     def _hands(self, followed: FollowedLine, actions: list[Action]) -> dict[str, Any]:
-        """Return the fields of `spot` that need a board: frequencies, hands, classes and ranges."""
+        """Return the parts of the answer of `spot` that need a board: frequencies, hands, classes, ranges."""
         live, reach, share = self._live(followed), self._ranges.reach(followed), self._shares(followed)
         played, trained = self._strategy(followed, actions)
         answer = self._played(followed, played)
@@ -468,7 +468,7 @@ class Spots:
         return {**answer, "ranges": self._texts(followed, "mccfr")}
 
     def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
-        """Return texts [L] `made` and `draws` of the L hands `live`; {} preflop or without 13x13 grid."""
+        """Return {"made": [L], "draws": [L]} texts on hands `live`; {} preflop or without 13x13 grid."""
         board = followed.boards[-1] if followed.boards else ()
         text = self.dealing.board_text(followed.state.street, board)
         if not self.square or not text:
@@ -477,10 +477,10 @@ class Spots:
         return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
 
     def _shares(self, followed: FollowedLine) -> Weights:
-        """Return [P, H] the probability of each player's hands given line and board.
+        """Return [P, H] the probability that each player holds each hand, given line and board.
 
-        They are 0 if the strategies never play the line. The cards of all other players are removed, folded hands
-        included. With three and more players the formula ignores that two of the others cannot hold the same card.
+        It is 0 if the strategies never play the line. Cards in the ranges of all other players, folded ones included,
+        are less likely. With three and more players it is ignored that two of the others cannot hold the same card.
         """
         reach = self._ranges.reach(followed)
         met = [np.maximum(self.dealing.disjoint_weight(one), 0) for one in reach]

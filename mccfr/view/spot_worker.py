@@ -1,7 +1,8 @@
-"""Child process that solves one spot for the page, as `mccfr spot`, and reports progress as JSON.
+"""Child process that solves one spot for the page, as `mccfr spot` does; it reports progress as JSON.
 
-The first line of standard input is the request. When standard input closes, training stops and keeps its result so far
-as a checkpoint. Messages on standard output are one JSON object a line; `mccfr.view.spot_requests` reads them.
+A spot is a game of two hold'em players that begins on a given board, with ranges, pot and stacks. The first line of
+standard input is the request. When standard input closes, training stops and keeps its result so far as a checkpoint.
+Messages on standard output are one JSON object a line; `mccfr.view.spot_requests` reads them.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 class _Telling:
-    """Sends messages of the solver, names of its work, and its evaluations to the page as JSON."""
+    """Passes the solver's messages, phases of work and evaluations to a function, as JSON objects."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -36,11 +37,11 @@ class _Telling:
         self._tell({"said": text})
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Send the name of the work that begins, such as "training"; the share done is not sent."""
+        """Send the name of the work that begins, such as "training"; `share`, the part done, is not sent."""
         self._tell({"phase": text})
 
     def progress(self, progress: SessionProgress) -> None:
-        """Receive the counters and send nothing, because evaluations report the iterations often enough."""
+        """Receive numbers of nodes and iterations and send nothing: evaluations report the iterations."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Send iterations and exploitability (chips) of an evaluation during training."""
@@ -50,10 +51,11 @@ class _Telling:
 def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
     """Solve a spot and send its progress as JSON objects to `tell`.
 
-    request  result of `spot_requests.spot_request`; also `policy` and `line` of a spot that begins after a strategy's
-             line, otherwise None
-    tell     receives `run` (directory), `pot_chips` and `plan` before training. At the end it receives `answer`, the
-             fields of `mccfr spot --json`, and `stopped`, True if a signal ended the training
+    request  values of the page's spot form (`spot_requests.spot_request`). Also `policy` and `line` of a spot that
+             begins after a strategy's line, otherwise None
+    tell     function that receives each object. Before training it gets `run` (directory), `pot_chips`, and `plan`
+             with memory and expected time. At the end it gets `answer`, the fields of `mccfr spot --json`, and
+             `stopped`, True if a signal ended the training
 
     Raises `ValueError` for an invalid field, or if the solve was stopped before training.
     """

@@ -1,4 +1,7 @@
-"""Loads the strategies that the page shows: policies, a run's checkpoints, and solved spots."""
+"""Loads the strategies that the web page shows.
+
+They are policies (exported strategies), checkpoints of a run, and solved spots (games that begin on a given board).
+"""
 
 import threading
 from collections import OrderedDict
@@ -31,12 +34,12 @@ _KEPT = 2  # strategies in memory besides the first, because checkpoints may be 
 
 
 class LoadedStrategy:
-    """An open strategy with the objects that answer the page's requests about it.
+    """An open strategy with the objects that answer the web page's requests about it.
 
-    spots    ranges and frequencies after a line
-    values   expected values
-    solving  re-solving of decisions
-    playing  hands that the user plays against the strategy
+    spots    answers queries for ranges and frequencies after a betting line
+    values   computes EVs
+    solving  re-solves decisions
+    playing  plays hands of the user against the strategy
     """
 
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore) -> None:
@@ -45,9 +48,10 @@ class LoadedStrategy:
 
 
 class StrategyList:
-    """The strategies that the page can show, opened on first use; several threads may call it.
+    """The strategies that the web page can show, opened on first use; several threads may call it.
 
-    Strategies given at the start have numbers from 0; spots that the page solves have the names of their runs.
+    Strategies given at the start have numbers from 0. Spots (games that begin on a given board) that the page has
+    solved have the names of their run directories.
     """
 
     def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
@@ -72,10 +76,10 @@ class StrategyList:
         self.desk = SpotRequests(self._places, self._show)
 
     def shown(self, of: int | str) -> LoadedStrategy:
-        """Return a strategy by its number, or a solved spot by the name of its run.
+        """Return a strategy by its number, or the strategy of a solved spot by the name of its run directory.
 
-        Raises `ValueError` for an unknown number or name. Also for a number whose strategy has another game than the
-        first. Card buckets may differ, and bet sizes if both games have `Game.real_rules`, the rules of all legal bets.
+        Raises `ValueError` for an unknown number or name, and for a number whose strategy has another game than the
+        first. Card buckets of the two games may differ; bet sizes only if both games know the rules of all legal bets.
         """
         if isinstance(of, int) and not 0 <= of < len(self.names):
             there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
@@ -101,7 +105,10 @@ class StrategyList:
         return run.name
 
     def _find(self, name: str) -> tuple[Path, Mapping[str, str]]:
-        """Return directory and form fields of a solved spot; `ValueError` for an unknown name."""
+        """Return (run directory, {field: text} of the spot form) of a solved spot.
+
+        Raises `ValueError` if no run directory of a solved spot is named `name`.
+        """
         if name not in self._solved:
             directory = find_spot(name)
             self._solved[name] = directory, spot_fields(open_to_look(directory))
@@ -123,9 +130,9 @@ class StrategyList:
         return {"strategies": [(name, name) for name in names], "of": of, "asked": self._find(of)[1], "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
-        """Return the reviewed decisions with the highest EV loss; `ValueError` without a review.
+        """Return the decisions of played hands with the highest EV loss; `ValueError` without a review's file.
 
-        which  optional `street` and `player`, which select decisions
+        which  optional `street` and `player` whose decisions to return
         """
         if self.reviews is None:
             raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
@@ -141,14 +148,14 @@ class StrategyList:
         return {"saved": saved_ranges(), "presets": preset_ranges(self.shown(of).spots) if shown else []}
 
     def solve_typed(self, of: int | str = 0, line: str = "", **fields: str) -> dict[str, Any]:
-        """Start to solve a spot; return its state (`SpotRequests.state`).
+        """Start to solve a spot, a game that begins on a given board; return the progress as JSON.
 
-        fields  texts of the spot form
+        fields  {name: text} of the page's spot form
         line    line of strategy `of` to the start of a street, from which ranges, pot and stack are taken; "": the form
                 has them
 
         Raises `ValueError` for invalid fields. Also for a line of a strategy that is neither a policy nor a run's
-        newest checkpoint.
+        newest checkpoint. Raises `BusyError` while a spot is solved, or if the server runs as many solves as it allows.
         """
         if not line:
             return self.desk.start(fields)
@@ -161,7 +168,7 @@ class StrategyList:
 def open_spots(
     target: Path, checkpoint: int | None = None, abstraction: Path | None = None, *, newest: bool = False
 ) -> Spots:
-    """Open a policy or a run's checkpoint (None: the newest) for queries of the page.
+    """Open a policy (exported strategy), or a run's checkpoint (None: the newest), for the web page.
 
     abstraction  directory of a run's card abstraction, if it was moved
     newest       True if `checkpoint` is the run's newest: the page can then solve spots after its lines, unless
@@ -199,7 +206,7 @@ def open_strategies(
 
     Checkpoints are listed newest first.  Raises `ValueError` or `OSError` for a target or review that cannot be opened.
     Raises `ValueError` if the games of `target` and `against` differ.  Card buckets may differ, and bet sizes if both
-    games have `Game.real_rules`, the rules of all legal bets.  Also if `target` is None and `checkpoint`, `against` or
+    games know the rules of all legal bets.  Raises `ValueError` if `target` is None and `checkpoint`, `against` or
     `review` is given.
     """
 

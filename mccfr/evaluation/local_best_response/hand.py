@@ -23,18 +23,23 @@ Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
 
 
 def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Return (action number, factor 1) for all actions, so that each is followed.
+    """Return [(action number, factor 1)] for all actions, so that none is left out by sampling.
 
-    stakes  one for each action; only their number matters
+    stakes  one number for each action; only their count matters
     """
     return [(number, 1.0) for number in range(len(stakes))]
 
 
 class PolicyRows:
-    """Reads a policy's strategy at a node of its tree for all hands of a range at once."""
+    """Reads a policy's strategy at a node of its tree for all hands that it may hold, at once."""
 
     def __init__(self, side: Profile) -> None:
-        """Prepare to read the policy's tables: large ones in place, small ones copied as probabilities."""
+        """Prepare to read a policy's strategy tables.
+
+        Large tables are read in place; small ones are copied as probabilities.
+
+        side  the policy's game and strategy
+        """
         arrays, strategy = side.game.tree.arrays, side.strategy
         self._block, self._row, self._count = arrays.block.tolist(), arrays.row.tolist(), arrays.count.tolist()
         self._readers = []
@@ -43,10 +48,11 @@ class PolicyRows:
             self._readers.append(BlockReader(expanded_rows(rows, starts), starts))
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
-        """Return [A, H] the `weight` [H] of each hand times its probability of each action.
+        """Return [A, H] each hand's weight times its probability of each action.
 
-        node  decision of the policy with A actions
-        deal  gives the buckets of the hands
+        node    number of the decision in the policy's tree; A actions
+        deal    gives the buckets of the hands
+        weight  [H] weights of the policy's hands
         """
         out = np.empty((self._count[node], len(weight)))
         row = self._row[node]
@@ -58,45 +64,55 @@ class PolicyRows:
 class Responder:
     """Local best response in one seat (Lisy & Bowling 2017, algorithm 1).
 
-    The policy's range is a joint distribution of its hand and its position in its tree: its translations are hidden. A
-    position is a node to which the policy may have translated the line; `ranges` are weights [H] of hands by position.
+    A bet that the policy's tree lacks is translated at random to an action of the tree, and the responder does not see
+    which. So a line of real betting may stand for several tree nodes, called positions. The policy's range, `ranges` in
+    the methods, is {position: weights [H] of its hands}.
     """
 
     def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
         """Take the betting, the policy and the responder's seat (0 or 1).
 
-        lines   the betting: both players' actions, their translations and the payoffs
+        lines   the rules of the betting, with the policy's translations and the payoffs
         rows    reads the policy's strategy
-        choose  gets the stakes of those actions of the policy that do not end the hand; returns (action number,
-                factor of its value) of those to follow
+        choose  chooses which actions of the policy are followed, among those that do not end the hand. It gets the
+                stakes of each, chips times weight, and returns (index, factor for the value) of those chosen
         """
         self._lines, self._rows, self._seat, self._choose = lines, rows, seat, choose
         self._sign = 1.0 if seat == 0 else -1.0
 
     @staticmethod
     def weight(ranges: Ranges) -> Floats:
-        """Return [H] weights of the policy's hands, summed over positions in its tree."""
+        """Return [H] weights of the policy's hands, summed over the tree nodes where it may be."""
         return sum(ranges.values(), np.zeros(()))
 
     def play(self, deal: ResponderDeal, weight: Floats) -> float:
-        """Return the responder's chips of a hand, summed over the policy's hands by `weight` [H].
+        """Play one hand; return the responder's chips, summed over the policy's hands by weight.
 
-        Betting begins at the root; `deal` has the responder's cards and the first street's board.
+        deal    the responder's hand and the first street's board
+        weight  [H] weights of the policy's hands at the beginning
         """
         state, readings = self._lines.betting.start()
         return self._value(state, {(node, closed): weight for node, _, closed in readings}, deal)
 
     def _value(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips of the hand after a state, summed over `ranges`' weights."""
+        """Return the responder's chips if the hand is played on from a betting state.
+
+        They are summed over the policy's hands by weight.
+
+        ranges  the policy's weights of hands, by node of its tree
+        """
         if state.player == self._seat:
             action = self.best_action(state, ranges, deal)
             return self._follow(state, action, self.ranges_after(ranges, state, action), deal)
         return self._answered(state, ranges, deal)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips of the hand after an action, summed over weights.
+        """Return the responder's chips if an action is taken and the hand is played on.
 
-        ranges  the policy's after the action; the sum is over their weights
+        They are summed over the policy's hands by weight.
+
+        state   betting before the action
+        ranges  the policy's weights of hands after the action, by node of its tree
         """
         after = self._lines.apply(state, action)
         if after == OVER:
@@ -109,16 +125,22 @@ class Responder:
         )
 
     def _chips(self, paid: tuple[float, float], weight: Any, deal: ResponderDeal) -> float:
-        """Return the responder's chips at the end of the betting, summed over policy hands of weights [H].
+        """Return the responder's chips at the end of the betting, summed over hands by weight.
 
-        paid  player 0's chips independent of the cards, and the chips that the winner of a showdown gets from the loser
+        paid    (player 0's chips independent of the cards, chips that the winner of a showdown gets from the loser)
+        weight  [H] weights of the policy's hands
         """
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
         return float(value + (showdown * (weight @ deal.settlement) if showdown else 0.0))
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """Return the policy's ranges after an action of the responder, over all its translations."""
+        """Return the policy's {tree node: weights [H] of hands} after an action of the responder.
+
+        If the policy's tree lacks the action, each of its translations gives a node, weighted by its probability.
+
+        ranges  the same before the action
+        """
         updated: Ranges = {}
         for position, weight in ranges.items():
             for after, probability in self._lines.translations_of(position, state, action):
@@ -128,7 +150,13 @@ class Responder:
     # --- the policy's decisions ---
 
     def answers(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> dict[str, Ranges]:
-        """Return {the policy's real action: its ranges after it}, not normalised (Bayes' rule)."""
+        """Return for each action of the policy the weights of its hands that take the action.
+
+        The result is {action in real chips: {tree node: weights [H] of its hands after the action}}. Weights are not
+        normalised.
+
+        ranges  {tree node: weights [H]} before the action
+        """
         actions: dict[str, Ranges] = {}
         for position, weight in ranges.items():
             answers = self._lines.answers(position, state)
@@ -139,9 +167,12 @@ class Responder:
         return actions
 
     def _answered(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips after a decision of the policy, summed over weights.
+        """Return the responder's chips from a decision of the policy on, summed by weight.
 
-        Actions that end the hand all count; of the others, those that `choose` selects.
+        The policy's actions that end the hand all count. Of its other actions only the chosen ones are followed, and
+        their values multiplied by a factor (`choose` of the constructor).
+
+        ranges  the policy's weights of hands before the decision, by node of its tree
         """
         value, going_on = 0.0, []
         for action, after_action in self.answers(state, ranges, deal).items():
@@ -163,7 +194,7 @@ class Responder:
     # --- the responder's decisions ---
 
     def best_action(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> str:
-        """Return the action of the highest value; the first of equal ones."""
+        """Return the responder's action of highest value (`values`); the first of equal ones."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return str(legal[0])
@@ -174,10 +205,13 @@ class Responder:
         return chosen
 
     def values(self, state: Any, ranges: Ranges, deal: Any) -> Iterator[tuple[str, Any, Any]]:
-        """Yield (action, value, tolerance): a later action must exceed the best value by its tolerance.
+        """Yield for each action of the responder (action, value, tolerance).
 
-        The value assumes that both players only check and call after the action and the answer to it. It is in chips
-        of the whole hand, times the weight of the ranges; a scalar for one hand, or an array over hands.
+        A value assumes that the policy answers the action by its strategy, and that both players only check and call
+        afterwards. It is chips of the whole hand, summed over the policy's hands by weight. An action is better than an
+        earlier one only if its value is larger by more than the tolerance.
+
+        Values are numbers, or arrays over the responder's hands where the responder plays all its hands at once.
         """
         whole = self.weight(ranges)
         total, won = deal.opponent_weight(whole), deal.won(whole)
@@ -197,11 +231,14 @@ class Responder:
     def _folding(
         self, state: Any, action: str, ranges: Ranges, deal: Any, cache: dict[tuple[TreePosition, int], tuple[Any, Any]]
     ) -> tuple[Any, Any]:
-        """Return two weights of the policy's hands that fold to a bet (`action`) of the responder.
+        """Return how much of the policy's range folds to a bet of the responder, as two weights.
 
-        They are the total, and the weight that the responder would beat at a showdown minus that which would beat it.
+        The first is the folding weight. The second is the part of it that the responder would beat at a showdown, minus
+        the part that would beat the responder.
 
-        cache  both results by the policy's position and the node to which it translates the bet; filled in place
+        action  the bet, such as r300
+        ranges  the policy's weights of hands before the bet, by node of its tree
+        cache   {(tree node before the bet, node to which it is translated): both weights}, filled in place
         """
         folded, won = 0.0, 0.0
         for position, weight in ranges.items():
@@ -218,5 +255,10 @@ class Responder:
 
 
 def _add(ranges: Ranges, tree_node: TreePosition, weight: Floats) -> None:
-    """Add weights [H] of hands to a tree position's entry in `ranges`, in place."""
+    """Add weights of hands to those already in a range at a tree node, in place.
+
+    ranges     {tree node: weights [H]}
+    tree_node  node to which the weights are added
+    weight     [H] weights to add
+    """
     ranges[tree_node] = ranges[tree_node] + weight if tree_node in ranges else weight

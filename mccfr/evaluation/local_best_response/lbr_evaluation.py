@@ -50,19 +50,20 @@ def local_best_response(
     betting: Translation | IdentityTranslation | None = None,
     resolve: Settings | None = None,
 ) -> LowerBound:
-    """Return the chips per hand that local best response wins from a policy.
+    """Return the chips per hand that local best response wins from a policy, as a `LowerBound`.
 
-    setting  actions that the responder may take, one of SETTINGS
-    hands    deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
-             otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: number of boards instead,
-             at least LEAST_BOARDS; None: as many as fit the time, or DEFAULT_BOARDS
+    setting  actions that the responder may take: "1", "2", "3", "4" or "fcpa" (the paper's settings, and
+             fold-call-pot-all-in)
+    hands    deals to draw, each played from both seats, at least 100. None: all deals of a small game, else 10,000.
+             With `resolve`: number of boards instead, at least 20; None: 100. A time limit in `effort` replaces the
+             number by as many as fit it
     betting  the responder's legal bets and their translation into the policy's tree. None: real bets in full-deck
-             hold'em, the tree's bets for listed cards, as in exact exploitability
-    resolve  re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving is
-             played on the same boards, for comparison
+             hold'em, the tree's bets in games that list all boards, as in exact exploitability
+    resolve  how the policy re-solves, for full-deck no-limit hold'em only; None: it does not. The policy without
+             re-solving is played on the same boards, for comparison
 
-    Raises `ValueError` for an unknown setting, too few hands, or a game that deals no cards outside of its tree.
-    Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `ValueError` for an unknown setting, too few hands, or a game that has no cards or has them in its tree. Also
+    for three and more players. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     check_setting(setting)
     # STREETS lists the last street first.
@@ -93,10 +94,11 @@ def local_best_response(
 def without_luck(chips: Floats, luck: Floats) -> Floats:
     """Return [n, 2] chips by deal and seat, with less variance by a control variate.
 
-    luck  [n, 2] mean showdown result of the dealt cards, whose expectation is 0; [n, 0] changes nothing
+    chips  [n, 2] the responder's chips, by deal and seat
+    luck   [n, 2] mean showdown result of the dealt cards, whose expectation is 0; [n, 0] changes nothing
 
-    The factor is fitted on every other sample and applied to the rest, both ways. Fitting on the same samples would
-    bias the mean.
+    A multiple of the luck is subtracted. The factor for deals of even number is fitted on those of odd number, and vice
+    versa. Fitting on the same deals would bias the mean.
     """
     corrected = chips.copy()
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
@@ -108,19 +110,32 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
 
 
 def _betting(side: Profile) -> Translation | IdentityTranslation:
-    """Return the responder's betting: real bets for the full deck, the tree's bets for listed cards."""
+    """Return the bets that the responder may make, and their translation into the policy's tree.
+
+    They are any real bets in full-deck hold'em, and the tree's bets in games that list all boards. Raises `ValueError`
+    for three and more players, and for a game that has no cards or has them in its tree.
+    """
     side.game.check_two_players("local best response")
     real = real_betting(side.game)  # raises for games without cards
     return real if side.game.cards.boards is None else IdentityTranslation(side.game.tree)
 
 
 def plays_every_deal(game: Game, hands: int | None, seconds: float | None) -> bool:
-    """Return whether all deals are enumerated: the game is small, and no number or time is given."""
+    """Return whether local best response plays all deals of a game, without sampling.
+
+    It does if the game lists few hands and boards, and no number of deals or time limit is given.
+
+    hands    number of deals, if given
+    seconds  time limit, if given
+    """
     return hands is None and seconds is None and 0 < listed_deals(game) <= MOST_ENUMERATED
 
 
 def listed_deals(game: Game) -> int:
-    """Return the number of (hand, full board) pairs of both seats; 0 if boards are not listed."""
+    """Return the number of (hand, full board) pairs, counting both players' hands.
+
+    It is 0 if the game does not list its boards. Pairs with common cards are included.
+    """
     cards = game.cards
     if cards.boards is None:
         return 0
@@ -131,7 +146,8 @@ def listed_deals(game: Game) -> int:
 def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
     """Return the responder's exact chips per hand as player 0 and 1, over all deals and actions.
 
-    lines  the betting: both players' actions, their translations and the payoffs
+    side   the policy's game and strategy
+    lines  the rules of the betting, with the responder's actions, the policy's translations and the payoffs
     """
     table, rows = ListedTable(side.game.cards.listed()), PolicyRows(side)
     chips = [0.0, 0.0]
@@ -144,12 +160,14 @@ def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
 
 
 def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Return (action number, factor) of actions with stakes above `large`, and of one drawn for the rest.
+    """Choose which actions of the policy are followed: those with large stakes, and one other.
 
-    That one is drawn in proportion to stakes, and its factor is the inverse of its probability.
+    The other one, if any, is drawn in proportion to the stakes, for all those that are not large. Returns a list of
+    (index of the action, factor for its value). The factor is 1 for large stakes, else the inverse of the probability
+    of the draw.
 
     state   [4] uint64 random state, advanced in place
-    large   chips
+    large   stakes above which an action is large
     stakes  of each action: chips times weight of the hands that take it
     """
     followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
@@ -163,10 +181,11 @@ def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequenc
 
 
 class _DeckSamples(SampledEvaluation):
-    """Evaluation whose samples are deals from the full deck, played by the responder in both seats.
+    """Runs local best response on sampled deals from the full deck.
 
-    A sample has the responder's chips by seat and its luck by seat. The luck is the probability to beat a random hand
-    on the full board minus that to lose (`DeckBoard.luck`).
+    A sample is one deal, played by the responder in both seats. Its result has four numbers: the responder's chips in
+    seats 0 and 1, then its luck in both seats. Luck is the probability to beat a random hand on the full board minus
+    that to lose to it (`DeckBoard.luck`).
     """
 
     fields, least, option, step = 4, LEAST_HANDS, "hands", "hand"
@@ -178,7 +197,12 @@ class _DeckSamples(SampledEvaluation):
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return [4] for one deal: the responder's chips in seats 0 and 1, then its luck there."""
+        """Return [4] for one deal: the responder's chips in seats 0 and 1, then its luck in them.
+
+        Luck is the probability to beat a random hand on the full board minus that to lose to it.
+
+        sample  number of the deal
+        """
         board, hands, state = self._table.deal(sample)
         results = np.zeros(4)
         choose = partial(sampled_actions, state, self._large)
@@ -190,10 +214,11 @@ class _DeckSamples(SampledEvaluation):
 
 
 class _ResolvedSamples(_DeckSamples):
-    """Evaluation against a policy with and without re-solving; samples are boards of the full deck.
+    """Runs local best response against a policy that re-solves, on sampled full-deck boards.
 
-    A sample has [2, 2] chips of the responder, the mean over all its hands. They are by variant of the policy (with
-    re-solving, then without) and by seat. Lines for both variants are drawn with the same random numbers.
+    A sample is one board. Its result has four numbers: the responder's chips per hand, averaged over all its hands. The
+    first two are for both seats against the re-solving policy, the others against the same policy without re-solving.
+    Betting lines are drawn with the same random numbers for both.
     """
 
     least, step = LEAST_BOARDS, "board"
@@ -207,7 +232,10 @@ class _ResolvedSamples(_DeckSamples):
             self.identity_fields["sizes"] = SOLVED_SIZES
 
     def play(self, sample: int) -> Floats:
-        """Return one board's [4] chips: with re-solving by seat, then without."""
+        """Return [4] the responder's chips on one board: by seat with re-solving, by seat without.
+
+        sample  number of the board
+        """
         board, _, _ = self._table.deal(sample)
         streets = [OpponentRanges(board, street, sample) for street in range(len(self._table.known))]
         chips, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
@@ -220,9 +248,9 @@ class _ResolvedSamples(_DeckSamples):
 
 
 class _ListedSamples(SampledEvaluation):
-    """Evaluation whose samples are deals in a game that lists its boards.
+    """Runs local best response on sampled deals of a game with listed boards, such as a small deck.
 
-    A sample has the responder's chips by seat. Both seats draw the board with the same random numbers.
+    A sample is one deal, played by the responder in both seats. Its result is the responder's chips in seats 0 and 1.
     """
 
     fields, least, option, step = 2, LEAST_HANDS, "hands", "hand"
@@ -234,7 +262,7 @@ class _ListedSamples(SampledEvaluation):
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return [2] the responder's chips in seats 0 and 1 for one deal."""
+        """Return [2] the responder's chips in seats 0 and 1 for the deal of number `sample`."""
         state, table = new_stream(self._seed, 0, EVALUATION, sample), self._table
         first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
         beside = np.cumsum(table.prior(0, first))

@@ -9,11 +9,11 @@ from mccfr.common.rng import below
 def meet_all(strength, hand, balance, compatible):
     """Compare one hand with every other hand on R full boards.
 
-    strength    [R, H] int16 showdown strength of each hand on each board, higher wins; -1 if hand and board share
-                a card
+    strength    [R, H] int16 showdown strength of each hand on each board, higher wins; -1 if hand and board share a
+                card
     hand        index of the hand
-    balance     [H] int32, overwritten: boards on which `hand` wins minus boards on which it loses
-    compatible  [H] int32, overwritten: boards that share no card with either hand
+    balance     [H] int32, overwritten: number of boards on which `hand` wins minus number on which it loses
+    compatible  [H] int32, overwritten: number of boards that share no card with either hand
 
     The results for hands that share a card with `hand` have no meaning.
     """
@@ -32,12 +32,11 @@ def meet_all(strength, hand, balance, compatible):
 
 @njit
 def fill_run_outs(tables, boards, strength):
-    """Write the strength of every combination (two hole cards) on each board to strength [R, 1326] int16.
+    """Write the strength of every hand (two hole cards) on each board.
 
-    tables  `abstraction.hand_evaluator.EvaluatorTables`
-    boards  [R, 3..5] int8 cards of R full boards
-
-    A strength is a showdown rank, higher wins; -1 if combination and board share a card.
+    tables    lookup tables of the hand evaluator (`abstraction.hand_evaluator.EvaluatorTables`)
+    boards    [R, 3..5] int8 cards of R full boards
+    strength  [R, 1326] int16, overwritten: showdown rank, higher wins; -1 if hand and board share a card
     """
     for board in range(boards.shape[0]):
         fill_board_strengths(tables, boards[board], strength[board])
@@ -45,7 +44,7 @@ def fill_run_outs(tables, boards, strength):
 
 @njit
 def draw_boards(state, deck, dealt_cards, boards):
-    """Complete R boards with cards drawn without replacement from a deck (Fisher & Yates), in place.
+    """Complete R boards with cards drawn without replacement from a deck, in place.
 
     state        [4] uint64 random state, advanced in place
     deck         [n] int8 cards that can be drawn, shuffled in place; each board is drawn from all of them

@@ -1,7 +1,8 @@
 """Local best response to a policy that re-solves from some street on (`mccfr.play.resolving`).
 
-Before that street the policy's position in its tree is a distribution, as usual. From that street on, its play depends
-only on public information and its hand, so all positions merge into one public state.
+Before that street the responder knows only a distribution over the policy's tree nodes, as usual in LBR. From that
+street on, the policy's play depends only on public information and its hand, so all these nodes merge into one public
+state.
 
 Re-solving is expensive and depends only on board and betting. On each board the responder therefore plays all its
 hands at once, each as if alone. Only betting lines are drawn, at the start of each street.
@@ -30,20 +31,22 @@ ENUMERATED = 2_000
 
 
 class OpponentRanges:
-    """A sample's board up to one street, with all hands of the responder and of the policy.
+    """The board of a sample up to one street, for comparing all pairs of hands.
 
-    Takes the place of a `ResponderDeal` where the responder plays all its hands at once.
+    It has the methods of a `ResponderDeal` that the responder needs, for all hands of the responder at once.
 
-    street  of the board
-    known   board cards up to the street
+    street  number of the street
+    known   card numbers of the board up to the street
     live    [1326] bool: hands that share no card with `known`
     share   probability of each pair of disjoint hands, given `known`
     """
 
     def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
-        """Take a sample's board up to a street.
+        """Cut a full board after one street.
 
-        seed  draws the boards on which an all-in before the flop is settled
+        board   full board
+        street  number of the street
+        seed    seed for drawing the boards on which an all-in before the flop is settled
         """
         self._board, self.street, self._seed = board, street, seed
         self._cards: IndexedCards = board.table.cards
@@ -57,7 +60,9 @@ class OpponentRanges:
         return self._board.buckets(self.street)
 
     def opponent_weight(self, weight: Floats) -> Floats:
-        """Return [1326] for each responder hand the weight of the policy's hands that share no card with it.
+        """Return [1326] for each responder hand the weight of disjoint policy hands.
+
+        Disjoint hands share no card.
 
         weight  [1326] of the policy's hands
         """
@@ -78,16 +83,17 @@ class OpponentRanges:
         """Return [1326] the policy's weight that each responder hand beats minus loses to.
 
         It serves to choose actions and as a control variate; payoffs use `settled`. It is the mean over full boards:
-        all from the flop on, before it a fixed set of `LOOKED_BOARDS`.
+        all from the flop on, before the flop 4,096 fixed ones.
 
         weight  [1326] of the policy's hands
         """
         return win_minus_lose(self._cards, self._looked, weight)
 
     def settled(self, weight: Floats) -> Floats:
-        """Return [1326] the policy's weight that each responder hand beats minus loses to, for payoffs.
+        """Return [1326] the weight that each responder hand beats minus loses to, for payoffs.
 
-        It is the mean over full boards: all from the flop on, before it boards drawn for each sample, without bias.
+        It is the mean over full boards: all from the flop on; before the flop 32 that are drawn for each sample,
+        without bias.
 
         weight  [1326] of the policy's hands
         """
@@ -95,15 +101,15 @@ class OpponentRanges:
 
 
 class _Line(NamedTuple):
-    """A betting line that has reached the next street, where it is followed only if drawn.
+    """A betting line that has reached the end of a street; the next street follows only if drawn.
 
-    stake   probability of the line times chips that each player has put in times `factor`; lines are drawn by it
-    state   of the real betting
+    stake   probability of the line times the chips that each player has put in; lines are drawn in proportion to it
+    state   the real betting
     acted   (state before it, action, board) of all real actions so far
-    ranges  function that returns the policy's ranges after the line
-    own     [1326] weights of the responder's hands that take it. In head-to-head: the second side's ranges, as
-            {position in its tree: weights [1326]}
-    factor  importance weight from draws on earlier streets
+    ranges  function that returns the policy's range after the line, {tree node or public state: weights [1326]}
+    own     [1326] weights of the responder's hands that take the line. In a head-to-head, where the responder plays a
+            second policy: {node of its tree: weights [1326]}
+    factor  importance weight of the draws on earlier streets; `stake` contains it
     """
 
     stake: float
@@ -117,8 +123,9 @@ class _Line(NamedTuple):
 class RangeResponder(Responder):
     """Local best response in one seat, played with all 1,326 hands of the responder at once.
 
-    `own` [1326] are the weights of the responder's hands that take a line; 0 for impossible hands. `ranges` are those
-    of `Responder`, or {public state: weights [1326]} after re-solving.
+    In the methods, `own` [1326] are weights of the responder's hands; 0 for hands that do not take the line or share a
+    card with the board. `ranges` is the policy's range, {(node of its tree, second node): weights [1326] of its hands}
+    with keys `TreePosition`. After re-solving its key is one public state.
     """
 
     def __init__(
@@ -132,11 +139,13 @@ class RangeResponder(Responder):
     ) -> None:
         """Take the betting, the policy, the responder's seat and how lines are drawn.
 
-        lines     real betting with the responder's actions
-        rows      the policy's strategy
+        lines     rules of the real betting, with the responder's actions
+        rows      reads the policy's strategy
+        seat      the responder's seat, 0 or 1
         resolver  re-solves for the policy; None for a policy without re-solving
-        draws     [4] uint64 random state for drawing lines; None: all lines are followed
-        step      a line is drawn with probability stake / step, at most 1; in chips
+        draws     [4] uint64 random state for drawing betting lines; None: all lines are followed
+        step      chips: a line is followed with probability stake / step, at most 1. Its stake is its probability times
+                  the chips that each player has put in
         """
         super().__init__(lines, rows, seat, all_of_them)
         self._resolver, self._draws, self._step = resolver, draws, step
@@ -157,12 +166,13 @@ class RangeResponder(Responder):
         return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
 
     def play_all(self, streets: Sequence[OpponentRanges], own: Any) -> float:
-        """Return the responder's chips per hand on a board, weighted by `own` over its hands.
+        """Return the responder's chips on a board, summed over all pairs of hands.
 
-        The weight of a pair of hands is its probability, so weights of 1 give the mean.
+        A pair counts with its probability times the weight `own` of the responder's hand. So if all weights are 1, the
+        result is the mean chips per hand. If lines are drawn, it is an unbiased estimate.
 
-        streets  the board up to each street
-        own      [1326] weights of the responder's hands
+        streets  the board up to each street, from the first on
+        own      [1326] weights of the responder's hands; in a head-to-head {node of its tree: weights [1326]}
         """
         (state, readings), value = self._lines.betting.start(), 0.0
         self._known = [hands.known for hands in streets]
@@ -184,20 +194,27 @@ class RangeResponder(Responder):
         return value
 
     def _checked_down(self, state: Any, weight: Floats, own: Any, hands: OpponentRanges) -> float:
-        """Return the responder's chips if both only check and call from here on, weighted by pairs.
+        """Return the responder's chips if both players only check and call from here on.
 
-        It is the control variate for drawing lines from the flop on: added at the end of a street for every line, and
-        subtracted at the start of the next for drawn lines. If all lines are followed, it is 0.
+        They are summed over pairs of hands, weighted by probability. From the flop on they serve as a control variate:
+        they are added at the end of a street for every line, and subtracted at the start of the next for drawn lines.
+        If all lines are followed, the result is 0.
+
+        state   the real betting
+        weight  [1326] weights of the policy's hands
+        own     weights of the responder's hands
         """
         if self._draws is None:
             return 0.0
         return float(self._lines.checked_down(state)[1] * (self.weight(own) @ hands.won(weight)) * hands.share)
 
     def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
-        """Return (number of the line, factor) of the lines to follow, by systematic sampling.
+        """Draw the betting lines to follow, by systematic sampling; return (index, factor) of each.
 
-        A line's probability is its stake divided by the step, at most 1; the factor is its inverse. All lines are
-        followed on street 0, and without a random state.
+        A line is drawn with probability stake / `step`, at most 1; the factor is the inverse of this probability. All
+        lines are followed on the first street, and if lines are not drawn at all (`draws` is None).
+
+        stakes  chips, one number for each line
         """
         if self._draws is None or street == 0:
             return all_of_them(stakes)
@@ -206,10 +223,16 @@ class RangeResponder(Responder):
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
     def _from(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges, factor: float) -> float:
-        """Return chips of lines that end on this street, times probability of hands and factor.
+        """Return the responder's chips from hands that end on this street, after a betting state.
 
-        Lines that reach the next street are added to `_next_lines`. From the flop on, their control variate
-        (`_checked_down`) is part of the result.
+        They are summed over pairs of hands, weighted by probability, and multiplied by `factor`. Lines that reach the
+        next street are added to `_next_lines`. From the flop on, their value by `_checked_down` is included as a
+        control variate.
+
+        ranges  the policy's range
+        own     weights of the responder's hands
+        hands   the board up to the street
+        factor  importance weight of the line
         """
         value = 0.0
         for action, mine, weight, following in self._branches(state, ranges, own, hands):
@@ -241,8 +264,11 @@ class RangeResponder(Responder):
     ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
         """Return (action, responder's weights, policy's weights, function) for each action.
 
-        Weights [1326] are those of each player's hands after the action. The function returns the policy's ranges after
-        the action; it is called only if the hand goes on.
+        The weights [1326] are those of each player's hands after the action. The function takes no arguments and
+        returns the policy's range after the action. It is called only if the hand goes on.
+
+        ranges  the policy's range before the action
+        own     weights of the responder's hands before the action
         """
         whole = self.weight(ranges)
         if state.player == self._seat:
@@ -260,13 +286,20 @@ class RangeResponder(Responder):
         return [(action, own, share, partial(self._entered, position, action, share)) for action, share in shares]
 
     def _entered(self, position: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
-        """Return {next public state: weights [1326] of the policy's hands} after an action at a public state."""
+        """Return the policy's range after an action on a re-solved street.
+
+        It is {public state after the action: the given weights}, so that the policy's solution can be looked up there.
+
+        position  public state before the action
+        weight    [1326] weights of the policy's hands after the action
+        """
         return {position.after(action, self._known[min(position.state.street + 1, len(self._known) - 1)]): weight}
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """Return the policy's ranges after an action of the responder.
+        """Return the policy's range after an action of the responder.
 
-        At a public state nothing is translated, because the policy re-solves for the real bet.
+        It is {node of the policy's tree: weights [1326]}, over all translations of the action. After re-solving it has
+        one public state, without translation, because the policy re-solves for the real bet.
         """
         if not public(ranges):
             return super().ranges_after(ranges, state, action)
@@ -274,7 +307,7 @@ class RangeResponder(Responder):
         return self._entered(position, action, weight)  # type: ignore[arg-type]
 
     def _chosen(self, state: Any, ranges: Any, own: Floats, hands: OpponentRanges) -> list[tuple[str, Floats]]:
-        """Return (action, `own` weights [1326] of the hands whose best action it is) for each action."""
+        """Return (action, weights [1326] of the responder hands that choose it) for each action."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
@@ -298,12 +331,15 @@ class RangeResponder(Responder):
 
 
 def _without_blocked(ranges: Any, hands: OpponentRanges) -> Any:
-    """Return the ranges without hands that share a card with the street's board."""
+    """Return weights of hands, with weight 0 for hands that share a card with the street's board.
+
+    ranges  weights [1326], or {key: weights [1326]}; the result has the same form
+    """
     if isinstance(ranges, dict):
         return {position: weight * hands.live for position, weight in ranges.items()}
     return ranges * hands.live
 
 
 def public(ranges: Any) -> bool:
-    """Return whether the keys of ranges are public states of re-solving, not positions in the tree."""
+    """Return whether a range is after re-solving: its keys are public states, not tree nodes."""
     return isinstance(next(iter(ranges)), PublicState)

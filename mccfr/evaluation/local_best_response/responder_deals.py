@@ -45,16 +45,16 @@ class ResponderDeal(ABC):
 
     @abstractmethod
     def buckets(self) -> npt.NDArray[np.int32]:
-        """Return [H] the policy's bucket of each hand; arbitrary for impossible hands."""
+        """Return [H] the policy's bucket of each hand; arbitrary for hands the board blocks."""
 
     @property
     @abstractmethod
     def equity(self) -> Floats:
-        """[H] probability to beat each policy hand minus that to lose to it, to choose actions."""
+        """[H] probability to beat each policy hand minus that to lose to it, for choosing actions."""
 
     @property
     def settlement(self) -> Floats:
-        """[H] probability to beat each hand minus that to lose to it, for the responder's payoffs.
+        """[H] responder's probability to beat each policy hand minus that to lose, for payoffs.
 
         If it is computed on drawn boards, its expectation is the exact value.
         """
@@ -62,28 +62,36 @@ class ResponderDeal(ABC):
 
     @staticmethod
     def opponent_weight(weight: Floats) -> float:
-        """Return the sum of the weights [H] of the policy's hands."""
+        """Return the sum of the given weights [H] of the policy's hands, as one number."""
         return float(weight.sum())
 
     def won(self, weight: Floats) -> float:
-        """Return the weight that the responder beats minus that which beats it, to choose actions.
+        """Return the policy's weight that the responder beats minus the weight that beats it.
 
-        weight  [H] of the policy's hands
+        It serves to choose actions; payoffs use `settlement`.
+
+        weight  [H] weights of the policy's hands
         """
         return float(weight @ self.equity)
 
     @property
     @abstractmethod
     def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:
-        """Deals of the next street, each with factors [H] that multiply policy hand weights."""
+        """List of (deal of the next street, factors [H]), one entry for each next board.
+
+        If boards are drawn, there is one entry. The responder's hand stays the same. The factors multiply the weights
+        of the policy's hands, so that sums over boards are expectations. They are 0 for hands that the board blocks.
+        """
 
 
 def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats]:
-    """Compare a hand with all others on R full boards.
+    """Compare one hand with each of H hands on R full boards.
 
-    Returns [H] boards won minus boards lost, and [H] boards that share no card with either hand.
+    Returns two float64 arrays [H]. The first is the number of boards on which `hand` wins minus those on which it
+    loses. The second is the number of boards that share no card with either hand.
 
-    strength  [R, H] showdown rank of each hand on each board, -1 if they share a card
+    strength  [R, H] showdown rank of each hand on each board, higher wins; -1 if hand and board share a card
+    hand      index of the hand
     """
     balance, live_boards = np.empty((2, strength.shape[1]), np.int32)
     meet_all(strength, hand, balance, live_boards)
@@ -94,9 +102,10 @@ def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats
 
 
 class ListedTable:
-    """Deals in a game that lists its boards: probabilities of hands, and the boards that follow.
+    """Deals for local best response in a game that lists all hands and boards.
 
-    H hands, S streets. A board is its number in the game's list of a street.
+    Such a game has a small deck, for example. H hands, S streets. Arguments give a board as its index in the game's
+    list for its street.
     """
 
     def __init__(self, cards: ListedCards) -> None:
@@ -112,7 +121,11 @@ class ListedTable:
             self._below.insert(0, parents[self._below[0]])
 
     def last_boards(self, street: int, board: int) -> npt.NDArray[np.int64]:
-        """Return the numbers of the last street's boards that follow a board of a street."""
+        """Return indices of the full boards (of the last street) that continue one street's board.
+
+        street  number of the street
+        board   index of the board on that street
+        """
         return np.flatnonzero(self._below[street] == board)
 
     def weights(self, seat: int) -> Floats:
@@ -127,13 +140,13 @@ class ListedTable:
         return weights / weights.sum()
 
     def first_boards(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
-        """Return (deal, weights [H] of the policy's hands) for boards of the first street.
+        """Return [(deal, weights [H] of the policy's hands)] for boards of the first street.
 
         A deal has the responder's hand and one board.
 
-        seat   the responder's seat
-        hand   number of the responder's hand
-        draws  [S] random numbers in [0, 1) that choose one board on each street; None: all possible boards
+        seat   the responder's seat, 0 or 1
+        hand   index of the responder's hand
+        draws  [S] random numbers in [0, 1), one for choosing the board of each street; None: all possible boards
         """
         prior = self.prior(seat, hand)
         return [
@@ -144,13 +157,14 @@ class ListedTable:
     def next_boards(
         self, hand: int, street: int, boards: Sequence[int], draws: Floats | None
     ) -> Iterator[tuple[int, Floats]]:
-        """Yield boards that are possible with the responder's hand, and factors [H] for weights.
+        """Yield (board, factors [H]) for boards that share no card with the responder's hand.
 
         The factors multiply the weights of the policy's hands, so that sums over boards are unbiased.
 
-        street  of the boards
-        boards  numbers of the boards to choose from
-        draws   [S] random numbers in [0, 1) that choose one board on each street; None: all possible boards
+        hand    index of the responder's hand
+        street  number of the street
+        boards  indices of the boards to choose from
+        draws   [S] random numbers in [0, 1), one for choosing the board of each street; None: all possible boards
         """
         leaves = self.leaves[street]
         free = [board for board in boards if leaves[board, hand]]
@@ -164,7 +178,7 @@ class ListedTable:
 
 
 class ListedHand(ResponderDeal):
-    """A hand of the responder on a board, in a game that lists its boards."""
+    """A hand of the responder on a board, in a game that lists all hands and boards."""
 
     def __init__(self, table: ListedTable, seat: int, hand: int, street: int, board: int, draws: Floats | None) -> None:
         """Take the numbers of the responder's seat and hand, and of the street and its board.
@@ -187,7 +201,11 @@ class ListedHand(ResponderDeal):
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
-        """Deals of the next street, each with factors [H] that multiply policy hand weights."""
+        """List of (deal of the next street, factors [H]), one entry for each next board.
+
+        If boards are drawn, there is one entry. The responder's hand stays the same. The factors multiply the weights
+        of the policy's hands, so that sums over boards are unbiased.
+        """
         street = self.street + 1
         boards = np.flatnonzero(self._table.cards.board_parent[street] == self._board).tolist()
         return [
@@ -200,17 +218,27 @@ class ListedHand(ResponderDeal):
 
 
 class DeckTable:
-    """Deals from the full deck: for each sample both seats' hands and a board, without common cards."""
+    """Deals from the full deck for local best response: both players' hands and a full board."""
 
     def __init__(self, cards: IndexedCards, seed: int, looks: set[int]) -> None:
-        """Take the cards and the seed; `looks` are the streets on which the responder decides by equity."""
+        """Prepare deals by a seed.
+
+        cards  hands, buckets and streets of the game
+        looks  numbers of the streets on which the responder's choice depends on its equity
+        """
         self.cards, self._seed, self.looks = cards, seed, looks
         self.known = [cards.cards_on(street) for street in range(cards.streets)]
         self.holds = holds_card()
         self._looked: dict[int, Floats] = {}
 
     def deal(self, sample: int) -> tuple["DeckBoard", tuple[int, int], npt.NDArray[np.uint64]]:
-        """Return a sample's board, combination indices by seat, and random state [4] uint64 for other draws."""
+        """Deal a sample from the full deck: both hands and a full board.
+
+        Returns the board, the hands in seats 0 and 1 (each an index 0 to 1325), and a random state [4] uint64 for other
+        draws.
+
+        sample  number of the deal, which determines it together with the seed
+        """
         state = new_stream(self._seed, 0, EVALUATION, sample)
         dealt = np.zeros((1, 4 + self.known[-1]), np.int8)
         draw_boards(state, _DECK.copy(), 0, dealt)
@@ -236,12 +264,17 @@ class DeckTable:
 
     @cached_property
     def looked_run_outs(self) -> RunOuts:
-        """Strengths of all hands on the fixed `LOOKED_BOARDS` boards, for preflop equities."""
+        """Showdown ranks of all 1,326 hands on 4,096 fixed full boards, for preflop equities."""
         last = self.known[-1]
         return RunOuts.of(self._looked_boards, comb(CARD_COUNT, last) / comb(CARD_COUNT - 4, last))
 
     def looked(self, hand: int) -> Floats:
-        """Return [1326] a hand's preflop probability to win minus to lose against each hand, on fixed boards."""
+        """Return [1326] a hand's preflop probability to beat each other hand minus that to lose.
+
+        It is estimated on 4,096 full boards, always the same ones.
+
+        hand  index of the hand
+        """
         if hand not in self._looked:
             balance, live_boards = _balance(self._looked_boards, hand)
             self._looked[hand] = balance / np.maximum(live_boards, 1)
@@ -259,18 +292,26 @@ class DeckBoard:
         self._run_outs: dict[int, npt.NDArray[np.int16]] = {}
 
     def buckets(self, street: int) -> npt.NDArray[np.int32]:
-        """Return [1326] the policy's bucket of each hand; arbitrary for hands that the board excludes."""
+        """Return [1326] the policy's bucket of each hand on one street of this board.
+
+        It is arbitrary for hands that share a card with the board.
+
+        street  number of the street
+        """
         if street not in self._buckets:
             board = self.cards[: self.table.known[street]]
             self._buckets[street] = np.maximum(self.table.cards.bucket_row(street, 0, board), 0)
         return self._buckets[street]
 
     def hits(self, first: int, last: int) -> npt.NDArray[np.bool_]:
-        """Return [1326] which hands share a card with board cards first .. last - 1."""
+        """Return [1326] bool: True for hands that share a card with some cards of the board.
+
+        They are the cards of index `first` to `last` - 1, in order of dealing.
+        """
         return np.logical_or.reduce(self.table.holds[self.cards[first:last]], axis=0)
 
     def luck(self, hand: int) -> float:
-        """Return the probability to beat a random hand on the full board minus that to lose.
+        """Return a hand's probability to beat a random hand on the full board minus that to lose.
 
         Its mean over all deals is 0 by symmetry, so it is the control variate for the luck of the cards.
         """
@@ -279,7 +320,13 @@ class DeckBoard:
         return float(balance @ live_boards / live_boards.sum())
 
     def run_outs(self, street: int) -> npt.NDArray[np.int16]:
-        """Return [R, 1326] showdown ranks on all R full boards that continue a street's board."""
+        """Return [R, 1326] showdown ranks of all hands on all R full boards after one street.
+
+        These are all full boards that contain this board's cards up to the street. Higher ranks win; -1 if hand and
+        board share a card.
+
+        street  number of the street
+        """
         if street not in self._run_outs:
             dealt_cards, last = self.table.known[street], self.table.known[-1]
             remaining = self.table.left(self.cards[:dealt_cards])
@@ -295,7 +342,7 @@ class DeckHand(ResponderDeal):
     """A hand of the responder on a sample's board."""
 
     def __init__(self, board: DeckBoard, hand: int, street: int = 0) -> None:
-        """Take the board, the combination index of the hand, and the street."""
+        """Take the board, the index 0 to 1325 of the hand, and the number of the street."""
         self._board, self._hand, self.street = board, hand, street
         self._known = board.table.known[street]
         self._own = np.flatnonzero(board.table.holds[:, hand]).tolist()
@@ -316,9 +363,9 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def equity(self) -> Floats:
-        """[1326] probability to win minus to lose against each hand.
+        """[1326] responder's probability to win minus to lose against each hand, for its choices.
 
-        From the flop on, over all possible last boards; preflop, over the fixed boards of `DeckTable`.
+        It is over all possible full boards if at most two cards are to come, else over 4,096 fixed ones.
         """
         if self._to_come > _MOST_ENUMERATED:
             return self._board.table.looked(self._hand)
@@ -327,10 +374,10 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def settlement(self) -> Floats:
-        """[1326] probability to win minus to lose against each hand, for payoffs.
+        """[1326] responder's probability to win minus to lose against each hand, for payoffs.
 
-        It is the mean over all full boards, or over `RUN_OUTS` drawn ones. They are drawn preflop, and on a flop where
-        the responder does not decide by equity.
+        It is the mean over all full boards, or over `RUN_OUTS` (32) drawn ones. They are drawn preflop, and on a flop
+        where the responder's choice does not depend on its equity.
         """
         looked_at = self._to_come == _MOST_ENUMERATED and self.street in self._board.table.looks
         if self._to_come < _MOST_ENUMERATED or looked_at:
@@ -346,7 +393,10 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
-        """The sample's next deal, with factors [1326] that multiply the policy's weights."""
+        """List of one pair: the same hand on the sample's next street, and factors [1326].
+
+        The factors multiply the weights of the policy's hands; they are 0 for hands that the new board cards block.
+        """
         street, card_counts = self.street + 1, self._board.table.known
         remaining, dealt = CARD_COUNT - 2 - self._known, card_counts[street] - self._known
         likelier = comb(remaining, dealt) / comb(

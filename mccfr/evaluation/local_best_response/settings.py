@@ -1,6 +1,8 @@
 """Action sets of the LBR responder by street: Lisy & Bowling's settings 1 to 4, and "fcpa".
 
-The setting "fcpa" allows fold, check or call, a bet of the pot, and all-in on every street.
+Setting "1" never bets: it folds, checks or calls. "2" bets the pot or all-in, and "3" many sizes, on turn and river
+only. "4" bets many sizes on the flop only. On streets before their bets "2" to "4" do not fold. "fcpa" allows fold,
+check or call, a bet of the pot, and all-in on every street.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +32,8 @@ class Street(NamedTuple):
     """Actions allowed to the responder on a street besides check and call.
 
     folds  True if it may fold to bets
-    bets   "": none; "pot": the pot and all-in; "sizes": SIZES sizes from LEAST_SHARE of the pot up to all-in. On
-           streets that the policy re-solves, "sizes" are SOLVED_SIZES and all-in
+    bets   "": none; "pot": the pot and all-in; "sizes": 56 sizes from 0.1 of the pot up to all-in. On streets that the
+           policy re-solves in play, only 7 sizes (SOLVED_SIZES) and all-in
     """
 
     folds: bool
@@ -50,13 +52,18 @@ SETTINGS: dict[str, Sequence[Street]] = {
 
 
 def check_setting(setting: str) -> None:
-    """Raise `ValueError` for an unknown setting."""
+    """Raise `ValueError` unless `setting` is "1", "2", "3", "4" or "fcpa"."""
     if setting not in SETTINGS:
         raise ValueError(f"setting = {setting!r} is not allowed: it must be one of {', '.join(SETTINGS)}")
 
 
 def streets_that_look(setting: str) -> set[int]:
-    """Return the streets on which the responder may fold or bet, and so needs its equity."""
+    """Return the numbers of the streets on which the responder may fold or bet.
+
+    On them its choice depends on its equity.
+
+    setting  "1", "2", "3", "4" or "fcpa"
+    """
     return {number for number, street in enumerate(SETTINGS[setting]) if street != _CALL}
 
 
@@ -69,14 +76,16 @@ class ResponderBetting:
     def __init__(
         self, betting: Translation | IdentityTranslation, setting: str, solved_from: int | None = None
     ) -> None:
-        """Take the betting, a key of SETTINGS and the first re-solved street.
+        """Take the rules of the betting and the responder's set of actions.
 
         betting      applies actions and translates the responder's bets into the policy's tree
-        solved_from  first street with SOLVED_SIZES, because the policy re-solves there; None: no street
+        setting      "1", "2", "3", "4" or "fcpa"
+        solved_from  first street on which the policy re-solves, where the responder has fewer bet sizes; None: no
+                     street
 
-        With a `Translation` the bets are real amounts of the setting. With an `IdentityTranslation` all bets are those
-        of the tree: setting 1 only folds and calls where a call is legal. All others take every action of the tree on
-        every street.
+        If `betting` is a `Translation`, the responder bets real amounts of the setting. If it is an
+        `IdentityTranslation`, it bets only amounts of the tree. Setting "1" then folds and calls where a call is legal;
+        all others take every action of the tree.
         """
         self.betting, self.setting = betting, setting
         self._solved_from = len(SETTINGS[setting]) if solved_from is None else solved_from
@@ -95,13 +104,13 @@ class ResponderBetting:
 
     @property
     def solved_sizes(self) -> bool:
-        """True if the responder uses SOLVED_SIZES on some street."""
+        """True if the responder uses SOLVED_SIZES, sizes for re-solved streets, on some street."""
         return any(street.bets == "sizes" for street in SETTINGS[self.setting][self._solved_from :])
 
     # --- the responder's actions ---
 
     def _actions(self, state: Any) -> list[str]:
-        """Return the responder's actions at a decision: fold, check or call, raises ascending."""
+        """Return the legal actions of the responder's setting, such as ["f", "c", "r300"]; raises ascending."""
         if isinstance(self.betting, IdentityTranslation):
             legal = self.betting.actions(state)
             only = ("f", "c") if self.setting == "1" and "c" in legal else legal
@@ -159,18 +168,26 @@ class ResponderBetting:
     # --- the policy's translations and actions ---
 
     def _translations_of(self, tree_node: TreePosition, state: Any, action: str) -> list[tuple[TreePosition, float]]:
-        """Return the policy's positions after translating the responder's action, with probabilities.
+        """Return the tree nodes to which the policy may translate an action of the responder.
 
-        tree_node  position before the action: (node of the tree, node after a call); the latter is used only if the
-                   tree has no decision here because it lacks a bet
+        The result is a list of (position, probability). A position is (node, closed): a node of the policy's tree that
+        stands for the real betting so far, and a second node. `closed` is used only where the tree has no decision
+        because it lacks a bet: it is the node that a call of the bet leads to.
+
+        tree_node  position before the action
+        state      real betting before the action
         """
         readings = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in readings]
 
     def _answers(self, tree_node: TreePosition, state: Any) -> list[tuple[str, TreePosition]]:
-        """Return for each of the tree's actions at a position: the real action and the policy's next position.
+        """Return [(real action, position after it)] for each action of the policy.
 
-        If the position is no decision of the tree, the policy has a single action: check, call or fold.
+        A position is a node of the policy's tree that stands for the real betting so far, and a second node
+        (`TreePosition`). If its node is no decision of the tree, the policy has a single action: check, call or fold.
+
+        tree_node  position before the action
+        state      real betting before the action
         """
         node, closed = tree_node
         actions = self.betting.real_actions(LineReading(node, 1.0, closed), state)
@@ -183,7 +200,10 @@ class ResponderBetting:
         return answers
 
     def gives_up(self, node: int) -> bool:
-        """Return True if the policy folds to any bet, because a fold led to `node` of its tree."""
+        """Return True if the policy folds to any bet, because in its tree a fold has ended the hand.
+
+        node  node of the policy's tree
+        """
         return isinstance(self.betting, Translation) and self.betting.folded(node)
 
     def _fold_of(self, node: int) -> int | None:

@@ -24,7 +24,7 @@ _KEPT = ("method", "setting", "from", "exploitability_chips", "exploitability_mb
 
 
 class BoundsOptions(MethodOptions, frozen=True):
-    """Options of `bounds`; the budget is for all bounds together."""
+    """Options of `bounds`; the time budget is for all bounds together."""
 
     seed: Annotated[int, SEED] = 0
     workers: Annotated[int, WORKERS] = 1
@@ -32,9 +32,10 @@ class BoundsOptions(MethodOptions, frozen=True):
 
 
 class BoundsLine(LowerBoundLine):
-    """Fields of a record of `bounds`, which is a line of evaluations.jsonl.
+    """Fields of one result of the method `bounds`: a JSON line of the file evaluations.jsonl.
 
-    Most fields are those of the largest bound. `bounds` has all bounds, `folding_mbb` the loss of always folding.
+    Most fields are those of the largest bound. `bounds` has all bounds. `folding_mbb` is the loss of always folding in
+    mbb/g, or None.
     """
 
     bounds: list[dict[str, Any]]
@@ -49,14 +50,14 @@ class BoundsMethod(LowerBoundMethod):
     options: ClassVar[type[MethodOptions]] = BoundsOptions
 
     def suits(self, game: "Game") -> bool:
-        """Return False: a run never selects this method by itself."""
+        """Return False: the setting `method = "auto"` of a run never selects this method."""
         return False
 
     def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
-        """Measure all bounds and return the record's fields: the largest, and a list of all.
+        """Measure all bounds; return {name: value} of the result: the largest, and a list of all.
 
-        All get equal parts of the time budget. The default is 10 minutes for a game with `Game.real_rules`
-        (rules of all legal bets, where the tree has only some), else no budget.
+        All bounds get equal parts of the time budget. The default is 10 minutes in all if the tree has only some of the
+        legal bets (the game has `real_rules`), else no limit.
         """
         parts = list(_parts(side.game))
         shared: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
@@ -75,7 +76,7 @@ class BoundsMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return a table with one line for each bound, and a last line with the largest."""
+        """Return the result as a text table: a line for each bound, and one for the largest."""
         rows = [(_responder(bound), exploitability_text(bound), _interval(bound)) for bound in record["bounds"]]
         if record["folding_mbb"] is not None:
             rows.append(("(always folding loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
@@ -94,9 +95,10 @@ class BoundsMethod(LowerBoundMethod):
 
 
 def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
-    """Return (method, options) of each bound: LBR in several settings, then sampled best responses.
+    """Return [(method, options as {name: value})] of the bounds to measure on a game.
 
-    There is a sampled best response from each street on; in full-deck hold'em from the last two only.
+    They are local best response in several settings, then sampled best responses. Each sampled best response begins at
+    another street; in full-deck hold'em at one of the last two only.
     """
     settings = ["1", "2", "3", "4", "fcpa"] if game.real_rules is not None else ["1", "2"]
     whole = game.cards.boards is None  # full deck: a best response from the flop on takes a minute per board

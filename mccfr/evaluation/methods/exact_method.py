@@ -18,7 +18,7 @@ _FLOP_SECONDS = 11 / 3362  # core seconds per flop and tree node, measured with 
 
 
 class ExactLine(EvaluationLine):
-    """Fields of a record of the method `exact`, which is a line of evaluations.jsonl."""
+    """Fields of one result of the method `exact`: a JSON line of the file evaluations.jsonl."""
 
     exploitability_chips: float
     exploitability_mbb: float | None
@@ -27,9 +27,11 @@ class ExactLine(EvaluationLine):
 
 
 class ExactOptions(SampledOptions, frozen=True):
-    """Options of `exact`, which only games evaluated flop by flop take; others take the seed alone.
+    """Options of `exact` for games evaluated flop by flop; others take only the seed, without effect.
 
-    flops  number of flops drawn; None: all
+    flops  number of flops drawn for an estimate; None: all
+
+    Games evaluated flop by flop are full-deck hold'em with more than three board cards.
     """
 
     flops: Annotated[int | None, FLOPS] = None
@@ -50,13 +52,16 @@ class ExactMethod(Method):
     takes_seats: ClassVar[bool] = True
 
     def problem(self, game: "Game") -> str | None:
-        """Return why three or more players with cards outside of the tree cannot be evaluated, or None."""
+        """Return a sentence why the game cannot be evaluated, or None if it can.
+
+        It cannot with three and more players if the cards are not in the tree.
+        """
         if game.tree.pots is None:
             return None
         return f"{game.name} with {game.tree.players} players has no exact evaluation: use the method trained-response"
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
-        """Return why a run cannot evaluate full-deck hold'em exactly (it takes too long), or None."""
+        """Return a sentence if exact evaluation takes too long during training, else None."""
         if self.at_once(game):
             return None
         return (
@@ -65,11 +70,14 @@ class ExactMethod(Method):
         )
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the bytes needed to list hands and boards; 0 if none are needed."""
+        """Return the additional bytes of memory for arrays of all boards; 0 if none are needed."""
         return game.cards.listing_bytes
 
     def suits(self, game: "Game") -> bool:
-        """Return False for full-deck hold'em with more than three board cards, where it takes hours."""
+        """Return whether a run may use this method by default.
+
+        It may not for full-deck hold'em with more than three board cards, which takes hours.
+        """
         return self.at_once(game)
 
     def at_once(self, game: "Game") -> bool:
@@ -80,28 +88,30 @@ class ExactMethod(Method):
         return not _by_flops(game)
 
     def in_place(self, game: "Game") -> bool:
-        """Return whether `find` reads the strategy sums without copies.
+        """Return whether `find` reads the strategy sums where they are, without copying them.
 
-        It does so if the sums are large, the game has cards but no card abstraction, and flops are not walked alone.
+        It does so if the sums are large, the game has no card abstraction, and all deals are evaluated in one walk.
+        Games with the cards in their tree are not read so.
         """
         from mccfr.solvers.public.best_response import is_large
 
         return not _by_flops(game) and is_large(game)
 
     def without_effect(self, game: "Game", options: ExactOptions) -> frozenset[str]:
-        """Return the options without effect: the seed, unless the game is evaluated flop by flop."""
+        """Return names of options without effect: "seed", or none for evaluation flop by flop."""
         return frozenset() if _by_flops(game) else frozenset({"seed"})
 
     def prepared(self, game: "Game") -> Any:
-        """Return the public tree that later evaluations reuse, or None if there is none to share."""
+        """Return the public tree that later evaluations of a game reuse, or None."""
         from mccfr.evaluation.exact import prepared_tree
 
         return None if _by_flops(game) else prepared_tree(game)
 
     def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
-        """Evaluate the strategy over all deals, or estimate from drawn flops; return the record's fields.
+        """Evaluate a strategy; return {name: value} of the result.
 
-        Raises `ValueError` for options other than the seed if the game is not evaluated flop by flop.
+        It covers all deals, or is an estimate from drawn flops. Raises `ValueError` for options other than the seed if
+        the game is not evaluated flop by flop.
         """
         from mccfr.evaluation.preflop_best_response import evaluate_flops
 
@@ -149,7 +159,11 @@ class ExactMethod(Method):
         } | ({} if result.gains_chips is None else {"gains_chips": list(result.gains_chips)})
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text for the user; `took` is the duration as text."""
+        """Return a result as one line of text for the user.
+
+        record  {name: value} of the result
+        took    duration of the evaluation, as text
+        """
         size = exploitability_text(record, 6)
         if record.get("gains_chips") is not None:
             return f"{_seats_text(record)} (exact, {took})"
@@ -165,13 +179,16 @@ class ExactMethod(Method):
         )
 
     def short(self, record: Record) -> str:
-        """Return a record's exploitability in a few words, for a progress bar."""
+        """Return the exploitability of a result in a few words, for a progress bar.
+
+        record  {name: value} of the result
+        """
         about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
 
 
 def _seats_text(record: Record) -> str:
-    """Return a text with NashConv and each player's value and gain, for a record with gains."""
+    """Return NashConv, and each player's value and gain of a best response, as text."""
     gains, best = record["gains_chips"], record["best_response_chips"]
     seats = (
         f"player {player}: value {response - gain:.6g}, gain {gain:.6g}"

@@ -12,14 +12,14 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class HeadToHeadOptions(SampledOptions, frozen=True):
-    """Options of `head-to-head`: boards to sample, and re-solving by the first side."""
+    """Options of `head-to-head`: number of boards, and re-solving by the evaluated strategy."""
 
     boards: Annotated[int, BOARDS] = 1000
     resolve: Annotated[str | None, RESOLVE] = None
 
 
 class HeadToHeadLine(EvaluationLine):
-    """Fields of a record of the method `head-to-head`, which is a line of evaluations.jsonl."""
+    """Fields of one result of the method `head-to-head`: a JSON line of evaluations.jsonl."""
 
     ci95_chips: tuple[float, float] | None
     against: str
@@ -40,14 +40,15 @@ class HeadToHeadMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
     def without_effect(self, game: "Game", options: HeadToHeadOptions) -> frozenset[str]:
-        """Return the options without effect: seed, workers and keep if all boards are played.
+        """Return names of options without effect: seed, workers and keep if all boards are played.
 
-        Otherwise the set is empty. `keep` is the journal file for resuming.
+        Otherwise the set is empty. All boards are played if the game lists its boards, and the options have no time
+        budget and no smaller number of boards.
         """
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
-        """Play `side` against `against` in both seats and return the record's fields."""
+        """Play two strategies against each other in both seats; return {name: value} of the result."""
         from mccfr.evaluation.head_to_head import head_to_head
         from mccfr.evaluation.resolved_head_to_head import resolved_head_to_head
         from mccfr.evaluation.sampled_head_to_head import head_to_head_on_deals, is_on_deals
@@ -70,7 +71,11 @@ class HeadToHeadMethod(OverDeals):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text for the user; `took` is the duration as text."""
+        """Return a result as one line of text for the user.
+
+        record  {name: value} of the result
+        took    duration of the evaluation, as text
+        """
         low, high = record["ci95_chips"]
         text = (
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
@@ -80,5 +85,8 @@ class HeadToHeadMethod(OverDeals):
         return text if again is None else f"{text}, solving again from the {again} on"
 
     def short(self, record: Record) -> str:
-        """Return a record's chips per hand in a few words, for a progress bar."""
+        """Return the chips per hand of a result in a few words, for a progress bar.
+
+        record  {name: value} of the result
+        """
         return f"{record['value_chips']:+.4g} chips against {record['against']}"

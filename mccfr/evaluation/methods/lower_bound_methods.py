@@ -1,4 +1,4 @@
-"""The methods `lbr` and `sampled-br`: lower bounds on exploitability from computed responders."""
+"""The methods `lbr` and `sampled-br`: lower bounds on exploitability from responding strategies."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class LowerBoundLine(EvaluationLine):
-    """Fields of a record of a method whose result is in expectation a lower bound on exploitability."""
+    """Fields of one result of a lower bound method: a JSON line of evaluations.jsonl.
+
+    Its result is in expectation a lower bound on exploitability.
+    """
 
     ci95_chips: tuple[float, float]
     exploitability_chips: float
@@ -40,18 +43,22 @@ class LowerBoundMethod(OverDeals):
     line: ClassVar[type[EvaluationLine]] = LowerBoundLine
 
     def short(self, record: Record) -> str:
-        """Return a record's bound and its responder in a few words, for a progress bar."""
+        """Return a result's bound and responder in a few words, for a progress bar.
+
+        record  {name: value} of the result
+        """
         return f"exploitability at least {exploitability_text(record)} ({self.responder(record)})"
 
     def responder(self, record: Record) -> str:
-        """Return a short name of the responder of a record: here the name of the method."""
+        """Return a short name of the responder that was computed: here the name of the method."""
         return self.name
 
 
 def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
-    """Return a record's fields for a lower bound, in chips and mbb/g.
+    """Return {name: value} of the result of a lower bound method, in chips and in mbb/g.
 
-    resolve  the method's re-solving option; None without re-solving
+    bound    the bound in chips
+    resolve  the method's option of re-solving by the evaluated policy; None without re-solving
     """
     chips, interval = bound.value_chips, bound.ci95_chips
     record: dict[str, Any] = {
@@ -70,8 +77,9 @@ def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -
 
 
 def lower_bound_text(record: Record, took: str, responder: str) -> str:
-    """Return a lower bound's record as one line of text for the user.
+    """Return the result of a lower bound method as one line of text for the user.
 
+    record     {name: value} of the result
     took       number of deals or boards and the duration, as text
     responder  name of the responder
     """
@@ -84,7 +92,10 @@ def lower_bound_text(record: Record, took: str, responder: str) -> str:
 
 
 def resolving_text(record: Record) -> str:
-    """Return a text on the chips that re-solving gains, for the end of a line; "" without it."""
+    """Return text on the chips that the policy gains by re-solving; "" without re-solving.
+
+    record  {name: value} of the result
+    """
     if record.get("resolve") is None:
         return ""
     low, high = record["gain_ci95_chips"]
@@ -107,30 +118,34 @@ class LocalBestResponseOptions(SampledOptions, frozen=True):
 
 
 class LocalBestResponseLine(LowerBoundLine):
-    """Fields of a record of the method `lbr`, which is a line of evaluations.jsonl."""
+    """Fields of one result of the method `lbr`: a JSON line of the file evaluations.jsonl."""
 
     setting: str
     hands: Count | None
 
 
 class LocalBestResponseMethod(LowerBoundMethod):
-    """Chips per hand that local best response wins: in expectation a lower bound on exploitability."""
+    """Chips per hand that local best response wins from a strategy.
+
+    They are in expectation a lower bound on exploitability.
+    """
 
     name: ClassVar[str] = "lbr"
     line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
     options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
 
     def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
-        """Return None: all settings suit all games; raise `ValueError` for an unknown setting."""
+        """Return None; raise `ValueError` for an unknown setting of the responder's actions."""
         from mccfr.evaluation.local_best_response import check_setting
 
         check_setting(options.setting)
         return None
 
     def without_effect(self, game: "Game", options: LocalBestResponseOptions) -> frozenset[str]:
-        """Return the options without effect: seed, workers and keep if every deal is played.
+        """Return names of options without effect: seed, workers and keep if every deal is played.
 
-        Otherwise the set is empty. `keep` is the journal file for resuming.
+        Otherwise the set is empty. Every deal is played in small games, unless a number of deals, a time budget or
+        re-solving is requested.
         """
         from mccfr.evaluation.local_best_response import plays_every_deal
 
@@ -138,7 +153,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return SAMPLING if every else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
-        """Run local best response and return the record's fields."""
+        """Run local best response against a strategy; return {name: value} of the result."""
         from mccfr.evaluation.local_best_response import local_best_response
         from mccfr.play.resolving.resolving_table import settings_of
 
@@ -162,7 +177,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return line + resolving_text(record)
 
     def responder(self, record: Record) -> str:
-        """Return "lbr" with its setting."""
+        """Return the responder of a result as text, such as "lbr in setting 2"."""
         return f"lbr in setting {record['setting']}"
 
 
@@ -170,7 +185,10 @@ class LocalBestResponseMethod(LowerBoundMethod):
 
 
 class SampledBestResponseOptions(SampledOptions, frozen=True):
-    """Options of `sampled-br`: the responder's first street (None: the last), boards, and re-solving."""
+    """Options of `sampled-br`: the responder's first street, boards, and re-solving.
+
+    The first street None is the last one of the game.
+    """
 
     from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
     boards: Annotated[int | None, BOARDS] = None
@@ -178,7 +196,7 @@ class SampledBestResponseOptions(SampledOptions, frozen=True):
 
 
 def _street_from(game: "Game", name: str | None) -> int:
-    """Return the number of the street at which the best response begins; None: the last."""
+    """Return the number of the street that an option names; the last street for None."""
     return game.tree.streets - 1 if name is None else street_number(game, name)
 
 
@@ -189,7 +207,10 @@ class SampledBestResponseMethod(LowerBoundMethod):
     options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
 
     def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
-        """Return why the boards are too few, or None; raise `ValueError` for an unknown street."""
+        """Return a sentence if the options ask for too few boards for an interval, else None.
+
+        Raises `ValueError` for an unknown street.
+        """
         from mccfr.evaluation.sampled_best_response import least_boards
 
         boards, least = options.boards, least_boards(game, _street_from(game, options.from_street))
@@ -198,14 +219,15 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
 
     def without_effect(self, game: "Game", options: SampledBestResponseOptions) -> frozenset[str]:
-        """Return the options without effect: seed, workers and keep if all boards are played.
+        """Return names of options without effect: seed, workers and keep if all boards are played.
 
-        Otherwise the set is empty. `keep` is the journal file for resuming.
+        Otherwise the set is empty. All boards are played if the game lists its boards, and the options have no time
+        budget and no smaller number of boards.
         """
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
-        """Run the best response and return the record's fields."""
+        """Compute a sampled best response to a strategy; return {name: value} of the result."""
         from mccfr.evaluation.sampled_best_response import sampled_best_response
         from mccfr.play.resolving.resolving_table import settings_of
 
@@ -225,5 +247,5 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", responder) + resolving_text(record)
 
     def responder(self, record: Record) -> str:
-        """Return "sampled-br" with its first street."""
+        """Return the responder of a result as text, such as "sampled-br from turn"."""
         return f"sampled-br from {record['from']}"

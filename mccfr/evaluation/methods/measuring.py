@@ -39,7 +39,9 @@ _NOTHING = dict.fromkeys(
 
 
 def options_for(method: Method, values: Mapping[str, Any]) -> MethodOptions:
-    """Return an instance of a method's class of options with the given values; None: not given.
+    """Return an instance of a method's options class, filled with given values.
+
+    values  {field name of an option: value}; a value None means that the option is not given
 
     Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
@@ -56,7 +58,8 @@ def measure_by(
 ) -> dict[str, Any]:
     """Evaluate a strategy by a method that suits its game and return the record.
 
-    A record is a dict of JSON values. A line of evaluations.jsonl has these fields and the training counters.
+    A record is a dict of JSON values with the results and options. A line of evaluations.jsonl has its fields and
+    counters of training.
 
     side               the game and the strategy to evaluate
     against, opponent  strategy that `side` plays against, and its name; None if the method needs none
@@ -81,7 +84,10 @@ def measure_by(
 
 
 def _check_line(method: Method, record: Record) -> None:
-    """Raise `UserCodeError` if the record of a user's method does not match its `line` type."""
+    """Raise `UserCodeError` if a record lacks fields that the user's method declares.
+
+    Raises it for values of a wrong type too. Fields and types are those of the method's attribute `line`.
+    """
     counts = {"nodes_touched": 0, "iterations": 0, "checkpoint": None}
     try:
         msgspec.convert(counts | dict(record), method.line)
@@ -95,9 +101,10 @@ def _check_line(method: Method, record: Record) -> None:
 def _checked_result(
     method: Method, side: "Profile", against: "Profile | None", options: MethodOptions
 ) -> dict[str, Any]:
-    """Return the fields that `find` of the method returns.
+    """Call the `find` of a method and return its result, {name: value}.
 
-    Raises `UserCodeError` if a user-defined method raises, or returns no `value_chips` or a non-finite number.
+    For a user-defined method, raises `UserCodeError` if it raises, or returns no `value_chips` or a number that is not
+    finite.
     """
     with calling(method.find):
         result = method.find(side, against, options)

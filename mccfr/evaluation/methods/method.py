@@ -17,9 +17,10 @@ Record = Mapping[str, Any]
 
 
 class EvaluationLine(msgspec.Struct):
-    """Fields of every line of evaluations.jsonl, for all methods; the file is in a run's directory.
+    """Fields that all evaluation results have, as JSON lines of evaluations.jsonl in a run.
 
-    The first three are the training counters of the measured strategy: nodes, iterations, number of its checkpoint.
+    The first three tell which strategy was measured: nodes touched and iterations of its training, and number of its
+    checkpoint.
     """
 
     nodes_touched: Count
@@ -35,8 +36,9 @@ class Method(ABC):
 
     name        name in `[evaluation]`, `evaluate --method` and records; of a user's method: `module:Class`
     bound       relation of the result to the true value: "exact", "lower", "upper" or "estimate"
-    meets       True if the strategy is played against another strategy
-    reads_rows  True if strategies are read row by row in place; otherwise they are loaded into memory in full
+    meets       True if the method needs a second strategy, against which the first is played
+    reads_rows  True if the method reads a strategy decision by decision; otherwise all its probabilities are in memory
+                at once
     takes_rake  True if games with rake are allowed
     takes_seats True if games with three and more players are allowed
     line        type with the fields of the method's lines in evaluations.jsonl
@@ -53,58 +55,71 @@ class Method(ABC):
     options: ClassVar[type[MethodOptions]] = BoardOptions
 
     def problem(self, game: "Game") -> str | None:
-        """Return why a game cannot be measured and the alternative to use, or None."""
+        """Return a sentence why a game cannot be measured and what to use instead, or None."""
         return None
 
     def suits(self, game: "Game") -> bool:
-        """Return whether `method = "auto"` may choose this method for a game that it can measure."""
+        """Return whether the setting `method = "auto"` may choose this method for a game."""
         return True
 
     def at_once(self, game: "Game") -> bool:
-        """Return whether the game is evaluated over all deals, so that sampling options have no effect."""
+        """Return whether the game is evaluated over all deals, so that no deals are sampled."""
         del game
         return False
 
     def options_problem(self, game: "Game", options: Any) -> str | None:
-        """Return why options of `[evaluation]` do not suit a game, or None; may raise `ValueError` instead."""
+        """Return a sentence why options of a run's configuration do not suit a game, or None.
+
+        May raise `ValueError` instead. The options are those of the table `[evaluation]`.
+        """
         return None
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the bytes of memory that `find` needs besides the strategies."""
+        """Return the bytes of memory that `find` needs for a game besides the strategies."""
         return 0
 
     def in_place(self, game: "Game") -> bool:
-        """Return whether `find` reads the strategy sums of full-width CFR in place, without a copy.
+        """Return whether `find` reads a solver's strategy sums in place, without copying them.
 
-        It then walks them on all processors.
+        It then uses all processors. Only strategy sums of full-width CFR (without sampling) are read so.
         """
         return False
 
     def without_effect(self, game: "Game", options: Any) -> frozenset[str]:
-        """Return the names of options that have no effect on the evaluation of a game with these options."""
+        """Return names of options that have no effect on the evaluation of a game.
+
+        options  the values of all options, on which this may depend
+        """
         return frozenset()
 
     def prepared(self, game: "Game") -> Any:
-        """Return data computed from the game alone, or None if the method has no such data.
+        """Return data that the method computes from the game alone; None if it has no such data.
 
-        All evaluations of a run share it; `find` reads it as `side.prepared`.
+        All evaluations of a run share it; `find` gets it as the attribute `prepared` of its argument `side`.
         """
         return None
 
     @abstractmethod
     def find(self, side: "Profile", against: "Profile | None", options: Any) -> dict[str, Any]:
-        """Evaluate a strategy and return fields of a record, including `value_chips`.
+        """Evaluate a strategy; return {name: value} of the result, including `value_chips`.
 
-        side     has `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
-        against  the other strategy if the method `meets` one
-        options  an instance of `Method.options`. Its fields enter the record under their names, as far as records have
-                 such a field and `find` does not return it
+        side     the game and the strategy to evaluate, as attributes `game` and `strategy`
+        against  the game and strategy to play against, for a method that needs one (`Method.meets`); else None
+        options  an instance of `Method.options`. Its fields are added to the result, as far as results have fields of
+                 these names and `find` does not return them
         """
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text for the user; `took` is the duration as text."""
+        """Return a result as one line of text for the user.
+
+        record  {name: value} of the result
+        took    duration of the evaluation, as text
+        """
         return f"{self.short(record)} ({took})"
 
     def short(self, record: Record) -> str:
-        """Return a record as a few words without the time, for a progress bar."""
+        """Return a result in a few words, without the duration, for a progress bar.
+
+        record  {name: value} of the result
+        """
         return f"value {record['value_chips']:.6g} by {record['method']}"

@@ -1,8 +1,8 @@
 """Options of evaluation methods, for the command line, `[evaluation]` and records.
 
-Each method has one frozen struct; a field is an option. The field's name is the keyword of `registry.measure`. Its
-`encode_name` in msgspec is its name in `[evaluation]` and in records, if the option exists there. It is also the name
-on the command line (with `-` for `_`), unless `Option.flag` gives another.
+Each method has one frozen struct; a field is an option. The field's name is the keyword argument of `registry.measure`,
+which evaluates a strategy. Its `encode_name` in msgspec is its name in `[evaluation]` and in records, if the option
+exists there. It is also the name on the command line (with `-` for `_`), unless `Option.flag` gives another.
 """
 
 from collections.abc import Iterable
@@ -24,8 +24,8 @@ class Option(NamedTuple):
     help         one line, which first names the methods that take it, unless all do
     metavar      placeholder of its value
     least, most  bounds of a whole number, which may be written 1e7; None: 0 and 10^18
-    flag         name on the command line without `--`; None: the `encode_name` of the field
-    key          True if the option is also a key of `[evaluation]`
+    flag         name on the command line without `--`; None: the field's `encode_name`
+    key          True if the option is also a key of the table `[evaluation]` of a configuration
     """
 
     help: str
@@ -51,14 +51,14 @@ KEEP = Option("File of finished samples; the same command continues from it.")
 
 
 class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of the classes of options; itself used by methods without options.
+    """Base class of the options of an evaluation method; used as it is if a method has no options.
 
-    A field without an `Option` in its annotation is for Python callers only.
+    A field without an `Option` in its annotation can only be set from Python, not on the command line.
     """
 
 
 class BoardOptions(MethodOptions, frozen=True):
-    """Options of a method that samples boards; the default for user-defined methods."""
+    """Options of a method that samples boards: their number, and the seed."""
 
     boards: Annotated[int, BOARDS] = 1000
     seed: Annotated[int, SEED] = 0
@@ -74,7 +74,7 @@ class SampledOptions(MethodOptions, frozen=True):
 
     @property
     def effort(self) -> "Effort":
-        """The `Effort` of the evaluation: workers, time budget and journal file."""
+        """The same options as `Effort`: number of processes, time budget and journal file."""
         from mccfr.evaluation.samples import Effort
 
         return Effort(self.workers, self.budget_seconds, self.keep)
@@ -83,8 +83,8 @@ class SampledOptions(MethodOptions, frozen=True):
 class Declared(NamedTuple):
     """An option of evaluation methods: its name, type and description for the command line.
 
-    name    of its key in `[evaluation]` and of its field in records
-    type    of its value when one is given
+    name    name of the option in the table `[evaluation]` of a configuration, and in records
+    type    Python type of its value
     option  its description for the command line
     """
 
@@ -99,7 +99,12 @@ class Declared(NamedTuple):
 
 
 def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
-    """Return the options of some classes by field name, each once; inherited ones come last."""
+    """Return {field name: `Declared`} of the options of some classes, each field once.
+
+    Inherited options come last.
+
+    structs  classes derived from `MethodOptions`
+    """
     options: dict[str, Declared] = {}
     for struct in structs:
         own = struct.__annotations__

@@ -39,19 +39,21 @@ _METHODS: dict[str, Method] = {
 
 
 def load_method(name: str, search_directories: Sequence[Path] = ()) -> None:
-    """Import a method named as `module:Class` outside a configuration; `ValueError` if that fails.
+    """Import a user-defined evaluation method by its name `module:Class`.
 
     search_directories  directories searched first for the module
+
+    Does nothing for other names and for methods that are already loaded. Raises `ValueError` if the import fails.
     """
     if plugins.is_reference(name) and not plugins.is_loaded(plugins.METHODS, name):
         plugins.load(plugins.METHODS, name, "method", search_directories)
 
 
 def find_method(name: str) -> Method:
-    """Return the method of a name.
+    """Return an instance of the evaluation method of a name, such as "lbr" or `module:Class`.
 
-    Raises `ValueError` if it is unknown or not loaded, or the user's class is no `Method`. Raises `UserCodeError` for a
-    user's class with wrong options, or one that cannot be instantiated.
+    Raises `ValueError` if the name is unknown, its module not loaded, or the user's class no `Method`. Raises
+    `UserCodeError` for a user's class with wrong options, or one that cannot be instantiated.
     """
     if name in _METHODS:
         return _METHODS[name]
@@ -72,10 +74,10 @@ def find_method(name: str) -> Method:
 
 
 def method_for(game: "Game", name: str) -> Method:
-    """Return the method of a name, or for "auto" the first that suits the game.
+    """Return the evaluation method of a name, or for "auto" the first that suits the game.
 
-    If no method suits, "auto" is `exact`. For more than two players it is `exact`, or `trained-response` if cards are
-    dealt outside of the tree. Raises `ValueError` for an unknown name.
+    If no method suits, "auto" is `exact`. For more than two players it is `trained-response` if the game deals cards
+    that are not in its tree, else `exact`. Raises `ValueError` for an unknown name.
     """
     if name == AUTO and game.tree.players > 2:
         return find_method(TrainedResponseMethod.name if game.cards.dealt else ExactMethod.name)
@@ -88,7 +90,7 @@ def method_for(game: "Game", name: str) -> Method:
 
 
 def check_method(game: "Game", name: str) -> Method:
-    """Return the method of a name, or for "auto" one that suits the game.
+    """Return the evaluation method of a name, or for "auto" one that suits the game.
 
     Raises `ValueError` for an unknown name, and if the method cannot measure the game.
     """
@@ -107,7 +109,7 @@ def check_method(game: "Game", name: str) -> Method:
 
 
 def line_kind(name: str) -> type[EvaluationLine] | None:
-    """Return the record type of a method's lines in evaluations.jsonl, or None for an unknown method.
+    """Return the type of a method's lines in evaluations.jsonl, or None for an unknown method.
 
     A user's method that is not loaded is not imported; its lines have only the common fields.
     """
@@ -117,9 +119,10 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
 
 
 def record_text(record: Record, took: str) -> str:
-    """Return a record as one line of text for the user, even if its method is not loaded.
+    """Return a result as one line of text for the user, even if its method is not loaded.
 
-    took  duration of the evaluation, as text
+    record  {name: value} of the result
+    took    duration of the evaluation, as text
     """
     if _is_at_hand(record["method"]):
         return find_method(record["method"]).text(record, took)
@@ -127,7 +130,7 @@ def record_text(record: Record, took: str) -> str:
 
 
 def options_of_all() -> dict[str, Declared]:
-    """Return all options of the built-in methods, by their keyword in `measure`."""
+    """Return {field name: `Declared`} of the options of all built-in methods."""
     return declared(*(method.options for method in _METHODS.values()))
 
 
@@ -143,9 +146,12 @@ def measure(
     opponent: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate a strategy by the method of a name and return the record, as printed by `evaluate --json`.
+    """Evaluate a strategy by the method of a name and return the record.
 
-    against, opponent  strategy that `side` plays against and its name, for methods that need one (`Method.meets`)
+    The record is a dict of JSON values, as printed by `evaluate --json`.
+
+    side               the game and the strategy to evaluate
+    against, opponent  strategy that is played against, and its name, for methods that need one (`Method.meets`)
     options            values of the method's options by name; None: not given
 
     Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take. Only

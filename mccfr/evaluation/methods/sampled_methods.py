@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 def street_number(game: "Game", name: str | int) -> int:
-    """Return the number of a street given by name in hold'em or by number; `ValueError` lists valid names."""
+    """Return the number of a street that is given by name in hold'em, such as "turn", else by number.
+
+    Raises `ValueError`, with the valid ones, for others.
+    """
     names = [str(game.street_name(street)) for street in range(game.tree.streets)]
     if str(name) not in names:
         raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
@@ -17,31 +20,32 @@ def street_number(game: "Game", name: str | int) -> int:
 
 
 def in_mbb(game: "Game", chips: float) -> float | None:
-    """Return chips in milli big blinds; None for games without big blinds."""
+    """Convert chips to thousandths of a big blind; None in games without a big blind."""
     return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
 
 
 def all_boards(game: "Game", options: Any) -> bool:
-    """Return whether the options ask for all boards of a game that lists them.
+    """Return whether the options of a method ask for all boards of a game.
 
-    They do so with no time budget, and with no number of boards or at least that of the list.
+    They do so if the game lists its boards, and the options have no time budget and no smaller number of boards.
     """
     listed = game.cards.boards
     return listed is not None and options.budget_seconds is None and (options.boards or listed) >= listed
 
 
 def folding_mbb(game: "Game") -> float | None:
-    """Return the mbb/g that an always-folding strategy loses, the mean over both seats.
+    """Return the mbb/g that a player loses by folding every hand, the mean over both seats.
 
-    None for games without big blinds, or without `Game.real_rules` (rules of all legal bets, where the tree has only
-    some).
+    It is half the sum of the blinds and antes. None for games without a big blind, and for games whose tree has all
+    legal bets (no `Game.real_rules`).
     """
     return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
 
 
 def exploitability_text(record: Record, digits: int = 4) -> str:
-    """Return a record's exploitability as text: share of the pot if known, else mbb/g or chips.
+    """Return a result's exploitability as text: share of the pot if known, else mbb/g or chips.
 
+    record  {name: value} of the result
     digits  significant digits of chips and mbb/g
     """
     if "exploitability_pot" in record:
@@ -55,8 +59,11 @@ SAMPLING = frozenset(("seed", "workers", "keep"))
 
 
 class OverDeals(Method):
-    """Base class of methods for games that deal cards outside of their betting tree."""
+    """Base class of methods for card games whose tree is the betting only, without the cards."""
 
     def problem(self, game: "Game") -> str | None:
-        """Return why a game that deals no cards outside of its tree cannot be measured, or None."""
+        """Return a sentence if the game cannot be measured, or None if it can.
+
+        It cannot if it has no cards or has them in its tree.
+        """
         return None if game.cards.dealt else f"{game.name} deals no cards outside of its tree: use the method exact"

@@ -1,4 +1,4 @@
-"""The method `trained-response`: each player's value and the gain of a trained response."""
+"""The method `trained-response`: each player's value and the gain of a response trained for it."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -22,7 +22,10 @@ class TrainedResponseOptions(SampledOptions, frozen=True):
 
 
 class TrainedResponseLine(EvaluationLine):
-    """Fields of a record of the method `trained-response`; the lists are by player."""
+    """Fields of one result of the method `trained-response`: a JSON line of evaluations.jsonl.
+
+    Sequences have one entry for each player.
+    """
 
     values_chips: tuple[float, ...]
     values_ci95_chips: tuple[tuple[float, float], ...]
@@ -35,9 +38,10 @@ class TrainedResponseLine(EvaluationLine):
 
 
 class TrainedResponseMethod(OverDeals):
-    """Value of each of three and more players, and the gain of a response that is trained for it.
+    """Value of each player, and gain of a response trained for that player by MCCFR.
 
-    The gain is in expectation a lower bound on that of a best response.
+    It is for three and more players. The gain is in expectation a lower bound on that of a best response to the others'
+    strategies.
     """
 
     name: ClassVar[str] = "trained-response"
@@ -48,10 +52,10 @@ class TrainedResponseMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = TrainedResponseOptions
 
     def problem(self, game: "Game") -> str | None:
-        """Return why a game cannot be measured, or None.
+        """Return a sentence why a game cannot be measured by this method, or None.
 
-        Reasons are two players, no cards dealt outside of the tree, and a tree that does not fit the kernels' packed
-        format. Too many actions at a decision, for example, do not fit.
+        Reasons are two players, and a game that has no cards or has them in its tree. Another is a tree that does not
+        fit the packed arrays of the kernels, such as one with too many actions at a decision.
         """
         from mccfr.trees.compiled import MAX_PACKED_ACTIONS, can_pack
 
@@ -63,7 +67,7 @@ class TrainedResponseMethod(OverDeals):
         return problem
 
     def find(self, side: "Profile", against: "Profile | None", options: TrainedResponseOptions) -> dict[str, Any]:
-        """Train the responses and return the record's fields."""
+        """Train a response for each player; return {name: value} of the result."""
         from mccfr.evaluation.trained_response import trained_response
 
         found = trained_response(side, options.response_nodes, options.deals, options.seed, options.effort)
@@ -81,9 +85,10 @@ class TrainedResponseMethod(OverDeals):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return a record as one line of text for the user, in mbb/g if the game has big blinds.
+        """Return a result as one line of text for the user, in mbb/g if the game has a big blind.
 
-        took  duration of the evaluation, as text
+        record  {name: value} of the result
+        took    duration of the evaluation, as text
         """
         big_blind = record["big_blind_chips"]
         unit, scale = ("chips a game", 1.0) if big_blind is None else ("mbb/g", 1000 / big_blind)
@@ -103,5 +108,5 @@ class TrainedResponseMethod(OverDeals):
         )
 
     def short(self, record: Record) -> str:
-        """Return the largest gain of a response in chips as a few words, for a progress bar."""
+        """Return the largest gain of a trained response, in chips, as text for a progress bar."""
         return f"trained responses gain at most {max(record['gains_chips']):.4g} chips a game"

@@ -30,7 +30,7 @@ class FoundHand(NamedTuple):
     """A hand of a file, or the reason why it could not be read.
 
     where  file, line and number of the hand as far as known, such as "match.log, line 17"
-    hand   a no-limit hold'em hand of two to six players with its stakes, or None
+    hand   a no-limit hold'em hand of two to six players with its stacks and blinds, or None
     why    the reason if there is no hand
     """
 
@@ -57,13 +57,12 @@ def hand_files(path: Path) -> list[Path]:
 
 
 def read_hands(path: Path, *games: HoldemGame) -> Iterator[FoundHand]:
-    """Yield the hands of a file in order.
+    """Yield the hands of a file in order, as `FoundHand`: a hand, or why it is unreadable.
 
-    games  games whose stakes are used for logs that state none: the first one with as many players as the hand
+    games  games for logs that state no stacks and blinds: those of the first one with as many players are assumed
 
-    For a hand that cannot be read or has more than six players, `FoundHand` has only a reason. The same holds for a
-    file of unknown format, which counts as one hand.
-    Raises `OSError` if the file cannot be opened.
+    A hand with more than six players counts as unreadable. A file of unknown format yields one unreadable hand. Raises
+    `OSError` if the file cannot be opened.
     """
     lines = _lines(path)
     file_format, first = None, ""

@@ -1,7 +1,7 @@
-"""Common parts of hand formats: splits files, and checks hands by the rules of their own stakes.
+"""Common parts of hand formats: splits files, and checks hands by rules, stacks and blinds.
 
-A format returns a `HandRecord`: what the file says, in the file's own units. `checked_hand` converts it to whole
-chips (cents, or a finer part if the file has one), so that amounts are compared exactly.
+A format returns a `HandRecord`: the file's facts, in the file's own units. `checked_hand` converts it to whole chips
+(cents, or a finer part if the file has one), so that amounts are compared exactly.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,15 +39,16 @@ _SAME = 1e-6  # tolerance between chips, in big blinds
 
 
 class Posted(NamedTuple):
-    """Stacks, blinds and dead money of P players, by position.
+    """Stacks, blinds and dead money of P players, by seat number.
 
-    Of two players, position 0 is the big blind and 1 the button. Of more, 0 is the small and 1 the big blind.
-    Amounts are in the file's units, such as dollars.
+    Of two players, seat 0 is the big blind and 1 the button. Of more, 0 is the small and 1 the big blind. Amounts are
+    in the file's units, such as dollars.
 
     stacks  [P] before antes and blinds
     blinds  (small blind, big blind)
     dead    [P] antes and dead blinds: in the pot, and part of no bet
-    live    [P] other bets in place of a blind: a straddle, or the blind of a player who comes in; 0 if none
+    live    [P] bets posted instead of or above a blind: a straddle, or a blind posted by a player who joins the game; 0
+            if none
     """
 
     stacks: Sequence[Decimal]
@@ -57,7 +58,7 @@ class Posted(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Pot, rake, and amounts collected by each position, in the file's units; None: not stated."""
+    """Pot, rake, and amounts that each seat collected, in the file's units; None: not stated."""
 
     pot: Decimal | None = None
     rake: Decimal | None = None
@@ -67,13 +68,13 @@ class Result(NamedTuple):
 class HandRecord(NamedTuple):
     """A hand as its file states it, in the file's own units.
 
-    names       of the players, by position
+    names       names of the players by seat number
     posted      stacks, blinds and dead money
-    moves       (position, kind, amount) of each action. Kinds: "f" fold, "c" check or call, "to" bet or raise to an
+    moves       (seat number, kind, amount) of each action. Kinds: "f" fold, "c" check or call, "to" bet or raise to an
                 amount on the street, "add" put in an amount more
-    holes       each position's hole cards, "" if not shown
+    holes       hole cards by seat number, "" if not shown
     board       all board cards as one text
-    number      of the hand at its site
+    number      number of the hand at its site
     currency    sign of the currency, such as "$"; "" for chips
     tournament  True if chips are not money
     result      pot, rake and amounts collected as the file states them
@@ -94,14 +95,15 @@ class Stakes(NamedTuple):
     """Stacks, blinds and currency of a hand, in whole chips.
 
     rules       betting rules. Dead money of two players counts as if each had put in half of it, and the stack is the
-                smaller one: costs of decisions are the same, and `offset` corrects the chips won
+                smaller one. The chips that a decision gains or loses stay the same, and `offset` corrects the chips won
     big_blind   in chips
     effective   effective stack in chips: the second largest of the players who put chips in by choice, or of all if
                 fewer than two did
     unit        chips in one unit of the currency: 100 for cents
     currency    sign of the currency, such as "$"; "" for chips
     tournament  True if chips are not money
-    offset      chips to add to those that position 0 wins by `rules`, and to subtract from those of position 1
+    offset      chips to add to those that seat 0 (the big blind of two) wins by `rules`, and to subtract from those of
+                seat 1
     """
 
     rules: BettingRules
@@ -123,7 +125,7 @@ class Stakes(NamedTuple):
         return len(self.rules.put_in)
 
     def text(self) -> str:
-        """Return all stakes that the results of a review depend on, as one text."""
+        """Return stacks, chips posted, unit and currency as one text, to compare hands."""
         rules = self.rules
         chips = f"{rules.put_in} {rules.put_in_before} {rules.stack} {tuple(rules.stacks)} {tuple(rules.dead)}"
         return f"{chips} {self.big_blind} {self.unit} {self.currency}"
@@ -146,8 +148,8 @@ class HandFormat(NamedTuple):
     name    of the format, for messages
     begins  returns whether a file's first line that is no comment may be of this format
     pieces  splits a file's lines into (number of the first line, text) of each hand
-    read    parses a hand's text, given games whose stakes are used if the format states none. Raises `ValueError` with
-            the reason if the hand is invalid
+    read    parses a hand's text to a `CheckedHand`; takes also a list of games, whose stacks and blinds are used if
+            the format states none. Raises `ValueError` with the reason if the hand is invalid
     """
 
     name: str
@@ -162,7 +164,7 @@ def no_policy(players: int) -> str:
 
 
 def stakes_of(game: HoldemGame) -> Stakes:
-    """Return the stakes of a game with equal stacks, without rake."""
+    """Return the stacks, blinds and rules (`Stakes`) of a game with equal stacks, without rake."""
     rules = replace(real_rules(game), rake=0)
     return Stakes(rules, float(game.blinds[1]), rules.stack)
 
@@ -195,9 +197,9 @@ def begun_by(lines: Lines, begins: Callable[[str], bool]) -> Iterator[tuple[int,
 
 
 def checked_hand(record: HandRecord) -> CheckedHand:
-    """Return a hand in whole chips, checked by the rules of its own stakes.
+    """Convert a file's hand to whole chips, and check it by the rules with its stacks and blinds.
 
-    Raises `TableError` for an illegal or unfinished hand, and if pot, rake or winner differ from what the file tells.
+    Raises `ValueError` for an illegal or unfinished hand, and if pot, rake or winner differ from those in the file.
     """
     if len(record.names) > MOST_SEATS:
         raise TableError(f"a hand of {len(record.names)} players: the rules know two to {MOST_SEATS}")
@@ -238,7 +240,10 @@ def _unit(record: HandRecord) -> int:
 
 
 def _stakes(record: HandRecord, unit: int) -> Stakes:
-    """Return the stakes of a record; `TableError` if they are impossible or leave no decision."""
+    """Return the stacks, blinds and rules (`Stakes`) of a hand, `unit` chips to a unit of its file.
+
+    Raises `TableError` if they are impossible, or if antes and blinds leave no decision because a player is all-in.
+    """
     small, big = (float(blind * unit) for blind in record.posted.blinds)
     two = len(record.names) == 2
     if not 0 <= small <= big or not big or (two and not small) or min(record.posted.stacks) <= 0:
@@ -253,11 +258,16 @@ def _stakes(record: HandRecord, unit: int) -> Stakes:
 
 
 def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
-    """Return (betting rules of two players, `Stakes.offset`); `ValueError` if they leave no decision.
+    """Return the betting rules of a hand of two players, and a correction of the chips won by them.
+
+    The rules count dead money as put in half by each player. The correction (`Stakes.offset`) is added to the chips of
+    seat 0.
 
     post    stacks, blinds and dead money in units of the file
     unit    chips in one unit of the file
     blinds  small and big blind in chips
+
+    Raises `ValueError` if antes and blinds leave no decision because a player is all-in.
     """
     ante, straddle = float(sum(post.dead) * unit / 2), float(post.live[BUTTON] * unit)
     behind = [float((stack - dead) * unit) for stack, dead in zip(post.stacks, post.dead, strict=True)]
@@ -271,12 +281,15 @@ def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple
 
 
 def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
-    """Return (betting rules of three or more players, 0.0 as `Stakes.offset`).
+    """Return the betting rules of a hand of three or more players, and 0.0: no correction.
 
     Before the flop, the player after the last straddle acts first; without one, the player after the big blind.
 
+    post    stacks, blinds and dead money in units of the file
     unit    chips in one unit of the file
     blinds  small and big blind in chips
+
+    Raises `ValueError` if antes and blinds leave no decision.
     """
     live = [float(chips * unit) for chips in post.live]
     bets = [max(*pair) for pair in zip((*blinds, *[0.0] * (len(live) - 2)), live, strict=True)]
@@ -306,10 +319,15 @@ def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
 
 
 def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
-    """Return the actions of a record as `c`, `f` and `rN`, N chips over the whole hand.
+    """Return a hand's actions as `c`, `f` and `rN`, N chips over the whole hand.
+
+    record  the hand as its file states it, with amounts on the street
+    rules   the hand's betting rules
+    unit    chips in one unit of the file
 
     A raise beyond the stack becomes one to the stack (the smaller one of two players). A raise becomes a call if it is
-    to no more than the bet to call, or if no raise is legal, as against all-ins.
+    to no more than the bet to call, or if no raise is legal, as against all-ins. Raises `ValueError` for other illegal
+    actions.
     """
     state: BettingState | int = rules.start()
     actions = list[str]()
@@ -334,11 +352,11 @@ def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
 def _won_by_file(
     record: HandRecord, end: BettingState, rules: BettingRules, unit: int
 ) -> tuple[tuple[float, ...], float]:
-    """Compare the file's pot and rake with the rules; return the chips that each player won, before rake.
+    """Compare the file's pot and rake with the rules; return (chips by player, tolerance).
 
-    The second result is a tolerance for these chips. It allows for odd chips of split pots, and with side pots for a
-    rake of the main pot alone. The file's pot may include an uncalled bet or not, and may be before or after the rake.
-    Raises `TableError` for other figures.
+    The chips are each player's net winnings, before rake. The tolerance, in chips, allows for odd chips of split pots,
+    and with side pots for a rake of the main pot alone. The file's pot may include an uncalled bet or not, and may be
+    before or after the rake. Raises `TableError` if pot or rake differ from the rules.
     """
     stated, put_in = record.result, end.put_in
     assert stated.collected is not None
@@ -377,11 +395,11 @@ def finished_hand(
     won: tuple[float, ...] | None = None,
     within: float = 0.0,
 ) -> LoggedHand:
-    """Check that a hand is legal, finished and has valid cards; return it as a logged hand.
+    """Check that a hand is legal, finished and has valid cards; return it as a `LoggedHand`.
 
     actions  `c`, `f` and `rN`, N chips over the whole hand
-    holes    each position's hole cards, "" if not shown
-    won      chips won by each position as the file states them; None if it does not
+    holes    hole cards by seat number, "" if not shown
+    won      net chips by seat number as the file states them; None if it does not
     within   tolerance of `won` in chips
 
     Raises `TableError` if the hand is not legal or not finished, or if its cards or `won` are wrong.

@@ -26,9 +26,11 @@ _NAMES = "slumbot", "client"
 
 
 def read_acpc(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand of an ACPC dealer, which takes no rake.
+    """Parse a line of an ACPC dealer's log to a `CheckedHand`; such dealers take no rake.
 
-    The format lacks stacks and blinds, so those of the first of `games` for as many players are assumed.
+    games  games of which the first with as many players gives the stacks and blinds, which the log lacks
+
+    Raises `TableError` if the hand is invalid, or no game has as many players.
     """
     hand = read_hand(line)
     game = next((game for game in games if game.seats == len(hand.names)), None)
@@ -47,7 +49,10 @@ ACPC = HandFormat(
 
 
 def read_slumbot(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand of Slumbot's server (stacks of 20,000, blinds 50/100); `games` is ignored."""
+    """Parse a response of Slumbot's server, a JSON object, to a `CheckedHand`.
+
+    The stacks are 20,000 and the blinds 50/100, so `games` is ignored. Raises `TableError` if the hand is invalid.
+    """
     del games
     try:
         answer = json.loads(line)

@@ -41,11 +41,13 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
 
 
 def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand of the variant NT (no-limit hold'em).
+    """Parse a PHH hand of the variant NT (no-limit hold'em) to a `CheckedHand`.
 
-    The key `blinds_or_straddles` lists the small blind first, also with two players, where p1 posts the big one. If the
-    first entry of two players is above the second, it is the button's straddle. With more players, entries after the
-    second are straddles.
+    The key `blinds_or_straddles` lists the small blind first. With two players p1, the first player, posts the big
+    blind nevertheless. If the first entry of two players is above the second, it is the button's straddle. With more
+    players, entries after the second are straddles.
+
+    Raises `ValueError` if the hand is invalid.
     """
     del games
     try:
@@ -99,7 +101,11 @@ def _numbers(hand: dict[str, Any], key: str) -> list[Decimal]:
 
 
 def _moves(actions: Any, players: int) -> tuple[list[tuple[int, str, Decimal]], tuple[str, ...], str]:
-    """Return (`HandRecord.moves`, hole cards by position, board) from a PHH hand's list of actions."""
+    """Return (players' actions, hole cards by seat, board) from a PHH hand's list of actions.
+
+    Players' actions are (seat number, kind, amount), as in `HandRecord.moves`: "f", "c", or "to" an amount on the
+    street.
+    """
     if not isinstance(actions, list) or not all(isinstance(each, str) for each in actions):
         raise TableError("actions is no list of texts")
     moves, holes, board = list[tuple[int, str, Decimal]](), [""] * players, ""
@@ -130,7 +136,10 @@ def _chips(text: str) -> Decimal:
 
 
 def _check_stacks(hand: dict[str, Any], stacks: list[Decimal], found: CheckedHand) -> None:
-    """Raise `TableError` if a loser's final stack in the file differs from that by the rules.
+    """Raise `TableError` if a loser's final stack in the file contradicts betting and cards.
+
+    stacks  stacks before the hand
+    found   the hand, with the chips that each player won by the rules
 
     Losers pay no rake, so their stacks are exact.
     """

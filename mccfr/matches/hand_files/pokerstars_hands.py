@@ -26,7 +26,8 @@ _STREETS = ("Flop", "Turn", "River")
 def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     """Return a hand of two players in PokerStars' text format.
 
-    when  time to print
+    game  stacks and blinds of the hand
+    when  date and time that the text states
     hero  name of the player whose hole cards are shown as dealt
 
     Raises `ValueError` if the betting is illegal or the board too short.

@@ -72,7 +72,7 @@ def chips_of(text: str) -> Decimal:
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
     """Yield (number of the first line, text) of each hand, from one heading to the next.
 
-    After a hand that is cut off, a heading may begin in the middle of a line.
+    The text of a hand may be cut off in the middle of a line; the next heading then follows in the same line.
     """
 
     def whole() -> Iterator[tuple[int, str]]:
@@ -98,10 +98,11 @@ class _Lines:
     """Facts that the lines of a hand state, by player's name, with amounts in the site's units.
 
     live      posted blind of each player
-    dead      posted antes and dead blinds of each player
+    dead      posted antes and dead blinds (part of no bet) of each player
     straddle  straddle of each player who posted one
     small     name of the player who posted the small blind; "" if none
-    moves     (name, kind, amount) of each action; kinds are those of `HandRecord.moves`
+    moves     (name, kind, amount) of each action. Kinds: "f", "c" check or call, "to" raise to an amount on the street,
+              "add" put in an amount more
     holes     shown hole cards of each player
     won       amount that each player collected from the pot
     board     all board cards
@@ -139,8 +140,9 @@ class _Lines:
             self.dead[name] += amounts[0]
 
     def act(self, name: str, verb: str, text: str) -> None:
-        """Record an action as a move: "f", "c", "to" with an amount on the street, or "add" with chips put in.
+        """Append an action to `moves`: "f", "c", "to" an amount on the street, or "add" an amount.
 
+        name  name of the player
         verb  the action in lower case, such as "bet"
         text  rest of the line after the name, with the amount of a bet or raise
         """
@@ -154,7 +156,10 @@ class _Lines:
 
 
 def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
-    """Parse a hand; `TableError` if it is another game, cut off, illegal, or its pot or winner is wrong."""
+    """Parse the text of a site's hand to a `CheckedHand`, in whole chips.
+
+    Raises `ValueError` if it is another game, cut off, illegal, or its pot or winner is wrong.
+    """
     del games
     lines = [line.strip() for line in text.split("\n")]
     seats, stacks = _seats(lines)
@@ -235,7 +240,11 @@ def _check_game(head: str) -> None:
 
 
 def _facts(lines: Sequence[str], names: Sequence[str], big: Decimal | None) -> _Lines:
-    """Return what the lines state about the players `names`; `big` is the big blind, None if not known."""
+    """Return posts, actions, cards and winnings of the players, as the lines of a hand state them.
+
+    names  names of the players
+    big    the big blind; None if not known
+    """
     facts, dealt, longest = _Lines(), False, sorted(names, key=len, reverse=True)
     for line in lines:
         if _TWICE.search(line):
@@ -278,12 +287,12 @@ def _rakes(line: str) -> list[Decimal]:
 
 
 def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[str], facts: _Lines) -> list[str]:
-    """Return the names by position.
+    """Return the players' names in the order in which the rules number them.
 
     Of two players, the button comes last: the one who posted the small blind, or else sits at the button's seat. Of
     more, the player who posted the small blind comes first.
 
-    seats    {number of a seat: name}
+    seats    {number of a seat in the file: name}
     playing  names of the players in the hand, in the order of seats
     """
     if len(playing) > 2:

@@ -46,9 +46,9 @@ def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str |
 
     A name that ends with `.stars.txt` gives PokerStars' text, any other one a PHH file with hands numbered from 1.
 
-    game  no-limit hold'em with the stacks and blinds of the hands: by its name, as a `Game`, or as a `[game]` table
+    game  no-limit hold'em with the stacks and blinds of the hands: its name "holdem", a `Game`, or a `[game]` table
 
-    Raises `ValueError` for another game, PokerStars' text of more than two players, an illegal line or a board that is
+    Raises `ValueError` for another game, PokerStars' text of more than two players, illegal betting or a board that is
     too short. Raises `FileExistsError` if something else than a hand file of this program is there.
     """
     path, table = Path(path), _table(game)
@@ -64,7 +64,10 @@ def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str |
 
 
 def _table(game: str | Game | HoldemGame) -> HoldemGame:
-    """Return the stacks and blinds of a game; `ValueError` where it is not no-limit hold'em."""
+    """Convert the game's name, `Game` or `[game]` table to the `[game]` table of no-limit hold'em.
+
+    Raises `ValueError` if it is another game.
+    """
     if isinstance(game, str):
         game = config_from({"game": {"name": game}}, "mccfr.write_hands").game  # type: ignore[assignment]
     if isinstance(game, Game) and game.is_holdem and game.real_rules is not None:

@@ -1,10 +1,10 @@
 """EV loss of each action of one hand at a decision, if both players continue by the policy.
 
-The opponent holds each hand of its range with a weight (`mccfr.evaluation.hand_values.Below`). From the turn on the
-result is exact, since every river is evaluated. Earlier, full boards are drawn. The best action is chosen on one half
-of the boards, and its EV and the others' are computed on the other half; then the halves change roles. Noise then
-makes no action look costly, and the estimate is at most the true loss in expectation. Before the flop, hands that
-differ by suits only, such as all AKs, share a result.
+The opponent holds each hand of its range with a weight; EVs are means over these hands. From the turn on the result is
+exact, since every river is evaluated. Earlier, full boards are drawn. The best action is chosen on one half of the
+boards, and its EV and the others' are computed on the other half; then the halves change roles. Noise then makes no
+action look costly, and the estimate is at most the true loss in expectation. Before the flop, hands that differ by
+suits only, such as all AKs, share a result.
 """
 
 from collections import OrderedDict, defaultdict
@@ -54,8 +54,8 @@ class DecisionCosts:
     def __init__(self, source: Behaviour, dealing: IndexedCards, boards: int, seed: int = 0) -> None:
         """Take the policy and its cards.
 
-        boards  number of full boards to draw for a decision on the flop, at least `LEAST_BOARDS`; before the flop
-                `PREFLOP_TIMES` as many are drawn
+        boards  number of full boards to draw for a decision on the flop, at least 4 (`LEAST_BOARDS`); before the flop
+                eight times as many are drawn
         seed    of the drawn boards
 
         Raises `ValueError` for too few boards.
@@ -92,12 +92,12 @@ class DecisionCosts:
         return _cross_validated(*sampled)
 
     def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
-        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n boards.
+        """Return, for n drawn boards, [n, A] each action's weighted chips and [n] the weight.
 
-        The boards are drawn. Chips are the player's mean winnings on a board after the action. The opposing
-        weight is the total weight of the opponent's hands that share no card with the hand or the board.
+        The weight is the total weight of the opponent's hands that share no card with the player's hand or the board.
+        The chips are the player's mean winnings against these hands after the action, times the weight.
 
-        below  the subtree below the decision, which computes the values
+        below  computes the values of the subtree below the decision
         hand   index of the player's hand
         reach  [2, H] weights of both players' hands
         """
@@ -110,10 +110,10 @@ class DecisionCosts:
         return np.array(won), np.array(weights)
 
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
-        """Return ([n, A] chips of each action times opposing weight, [n] this weight) for n boards.
+        """Return, for n drawn boards, [n, A] each action's weighted chips and [n] the weight.
 
-        The decision is before the flop. Both are sums over all hands of the player's preflop class, such as AKs. All
-        169 classes are computed together and cached.
+        The decision is before the flop. Weight and weighted chips (`_on_flop`) are summed over all hands of the
+        player's preflop class, such as AKs. All 169 classes are computed together and cached.
 
         node   number of the decision in the policy's tree
         other  [H] weights of the opponent's hands
@@ -138,9 +138,9 @@ class DecisionCosts:
         return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
-        """Compute and cache the values of all preflop decisions in one pass over drawn boards.
+        """Compute and cache the actions' values at all preflop decisions, on the same boards.
 
-        At each decision the opponent has the range with which the policy reaches it.
+        The boards are drawn. At each decision the opponent has the range with which the policy reaches it.
         """
         below, hands = self._below(0), self._dealing.hand_count
         reach = reaches(self._source, self._dealing, [()])
@@ -157,7 +157,7 @@ class DecisionCosts:
             self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
-        """Draw full board `number`, which begins with `board` and has no card of `held`."""
+        """Return drawn full board `number`, which begins with `board` and has no card of `held`."""
         rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
         left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())

@@ -1,15 +1,15 @@
 """Review of a played hand: each decision's EV loss by a policy, and the hand's luck-adjusted chips.
 
-The actions are followed in the policy's tree as at a table (`mccfr.games.translation`). A bet outside the tree is
-replaced by the tree's action to which it is most likely translated. From the flop on, verdicts hold for the real bets
-only. From the first difference in stakes or bets on, each street after the preflop is solved again with the real
-stacks, pot and bets (`mccfr.play.resolving.solved_street`). Both ranges follow from the policy, then from the
-solutions, by Bayes' rule. An action that they take with no hand leaves the range unchanged.
+The actions are followed in the policy's tree by action translation (`mccfr.games.translation`). A bet outside the tree
+is replaced by the tree's action to which it is most likely mapped. From the flop on, verdicts hold for the real bets
+only. From the first difference in stacks, blinds or bets on, each street after the preflop is solved again. Solving
+uses the real stacks, pot and bets (`mccfr.play.resolving.solved_street`). Both players' ranges follow from the policy,
+then from the solutions, by Bayes' rule. An action that no hand of a range takes leaves the range unchanged.
 
 At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
-From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After an action that
-the tree lacks, such as a call of a raise, its player has no range. No cost is computed against it. The others'
-decisions are judged where a seat of the policy would be in its tree.
+From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After an action that the
+tree lacks, such as a call of a raise, its player has no range. No cost is computed against it. The others' decisions
+are judged at the tree node where a playing policy would decide.
 """
 
 from collections.abc import Sequence
@@ -78,17 +78,18 @@ class ReviewedDecision(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of a decision: the action's cost, and how often the policy takes each action.
 
-    how            source of the judgement: "in the tree", "mapped" (bets were translated), "solved again", or "not in
-                   the tree" for an action that the tree lacks
-    taken_for      tree's action and line to which a mapped decision was translated, such as "b300 after 'c'"; else ""
-    tree_line      the line's translation, if the tree has a decision there; else ""
-    probability    of taking the action, by the policy or the solution
-    did, best      the action taken and the one with the highest EV, in words; best is "" without EVs
-    cost_chips     EV of the best action minus that of the action taken, in chips of the hand; estimates may be below 0;
-                   None without EVs
-    ci95_chips     95 % interval of the cost; None if it is exact
-    frequencies    {action in words: probability by the policy or the solution}
-    note           reason why there is no cost, or what the solution ignores; "" if neither applies
+    how          source of the judgement: "in the tree", "mapped" (bets were translated), "solved again", or "not in the
+                 tree" for an action that the tree lacks
+    taken_for    tree's action and line to which a mapped decision was translated, such as "b300 after 'c'"; else ""
+    tree_line    line of the tree's decision to which the line is mapped. "" if there is none, or if `how` is "solved
+                 again" and the tree lacks the action
+    probability  of taking the action, by the policy or the solution
+    did, best    the action taken and the one with the highest EV, in words; best is "" without EVs
+    cost_chips   EV of the best action minus that of the action taken, in chips of the hand; estimates may be below 0;
+                 None without EVs
+    ci95_chips   95 % interval of the cost; None if it is exact
+    frequencies  {action in words: probability by the policy or the solution}
+    note         reason why there is no cost, or what the solution ignores; "" if neither applies
     """
 
     how: str
@@ -109,7 +110,7 @@ class ReviewedHand(NamedTuple):
     decisions    all decisions that were judged, in order
     unknown      number of decisions without a judgement: hidden hands, or no decision in the tree
     pot          kind of the pot by its preflop raises, such as "limped" or "3-bet"
-    won_chips    chips won by each position, before rake; None if unknown
+    won_chips    net chips by seat number, before rake; None if unknown
     aivat_chips  the same adjusted for luck by AIVAT; None unless all cards of two players are known
     ended        the reason if the review ends before the hand does; else ""
     """
@@ -125,12 +126,12 @@ class ReviewedHand(NamedTuple):
 class _Step(NamedTuple):
     """One action of a hand, mapped into the policy's tree.
 
-    reading  translation of the line before the action: a node of the tree
+    reading  tree node to which the line before the action is most likely mapped
     decides  True if the tree has a decision of the same player there
     column   index of the tree's action to which the action is mapped; None if the tree has no decision, or lacks the
              action
     lacks    True if the action is mapped to no action of the tree, or to one of another kind (fold, call, raise)
-    exact    True if the hand has the policy's stakes, and the tree has this and all earlier actions with these amounts
+    exact    True if the hand has the policy's stacks and blinds, and the tree has all actions so far with these amounts
     """
 
     reading: LineReading
@@ -144,16 +145,16 @@ class Reviewer:
     """Reviews hands of full-deck no-limit hold'em by a policy.
 
     source         the policy
-    betting        translates real bets to those of the policy's tree
+    betting        action translation, which maps real bets to those of the policy's tree
     dealing        cards of the policy's game
-    pair           cards of a two-player version of that game, with which streets are solved again
+    pair           the same cards dealt to two players, for solving a street again
     costs          computes EV losses at decisions of the policy's tree, for two players
     heuristic      AIVAT's heuristic; None for three and more players
     resolved_from  first street on which every decision is solved again; beyond the river if none
     """
 
     def __init__(self, side: Profile, source: Behaviour, boards: int, resolve: str | None = None) -> None:
-        """Take the policy in two forms, and the options of the review.
+        """Take the policy, as a `Profile` and as a `Behaviour`, and the options of the review.
 
         side     game and strategy of the policy, for AIVAT's values
         source   the same policy, for its action probabilities
@@ -162,7 +163,7 @@ class Reviewer:
                  only where stakes or actions differ from the tree's. Three and more players: always from the flop on,
                  once two are left
 
-        Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
+        Raises `ValueError` for fewer than 4 boards, and unless the policy's game is full-deck no-limit hold'em.
         """
         betting, cards = real_betting(source.game), source.game.cards
         if not isinstance(betting, Translation) or not isinstance(cards, WholeDeck):
@@ -173,7 +174,7 @@ class Reviewer:
         self.resolved_from = len(RESOLVED) + 1 if resolve is None else 1 + RESOLVED.index(resolve)
 
     def review(self, checked: CheckedHand, number: int) -> ReviewedHand:
-        """Review a hand that was read from a file; `number` seeds the boards drawn for AIVAT's heuristic."""
+        """Judge the decisions of a hand from a file; `number` seeds the boards drawn for AIVAT."""
         hand, stakes = checked
         return _HandReview(self, hand, stakes).reviewed(number)
 
@@ -232,10 +233,10 @@ class _HandReview:
         return ReviewedHand(decisions, len(game.states) - len(decisions), pot, won, adjusted, ended)
 
     def _mapped(self) -> list[_Step]:
-        """Return each action with its likeliest translation into the policy's tree.
+        """Return for each action of the hand its likeliest mapping into the policy's tree.
 
-        After an action that the tree lacks, such as a limp, a hand of two players has no node of the tree any more. At
-        larger tables the next actions still have nodes, as when the policy plays at a table.
+        After an action that the tree lacks, such as a limp, a hand of two players has no node of the tree any more.
+        With more players the next actions still have nodes, as when the policy plays at a table.
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
@@ -262,13 +263,13 @@ class _HandReview:
 
     @property
     def _straddler(self) -> int | None:
-        """Position of the last player who has straddled; the next one acts first."""
+        """Seat number of the last player who has straddled; None if there is none."""
         first, usual = self._stakes.rules.first_player[0], self._by.betting.rules.first_player[0]
         return None if first == usual else (first - 1) % len(self._names)
 
     @property
     def _is_straddle_outside(self) -> bool:
-        """True if a player has straddled who is not the first to act in the tree.
+        """True if a player has straddled who is not the first to act before the flop in the tree.
 
         A straddle of the first player is treated as its first raise.
         """
@@ -283,7 +284,7 @@ class _HandReview:
         return max(readings, key=lambda one: one.probability)._replace(probability=1.0)
 
     def _same_stakes(self) -> bool:
-        """Return True if effective stack, posted chips and first player are the policy's, in big blinds."""
+        """Return True if effective stack, posted chips (in big blinds) and first player are the policy's."""
         own, rules = self._stakes, self._by.betting.rules
         pairs = zip(_stakes(own.rules, own.effective), _stakes(rules, rules.stack), strict=True)
         return all(abs(ours - theirs) < _SAME for ours, theirs in pairs)
@@ -302,7 +303,7 @@ class _HandReview:
         return min([self._by.resolved_from, *inexact])
 
     def _in_tree(self, place: int) -> Verdict | None:
-        """Return the policy's verdict on action number `place`, None if it has none.
+        """Return the policy's verdict on the hand's action of index `place`, None if it has none.
 
         Also updates the range of the player who took the action.
         """
@@ -324,27 +325,27 @@ class _HandReview:
         return verdict
 
     def _same(self, place: int) -> list[int]:
-        """Return the indices of the tree's actions that stand for the real action number `place`.
+        """Return the tree's action indices that stand for the hand's action of index `place`.
 
-        These are the one to which it is translated, and those that become the same real action at the table. Against
-        an all-in, the tree's raises become calls too.
+        These are the one to which it is mapped, and those that become the same action at the table. Against an all-in,
+        the tree's raises become calls too.
         """
         column, action = self._steps[place].column, self._game.actions[place]
         real = self._betting.real_actions(self._steps[place].reading, self._game.states[place])
         return [each for each in range(len(real)) if each == column or real[each] == action]
 
     def _line_at(self, place: int) -> str:
-        """Return the hand's line before action number `place`, with amounts in chips over the whole hand."""
+        """Return the line before the hand's action of index `place`, in chips of the whole hand."""
         line, game = "", self._game
         for state, action in zip(game.states[:place], game.actions, strict=False):
             line += "/" * (state.street - line.count("/")) + action
         return line + "/" * (game.states[place].street - line.count("/"))
 
     def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
-        """Return the verdict on action number `place`; None if no opposing hand is possible.
+        """Return the verdict on the hand's action of index `place`; None without an opposing hand.
 
-        held  index of the player's hand
-        row   [A] the policy's action probabilities for this hand
+        held  index of the player's hole cards
+        row   [A] the policy's action probabilities for them
         """
         state, action, step = self._game.states[place], self._game.actions[place], self._steps[place]
         tree, node, column = self._source.game.tree, step.reading.node, step.column
@@ -386,8 +387,9 @@ class _HandReview:
 
         The cost is that of the cheapest action in `same`, in chips of the hand. The interval is None if it is exact.
 
-        held  index of the player's hand
-        same  indices of the tree's actions that stand for the real one
+        place  index of the hand's action
+        held   index of the player's hole cards
+        same   indices of the tree's actions that stand for the hand's
         """
         state, node = self._game.states[place], self._steps[place].reading.node
         live = self._dealing.live(state.street, self._boards[state.street])
@@ -406,7 +408,7 @@ class _HandReview:
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
         """Solve a street again; return verdicts on its decisions; store ranges for the next street.
 
-        places  numbers of the street's actions since two players are left
+        places  indices, in the hand's actions, of the street's actions since two players are left
         """
         state, actions = self._game.states[places[0]], [self._game.actions[place] for place in places]
         board, left = self._boards[state.street], two_left(self._stakes.rules, state, actions)
@@ -458,7 +460,7 @@ class _HandReview:
         return words + ", all-in" * (target >= stack and words != "check")
 
     def _without_luck(self, number: int) -> float | None:
-        """Return position 0's chips corrected by AIVAT; None for three and more players or unknown cards.
+        """Return player 0's chips corrected by AIVAT; None with over two players or unknown cards.
 
         At a showdown, all board cards have to be known; otherwise only both hands.
 
@@ -478,9 +480,9 @@ class _HandReview:
 
 
 def _stakes(rules: BettingRules, stack: float) -> list[float]:
-    """Return numbers that compare stakes: the first player's position, then amounts in big blinds.
+    """Return numbers that compare stakes: the first player's seat, then amounts in big blinds.
 
-    The amounts are `stack` (given in chips), each position's posted chips, ante and all dead chips together.
+    The amounts are `stack` (an argument in chips), each seat's posted chips, the ante, and all dead chips together.
     """
     chips = stack, *rules.put_in, rules.put_in_before, sum(rules.dead)
     return [rules.first_player[0], *(each / rules.minimum_bet for each in chips)]

@@ -60,10 +60,10 @@ class _Judge:
     name     of the policy or run
     game     the policy's `[game]` settings: stacks and blinds; `depth` is the stack in big blinds
     side     the policy's game and strategy, for AIVAT's values
-    source   the same policy, for its action probabilities
+    source   the same policy, as an object that returns its action probabilities
     boards   number of full boards to draw, over which the EV of a decision on the flop is averaged
-    resolve  street from which every decision is judged by solving its street again. None: only where stakes or
-             actions differ from the tree's; with three and more players always from the flop on, once two are left
+    resolve  street from which every decision is judged by solving its street again. None: only where stakes or actions
+             differ from the tree's; with three and more players always from the flop on, once two are left
     """
 
     name: str
@@ -162,11 +162,11 @@ def review_hands(
     top: int = 20,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Review hands in files and directories, and return the record of `mccfr review --json`.
+    """Review hands in files and directories; return the dict that `mccfr review --json` prints.
 
     policy   policy or run of full-deck no-limit hold'em, or a folder of such. Each hand is judged by the one for its
-             number of players with the nearest stack in big blinds, by ratio. If its stack is between those of two,
-             the second one's judgement of each decision is added
+             number of players with the nearest stack in big blinds, by ratio. If its stack is between those of two
+             policies, the farther one judges each decision too
     resolve  "flop", "turn" or "river": from there on every decision is judged by solving its street again. None: only
              where stakes or actions differ from the tree's. Three and more players: always from the flop on, once two
              are left
@@ -210,7 +210,7 @@ def review_hands(
 
 
 def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
-    """Return the fields of the review's record: totals over hands, and the `top` costliest decisions."""
+    """Return the result's fields with totals over all hands, and the `top` costliest decisions."""
     rows = [(each, record) for record in records for each in record["decisions"]]
     worst = sorted(rows, key=lambda row: costliest_first(row[0]))[:top]
     return {
@@ -225,10 +225,10 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
 
 
 def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
-    """Read the files; return the hands that can be reviewed, and {reason: number of hands} of the others.
+    """Read the files; return the hands to review, and {reason: number of hands} of the others.
 
-    The first 20 of the others are reported one by one through `phases`. Raises `ValueError` if none can be
-    reviewed.
+    The first 20 hands that cannot be reviewed are reported one by one, as messages of `phases`. Raises `ValueError` if
+    none can be reviewed.
     """
     refused, hands, report = Counter[str](), list[FoundHand](), FirstMessages(phases.message, _TOLD)
     games = [judge.game for judge in reversed(judges)]
@@ -256,7 +256,7 @@ def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) ->
 def _record(
     where: str, checked: CheckedHand, judges: Sequence[_Judge], reviews: Sequence[ReviewedHand]
 ) -> dict[str, Any]:
-    """Return the record of a reviewed hand, for JSON.
+    """Return a reviewed hand as a dict for JSON: its stakes, winnings and judged decisions.
 
     where    file and line of the hand
     judges   policies that reviewed it: the nearest in stack depth, and perhaps a second one
@@ -292,7 +292,7 @@ def _record(
 
 
 def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
-    """Return the record of a decision, for JSON: cost in big blinds, and in currency or chips.
+    """Return a reviewed decision as a dict for JSON: cost in big blinds, and in currency or chips.
 
     pot  kind of the pot, such as "3-bet"
     """
@@ -312,11 +312,11 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
 
 
 def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {player's name: sums over its hands}: number of decisions, their cost, and winnings.
+    """Return {player's name: dict of the number of decisions, their cost, and winnings}.
 
     Cost and winnings are means in mbb per hand. The total cost is also given in each currency.
 
-    records  of all reviewed hands
+    records  all reviewed hands, as dicts
     """
     players = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
@@ -369,10 +369,11 @@ def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
 
 
 def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], scale: float) -> dict[str, Any]:
-    """Return {kind: number of decisions, and their cost in mbb per hand}, with kinds in the given `order`.
+    """Return decisions and cost by street, position or pot: {"flop": {"decisions": n, "cost_mbb": x}}.
 
     rows   decisions with a cost
-    key    field that has the kind: "street", "position" or "pot"
+    key    field by which they are divided: "street", "position" or "pot"
+    order  all values of that field, in the order of the result
     scale  mbb per hand for a cost of one big blind
     """
     cost, count = defaultdict[str, float](float), Counter[str]()
@@ -383,9 +384,9 @@ def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], sc
 
 
 class _Kept(SampleFile):
-    """Stores records of reviewed hands, and saves them in a file if one is given.
+    """Stores reviewed hands, and saves them in a file if one is given.
 
-    known  {number of the hand in the review: record}
+    known  {index of the hand among all hands of the review: reviewed hand as a dict}
     """
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], hands: Sequence[FoundHand]) -> None:
@@ -395,18 +396,18 @@ class _Kept(SampleFile):
         self.known = dict[int, dict[str, Any]]()
 
     def read(self, count: int) -> None:
-        """Read the records of reviewed hands from the file into `known`, if a file is given.
+        """Read reviewed hands from the file into `known`, if a file is given.
 
         count  number of hands in the review
 
-        Raises `ValueError` for other content or a hand's number that is not below `count`.
+        Raises `ValueError` for other content or a hand's index that is not below `count`.
         """
         lines = self.records(lambda found: found.rfind(b"\n") + 1)
         if self.path is not None:
             self.known |= _records(self.path, lines, count)
 
     def add(self, number: int, record: dict[str, Any]) -> None:
-        """Add the record of hand `number`, and append it to the file if there is one."""
+        """Store the reviewed hand of index `number`, and append it to the file if there is one."""
         self.known[number] = record
         self.append(json.dumps([number, record]).encode() + b"\n")
 
@@ -452,7 +453,7 @@ class _HandFields(msgspec.Struct):
 
 
 def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
-    """Parse the file's lines and return {number: reviewed hand}, with numbers below `count`.
+    """Parse the file's lines to {index of the hand: reviewed hand}, with indices below `count`.
 
     Raises `ValueError` for an invalid line.
     """
@@ -471,9 +472,9 @@ def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
 
 
 def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], str]:
-    """Return the records of hands that `review_hands` saved in a file, and the name of `source` there.
+    """Read the file of a review: return its reviewed hands, and the policy's name in it.
 
-    source  the policy, or the run's strategy, that was used for the review (one of them if there were several)
+    source  a policy, or a run's strategy, that was used for the review (one of them if there were several)
 
     Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for another file
     or a review by other policies.

@@ -34,7 +34,10 @@ def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def review_text(record: Mapping[str, Any]) -> str:
-    """Return a review's record as text: each player's costs by street, position and pot; worst decisions."""
+    """Return a review as text: each player's costs by street, position and pot; worst decisions.
+
+    record  the review as a dict, as `mccfr review --json` prints it
+    """
     lines = [
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"

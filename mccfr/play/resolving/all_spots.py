@@ -1,12 +1,12 @@
 """Re-solves every spot of a street into a whole strategy, for games small enough for exact evaluation.
 
 A spot is the subgame from a decision that begins the street (the root), on one board. For each player and spot, the
-strategy in force is replaced by the re-solved one. A spot's gap is a number g of chips per hand of poker that gets
-there. All the opponent's hands at that root together win at most g above their alternatives, weighted by the deal and
-the player's reach. An alternative is the value of a hand's best response to the strategy in force. The opponent's value
-is then at most the value before plus the sum of all gaps. A gap is multiplied by the
-probability of its spot by the deal and the player's strategy. This is theorem 1 of Burch, Johanson & Bowling 2014, with
-an error for each root. The unsafe method has no such bound.
+given strategy is replaced by the re-solved one. An alternative is the value of a hand's best response to the given
+strategy. A spot's gap is a number g of chips per hand of poker that reaches the spot. All the opponent's hands at that
+root together win at most g above their alternatives, weighted by the deal and the player's reach. The opponent's value
+is then at most the value before plus the sum of all gaps. In this sum a gap is multiplied by the probability of its
+spot by the deal and the player's strategy. This is theorem 1 of Burch, Johanson & Bowling 2014, with an error for each
+root. The unsafe method has no such bound.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +31,17 @@ _ALIKE = 1e-6
 
 @dataclass(frozen=True)
 class ResolvedStrategy:
-    """A whole game's strategy in which spots were re-solved, with bounds of the opponent's gain by this.
+    """A game's strategy in which all subgames of a street were re-solved, with bounds of its loss.
+
+    A spot is such a subgame, on one board. An alternative is the value of an opponent's hand against the strategy
+    before. A spot's gap bounds the chips that the opponent's hands together win there above their alternatives.
 
     strategy      of the whole game, with the re-solved spots
     bound_chips   [2] by re-solved player: upper bound, from the gaps, of the opponent's gain compared to the strategy
                   before, in chips per hand. Infinite for the unsafe method
-    excess_chips  [2] by re-solved player: the amount by which the opponent's hands at the roots exceed their
-                  alternatives, summed over the hands that do, in chips per hand
-    gap_chips     the largest gap of a spot, in chips per hand that gets there
+    excess_chips  [2] by re-solved player: the amount by which the opponent's hands win more than their alternatives,
+                  summed over the hands that do, in chips per hand
+    gap_chips     the largest gap of a spot, in chips per hand that reaches it
     spots         number of solved spots, of both players
     """
 
@@ -69,21 +72,21 @@ def resolve_street(
     merged: bool = False,
     dtype: str = "float64",
 ) -> ResolvedStrategy:
-    """Re-solve all spots of a street, each against the given strategy.
+    """Re-solve each spot of a street: a subgame from the street's first decision, on one board.
 
-    strategy  the strategy in force, of both players in the whole game
+    strategy  of both players in the whole game, to be improved
     street    0 is the first
     method    gadget: "resolving", "maxmargin" (not with `merged`) or "unsafe"
     effort    stopping rules for each spot
     players   the players whose strategies are replaced
     reach     raise alternatives by the opponent's earlier mistakes (`reach_margins`)
-    merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are
-              still those of real hands
+    merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are still
+              those of real hands
     dtype     of the solver's tables: "float64" or "float32"
 
-    Alternatives are the opponent's best-response values to the given strategy, by hand, which the gadget compares with
-    the subgame's. Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and
-    bounds are those of this mean.
+    An alternative is the best-response value of an opponent's hand to `strategy`; the gadget compares it with the
+    hand's value in the spot. Hands that share a bucket are solved separately and play the mean of their solutions. The
+    result's gaps and bounds are those of this mean.
 
     Raises `ValueError` for games whose cards are not listed, and if boards share buckets but differ in their
     strategies.
@@ -117,17 +120,19 @@ def resolve_street(
 def reach_margins(
     spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy
 ) -> npt.NDArray[np.float64]:
-    """Return [H] the reach margins of a spot: counterfactual values to add to the opponent's alternatives.
+    """Return [H] counterfactual values by which the opponent's alternatives are raised.
 
-    player    the player whose strategy is re-solved; the other one is the opponent
+    spot      the subgame that is re-solved; an alternative is a value that the opponent's hand gets without it
     board_of  function that returns the board of an earlier street, as its number or its cards
+    player    the player whose strategy is re-solved; the other one is the opponent
+    strategy  of both players in the whole game, before re-solving
 
     Reach subgame solving (Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games",
-    section 4). At an earlier decision, the opponent's hand may have had an action with a higher value than the one
-    leading here. Its value here may then rise by the difference before coming here pays. The alternatives are raised
-    by these differences of all the opponent's decisions on the path. Values are those of best responses to the
-    strategy in force, which is safe for any number of re-solved spots: a value before chance or the player's actions is
-    a mean of the values after them.
+    section 4). On the path to the subgame, the opponent's hand may have had an action with a higher value than the
+    path's. Its value in the subgame may then rise by the difference before the path pays. The alternatives are raised
+    by these differences of all the opponent's decisions on the path. Values are those of best responses to `strategy`,
+    which is safe for any number of re-solved spots: a value before chance or the player's actions is a mean of the
+    values after them.
     """
     arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
     own_range = spot.ranges(strategy)[player]
@@ -146,10 +151,10 @@ def reach_margins(
 
 
 class _StrategyWriter:
-    """Writes spots' solutions into tables of the whole game; checks that spots agree on shared infosets.
+    """Copies solutions of subgames to the whole game's tables; checks that they do not conflict.
 
-    tables  by block [buckets, slots]: action probabilities. A block has the decisions of one street and player. A slot
-            is one action of one of these decisions
+    tables  [buckets, slots] action probabilities for each block. Block 2·street + player has the player's decisions on
+            the street; a slot is one action of one of these decisions
     """
 
     def __init__(self, game: Game, strategy: Strategy) -> None:
@@ -157,12 +162,13 @@ class _StrategyWriter:
         self._rows = [np.zeros((b, r), bool) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
 
     def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
-        """Copy a player's strategy in a solved spot to the tables of the whole game.
+        """Copy a player's strategy in a solved subgame to the tables of the whole game.
 
-        found    the spot's strategy by block [slots, buckets]
-        buckets  by block [buckets]: the whole game's bucket for each bucket of the spot
+        spot     the subgame: from a decision of the game on, on one board
+        found    [slots, buckets] its strategy for each block 2·street + player, streets counted in the subgame
+        buckets  for each of these blocks, the whole game's bucket for each bucket of the subgame
 
-        Raises `ValueError` if another spot wrote a different strategy to an infoset.
+        Raises `ValueError` if another subgame wrote a different strategy to an infoset.
         """
         inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
         for block in range(player, 2 * spot.game.tree.streets, 2):

@@ -1,26 +1,25 @@
 """Gadget games for re-solving a subgame: the opponent's range at its root.
 
-The re-solving player's range follows from the strategy in force. The opponent's range is unknown; there are three
-gadgets, each a game before the subgame:
+The re-solving player's range follows from the strategy before re-solving. The opponent's range is unknown; there are
+three gadgets, each a game before the subgame:
 
-* *Unsafe* (Ganzfried & Sandholm 2015): the opponent's range follows from an assumed strategy. If it plays another
-  one, its gain is unbounded.
+* *Unsafe* (Ganzfried & Sandholm 2015): the opponent's range follows from an assumed strategy. If it plays another one,
+  its gain is unbounded.
 * *Re-solving* (CFR-D gadget: Burch, Johanson & Bowling 2014, section 5): the opponent is dealt any hand, and either
-  enters the subgame or takes the hand's *alternative*, a counterfactual value. With best-response values against the
-  strategy in force as alternatives, a solution gives no hand more than before.
+  enters the subgame or takes the hand's *alternative*, a counterfactual value. Let the alternatives be best-response
+  values against the strategy before. Then a solution gives no hand more than before.
 * *Maxmargin* (Moravcik, Schmid, Ha, Hladik & Gaukrodger 2016, "Refining subgames in large imperfect information
   games"): the opponent chooses its hand and wins the subgame's value minus the alternative. A solution maximises the
   smallest *margin* (alternative minus value) over hands.
 
-Margins are in chips per hand; all other values are counterfactual, chips times the weight of the player's hands.
-Reach subgame solving (Brown & Sandholm 2017, section 4) maximises *reach margins*: it raises the alternatives by the
+Margins are in chips per hand; all other values are counterfactual, chips times the weight of the player's hands. Reach
+subgame solving (Brown & Sandholm 2017, section 4) maximises *reach margins*: it raises the alternatives by the
 opponent's earlier mistakes (`reach_margins` of `mccfr.play.resolving.all_spots`).
 
-A safe gadget's game has many equilibria, since any play that keeps a hand out of the subgame is optimal against it.
-Better ones also play well against those hands, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026). The
-player therefore learns against a range in which hands enter by mistake, with probability 1/2t in iteration t
-(`Gadget.opponent_range`). Half of these follow the deal, half the strategy in force. Gaps are those of the gadget
-without mistakes.
+A safe gadget's game has many equilibria: if a hand stays out of the subgame, any play that keeps it out is optimal. A
+sequential equilibrium plays well against such hands too (Kubicek, Lisy & Sandholm 2026). The player therefore learns
+against a range in which hands enter by mistake, with probability 1/2t in iteration t (`Gadget.opponent_range`). Half of
+these follow the deal, half the strategy before. The gap (NashConv) is measured without mistakes.
 
 A gadget's own regrets use the subgame's matching and discounting (`Step`).
 """
@@ -53,9 +52,9 @@ class Gadget(ABC):
         """Return [H] weights of the opponent's hands in the subgame, by the gadget's current strategy."""
 
     def opponent_range(self, chance: float) -> Floats:
-        """Return [H] the opponent's range for the player's traversal, with entries by mistake mixed in.
+        """Return [H] the opponent's range against which the re-solving player updates its regrets.
 
-        chance  weight of `mistaken` in the mixture, 0 to 1; the rest is `range()`
+        chance  weight of the hands that enter by mistake, 0 to 1; the rest is `range()`
         """
         return self.range() if self._mistaken is None else (1 - chance) * self.range() + chance * self._mistaken
 
@@ -100,14 +99,17 @@ class Unsafe(Gadget):
         self._given = weights
 
     def range(self) -> Floats:
-        """Return the fixed range."""
+        """Return [H] the fixed weights of the opponent's hands."""
         return self._given
 
     def update(self, values: Floats, step: Step) -> None:
         """Receive the values of an iteration; this gadget ignores them, since its range is fixed."""
 
     def best(self, values: Floats) -> float:
-        """Return the opponent's value with its fixed range: the sum of weights times values."""
+        """Return the opponent's value with its fixed range: the sum of weights times values.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        """
         return float(self._given @ values)
 
     def average(self) -> tuple[Floats, float]:
@@ -116,22 +118,25 @@ class Unsafe(Gadget):
 
 
 class Resolving(Gadget):
-    """CFR-D gadget: with each dealt hand the opponent enters the subgame or takes the hand's alternative."""
+    """CFR-D gadget: each hand of the opponent enters the subgame, or takes a fixed value instead.
+
+    This value is the hand's alternative.
+    """
 
     def __init__(self, deal: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
         """Start with regrets of 0.
 
         deal          [H] weight with which each of the opponent's hands is dealt, whatever the opponent's strategy
-        alternatives  [H] counterfactual value of each hand if the opponent does not enter the subgame. It is in chips
-                      times the weight of the player's hands
+        alternatives  [H] counterfactual value of each hand if it does not enter the subgame, in chips times the weight
+                      of the re-solving player's hands that share no card with it
         mistaken      [H] weights of the opponent's hands in the subgame if it enters by mistake, in the scale of
                       `deal`. `opponent_range` mixes them into the range; None: no mistakes
 
         A mistake is to enter with a hand that the gadget's strategy would keep out for its alternative. It makes the
         player learn to play well against such hands too.
 
-        Weights are scaled to the re-solving player's range, whose weights sum to 1. Take all pairs of an opponent's and
-        a player's hand without a common card. The products of their two weights sum to 1 over these pairs.
+        The weights of the re-solving player's range sum to 1. Take the product of both players' weights (deal and
+        range) for each pair of hands without a common card. These products also sum to 1.
         """
         super().__init__(len(deal), mistaken)
         self._dealt, self._alternatives = deal, alternatives
@@ -143,11 +148,18 @@ class Resolving(Gadget):
         return np.divide(enter, total, out=np.full_like(total, 0.5), where=total > 0)
 
     def range(self) -> Floats:
-        """Return [H] each hand's weight in the deal times its current probability of entering."""
+        """Return [H] the opponent's range: a hand's weight in the deal times how often it enters.
+
+        The frequency is that of the gadget's current strategy.
+        """
         return self._dealt * self._entered()
 
     def update(self, values: Floats, step: Step) -> None:
-        """Update the regrets of entering and of taking the alternative."""
+        """Update the regrets of entering the subgame and of taking the alternative, for each hand.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        step    discounting of regrets and strategy sums in this iteration
+        """
         entered = self._entered()
         self._add(entered, step)
         mean = entered * values + (1 - entered) * self._alternatives
@@ -157,26 +169,35 @@ class Resolving(Gadget):
         _discount(self._leave, step)
 
     def best(self, values: Floats) -> float:
-        """Return the opponent's value if each hand takes the larger of its subgame value and alternative."""
+        """Return the best-response value: each hand takes the better of subgame and alternative.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        """
         return float(self._dealt @ np.maximum(values, self._alternatives))
 
     def average(self) -> tuple[Floats, float]:
-        """Return the opponent's average range [H], and its average value from taking alternatives."""
+        """Return [H] the opponent's average range in the subgame, and its average value outside.
+
+        The second is the value of the alternatives that hands take instead of entering.
+        """
         entered = self._mean
         return self._dealt * entered, float(self._dealt @ ((1 - entered) * self._alternatives))
 
 
 class Maxmargin(Gadget):
-    """Maxmargin gadget: the opponent chooses its hand, and wins the hand's value minus its alternative."""
+    """Maxmargin gadget: the opponent chooses a hand, and wins its value minus a fixed value.
+
+    The first is the hand's value in the subgame. The fixed one is its alternative, such as its value before re-solving.
+    """
 
     def __init__(
         self, deal: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
     ) -> None:
-        """Take the deal and the alternatives of the opponent's hands.
+        """Take the deal and the alternatives (fixed values) of the opponent's hands.
 
         deal             [H] weight of each hand in the deal; only whether it is 0 matters
         alternatives     [H] counterfactual value that is subtracted from each hand's value
-        opponent_weight  [H] total weight of the player's hands that share no card with each hand
+        opponent_weight  [H] for each hand, total weight of the re-solving player's hands that share no card with it
         mistaken         [H] weights of hands that enter the subgame by mistake; None: no mistakes
         """
         super().__init__(len(deal), mistaken)
@@ -191,28 +212,40 @@ class Maxmargin(Gadget):
         return positive / total if total > 0 else self._live / self._live.sum()
 
     def range(self) -> Floats:
-        """Return [H] each hand's probability of being chosen, divided by its `opponent_weight`."""
+        """Return [H] the opponent's range: probability of choosing each hand, divided by a weight.
+
+        The weight is that of the re-solving player's hands that share no card with the hand.
+        """
         return self._chosen() * self._share
 
     def _gains(self, values: Floats) -> Floats:
         return (values - self._alternatives) * self._share
 
     def update(self, values: Floats, step: Step) -> None:
-        """Update the regrets of choosing each hand."""
+        """Update the regrets of choosing each hand, and the average strategy, after an iteration.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        step    discounting of regrets and strategy sums in this iteration
+        """
         chosen, gains = self._chosen(), self._gains(values)
         self._add(chosen, step)
         self._regret += np.where(self._live, gains - chosen @ gains, 0)
         _discount(self._regret, step)
 
     def best(self, values: Floats) -> float:
-        """Return the largest of the hands' values minus alternatives, in chips: minus the smallest margin."""
+        """Return the opponent's largest gain over the hands: value minus alternative, in chips.
+
+        It is minus the smallest margin.
+
+        values  [H] counterfactual values of the opponent's hands in the subgame
+        """
         return float(self._gains(values)[self._live].max())
 
     def average(self) -> tuple[Floats, float]:
-        """Return the opponent's average range [H] in the subgame, and its average value outside.
+        """Return [H] the opponent's average range in the subgame, and its average value outside.
 
-        The value is minus the sum of range times alternatives: the opponent pays the alternative of the hand with
-        which it enters.
+        The opponent pays the alternative of each hand with which it enters. So the value is minus the sum over hands of
+        range times alternative.
         """
         range_ = self._mean * self._share
         return range_, -float(range_ @ self._alternatives)

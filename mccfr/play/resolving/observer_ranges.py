@@ -1,7 +1,8 @@
 """Computes ranges of a policy, and its strategy on the rest of a hand, from the public betting.
 
-The policy maps a bet outside its tree to one inside by a hidden random draw. Ranges follow all such mappings, with
-their probabilities (`mccfr.play.hand_beliefs`). Results depend only on the policy, the betting and the board.
+The policy maps a bet outside its tree to one inside by a random draw that other players do not see. Ranges follow all
+such mappings, with their probabilities (`mccfr.play.hand_beliefs`). Results depend only on the policy, the betting and
+the board.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +35,8 @@ class NoRangeError(ValueError):
 class AssumedRange(ObservedRange):
     """The range of a player who is assumed to play a policy, even if its real actions differ.
 
-    An action outside the policy's tree is mapped to one inside. If the policy takes that one with no hand of the range,
-    the range stays unchanged.
+    An action outside the policy's tree is mapped to one inside. If the policy takes no such action with any hand of the
+    range, the hands keep their weights.
 
     known  False once the player, at a table of three or more, has taken an action that the tree lacks, such as a
            cold call
@@ -44,10 +45,13 @@ class AssumedRange(ObservedRange):
     known = True
 
     def took(self, state: BettingState, action: str, board: Board) -> None:
-        """Update the range by an action of this player, inside or outside the policy's tree.
+        """Multiply the range by the policy's probabilities of this player's action.
 
-        state  of the real betting before the action
-        board  cards of its street's board
+        The action may be outside the policy's tree; it is then mapped to actions inside.
+
+        state   of the betting at the table before the action
+        action  `f`, `c`, or `rN` with N chips put in over the whole hand
+        board   of the state's street
         """
         before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
@@ -76,8 +80,8 @@ class HandObserver:
     """Tracks the ranges of the two players who are left, as an observer who knows one player's policy.
 
     ours      range of the player whose policy is known
-    theirs    range of the opponent, if it played the same policy
-    position  of the known player among the two, 0 or 1
+    theirs    range of the opponent, computed as if it played the same policy
+    position  index of the known player in the pair of players left, 0 or 1
     """
 
     def __init__(
@@ -85,8 +89,9 @@ class HandObserver:
     ) -> None:
         """Compute both ranges after all actions so far.
 
-        position  at the table of the player who plays the policy of `seat`
-        line      (state before, action, board) of each action
+        seat      the player whose policy is known
+        position  index of this player at the table
+        line      (state before, action, board) of each action of the hand
         left      the rest of the hand, converted to a hand of the two players who are left
 
         Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
@@ -109,10 +114,10 @@ class HandObserver:
             raise NoRangeError("one of the two players left has taken an action that the policy's tree lacks")
 
     def ranges(self) -> Floats:
-        """Return [2, H] weights of both players' hands after the actions so far.
+        """Return [2, H] weights of the H hands of both players left, after the actions so far.
 
         The weight of a hand is the probability of the player's actions so far with this hand. If all weights of the
-        opponent are 0, its hands get 1.
+        opponent are 0, its hands get 1. Row `position` is the known player's, the other row the opponent's.
         """
         ranges = np.zeros((2, self._seat.dealing.hand_count))
         for position, tracked in ((self.position, self.ours), (1 - self.position, self.theirs)):
@@ -131,7 +136,7 @@ class HandObserver:
         player; a slot is one action of one decision.
 
         Of several mappings of the betting into the policy's tree only the likeliest is followed, also for later bets.
-        A raise that the subgame lacks becomes its raise with the nearest amount.
+        A raise of the policy that the subgame lacks counts as the subgame's raise with the nearest amount.
         """
         tree, betting = spot.game.tree, self._seat.betting
         buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
@@ -158,10 +163,10 @@ class HandObserver:
     def _rows_of(
         self, reading: LineReading, state: Any, buckets: npt.NDArray[np.int32], labels: Sequence[str]
     ) -> npt.NDArray[np.float64]:
-        """Return [A, buckets] the policy's probabilities of the subgame's actions `labels`.
+        """Return [A, buckets] the policy's probabilities of a subgame's actions `labels`.
 
-        reading  place in the policy's tree to which the betting is mapped; without a decision there, only a check, call
-                 or fold is played
+        reading  node of the policy's tree to which the betting is mapped. If it is no decision of the player, one
+                 action has probability 1: a check, call or fold
         state    of the betting at the table
         buckets  the policy's bucket for each bucket of the subgame
         """
@@ -176,7 +181,11 @@ class HandObserver:
         return rows
 
     def _at_table(self, state: BettingState, label: str) -> str:
-        """Return the legal action at the table that corresponds to `label`, an action of the subgame."""
+        """Return `label`, an action of the subgame, as a legal action at the table.
+
+        Both are `f`, `c`, or `rN` with N chips put in over the whole hand. Amounts may differ, because a subgame of two
+        players counts chips of others, who have folded, as theirs.
+        """
         assert isinstance(self._seat.betting, Translation)
         return self._left.at_table(self._seat.betting, state, label)
 
@@ -186,8 +195,8 @@ class HandObserver:
         The result has for each block the probabilities [slots, buckets]. A block has the decisions of one street and
         player; a slot is one action of one decision.
 
-        Probabilities of a hand are means over all mappings of the betting into the policy's tree. A raise that the
-        subgame lacks becomes its raise with the nearest amount. Hands of weight 0 play uniformly.
+        Probabilities of a hand are means over all mappings of the betting into the policy's tree. A raise of the policy
+        that the subgame lacks counts as the subgame's raise with the nearest amount. Hands of weight 0 play uniformly.
 
         state  of the betting at the table where the subgame begins
         """
@@ -245,7 +254,7 @@ def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) 
 
 
 def nearest_action(labels: Sequence[str], action: str) -> int:
-    """Return the index in `labels` of an action, or of the closest one if it is not among them.
+    """Return the index in `labels` of `action`, or of the closest action if it is not among them.
 
     For a raise this is the raise with the nearest amount, or the call if there are no raises. For another action it is
     the call, or check.

@@ -1,7 +1,7 @@
 """Builds the rest of a real hold'em hand as a subgame, from any postflop betting state.
 
-Chips in the pot, the player to act and the last raise are the table's real ones; later bets have the sizes of a menu.
-A subgame may therefore begin with a bet that is in no policy's tree.
+Chips in the pot, the player to act and the last raise are the table's real ones. A menu gives the sizes of later bets,
+such as half the pot. A subgame may therefore begin with a bet that is in no policy's tree.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -42,13 +42,14 @@ def endgame(
     """Return the rest of a hand as a game of its own, which begins at a state of the real betting.
 
     rules      of the whole game: stacks, minimum bet, first player to act on each street
-    state      of the real betting, at a decision
-    board      all cards of the state's street, in order of dealing
+    state      of the real betting at the decision where the result begins
+    board      all board cards of the state's street, in order of dealing
     menu       bet sizes of the result's betting tree
-    live       [2, 1326] bool: the hands that each player may hold; others are not dealt. None: every hand
-    cards      of the whole game, whose buckets are used if the rest has more than two streets, as from the flop on
-    real_bets  {state: amounts} of bets that were really made, which the tree has beside those of the menu. An amount is
-               the chips put in over the whole hand. The states count streets from the subgame's first one, which is 0
+    live       [2, 1326] bool: True for the hands that each player may hold; others are not dealt. None: all hands
+    cards      of the whole game. Their buckets are used if more than two streets are left, as from the flop on;
+               otherwise each hand has a bucket of its own
+    real_bets  {betting state: amounts} of bets made in the real hand; the tree has them beside those of the menu. An
+               amount is the chips put in over the whole hand. `street` of these states counts from 0 at `state`
 
     Raises `ValueError` for a menu that is invalid on these streets, and for more than two streets without `cards`.
     """

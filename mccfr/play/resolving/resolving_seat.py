@@ -28,7 +28,8 @@ _HAND, _BOARD, _ODD_CHIPS = "AsQh", "Kc7d2s9hTd", 1.0  # of the hand that is pla
 class ResolvingSpec(PlayerSpec):
     """Creates players that follow a policy, and re-solve it during play from a chosen street on.
 
-    settings  first re-solved street, gadget, bet sizes and effort
+    policy    the strategy to follow, with its game
+    settings  first re-solved street, gadget, bet sizes, and when to stop solving
     """
 
     policy: Behaviour
@@ -40,7 +41,10 @@ class ResolvingSpec(PlayerSpec):
         return self.policy.game
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new seat; `ValueError` unless the policy's game is full-deck no-limit hold'em."""
+        """Return a new player, whose random draws follow from `seed`.
+
+        Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
+        """
         del betting
         return ResolvingSeat(self.policy, self.settings, seed=seed)
 
@@ -50,17 +54,19 @@ class ResolvingSpec(PlayerSpec):
 
 
 class ResolvingSeat(Seat):
-    """A policy at one position of no-limit hold'em, re-solved from a street on (`resolving_table`).
+    """Player of no-limit hold'em that follows a policy, and re-solves it from a street on.
 
-    Before that street it plays the policy. From that street on, its strategy is a function of the public state and its
-    hand; only the drawn action is random. At a table of three and more players it re-solves once two of them are left.
-    If one of these two took an action that the tree lacks, it plays the policy to the end of such a hand.
+    Before that street it plays the policy. From that street on, its action probabilities depend only on the public
+    state and its hand (`resolving_table`). At a table of three and more players it re-solves once two of them are left.
+    If one of these two took an action that the tree lacks, it plays the policy until the hand ends.
     """
 
     takes_stacks = False
 
     def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
-        """Take the policy, the settings of re-solving and the seed of random translations and actions.
+        """Take the policy, the settings of re-solving and the seed of random draws.
+
+        Draws choose actions, and map bets outside the policy's tree to bets inside.
 
         Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
         """
@@ -70,10 +76,11 @@ class ResolvingSeat(Seat):
         self.resolver = Resolver(self, settings)
 
     def prepare(self) -> None:
-        """Compile the kernels of all re-solved streets, by playing a hand with one CFR iteration a subgame.
+        """Compile the kernels of all re-solved streets before play, by playing one hand.
 
-        On each street the opponent bets an amount outside the subgame, since this needs kernels of its own. At a table
-        of three and more players the others fold, except for the small and the big blind.
+        Each subgame gets one CFR iteration. On each of these streets the opponent bets an amount that the subgame
+        lacks, since this needs kernels of its own. At a table of three and more players the others fold, except for
+        the small and the big blind.
         """
         other = ResolvingSeat(self.policy, replace(self.resolver.settings, effort=Effort(iterations=1)))
         rules, betting, dealt = other.resolver.rules, other.betting, 0
@@ -121,10 +128,10 @@ class ResolvingSeat(Seat):
         return public_state.table_action(state, self._sampled(public_state.played()[:, hand], random))
 
     def public_state(self) -> PublicState:
-        """Return the hand's current public state, with the solution in force there.
+        """Return the hand's current public state, with the re-solved strategy there.
 
-        Raises `ValueError` before the first re-solved street, if no player acts, or if more than two are left. Raises
-        `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
+        Raises `ValueError` before the first re-solved street, if no player is to act, or if more than two are left.
+        Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
         state = self.state
         if not isinstance(state, BettingState) or not self.resolver.begins(state):
@@ -137,9 +144,10 @@ class ResolvingSeat(Seat):
 
 
 class ResolvedRange(ObservedRange):
-    """The range of a re-solving seat, as an opponent who knows its policy computes it from its actions.
+    """The range of a re-solving player, as an opponent who knows its policy computes it.
 
-    Action probabilities are those of the policy on the first streets, and those of the solutions on re-solved streets.
+    Weights follow from the player's actions. Their probabilities are those of the policy before the first re-solved
+    street, and those of the solutions from there on.
     """
 
     def __init__(self, seat: ResolvingSeat, position: int) -> None:
@@ -149,12 +157,12 @@ class ResolvedRange(ObservedRange):
         self._state: Any = None
 
     def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
-        """Return {action: [H]}: the probability, by hand, of all actions so far and then this action.
+        """Return {action: [H]}: each hand's probability of all actions so far, then this action.
 
-        The seat's resolver caches the solutions.
+        On re-solved streets it solves the subgames that the player would solve; the player's resolver caches solutions.
 
-        state  real betting state with the seat to act
-        board  of `state.street`
+        state  of the betting at the table, with the player to act
+        board  of the state's street
         """
         self._state = state
         if state.street < self._resolver.street:
@@ -170,16 +178,19 @@ class ResolvedRange(ObservedRange):
         return {action: row for action, row in by_action.items() if row.any()}
 
     def chose(self, action: str) -> None:
-        """Record that the seat has taken `action`, a key of the last result of `choices`."""
+        """Update the range by the player's `action`, a key of the last result of `choices`."""
         super().chose(action)
         if self._state is not None:
             self._line.append((self._state, action))
             self._state = None
 
     def see(self, state: Any, action: str) -> None:
-        """Record the opponent's action, which is not mapped to the policy's tree on re-solved streets.
+        """Record an action of another player.
 
-        state  of the real betting before the action
+        Before the re-solved streets it is mapped to the policy's tree; later it is kept as it is.
+
+        state   of the betting at the table before the action
+        action  `f`, `c`, or `rN` with N chips put in over the whole hand
         """
         if state.street < self._resolver.street:
             super().see(state, action)

@@ -1,10 +1,10 @@
 """The subgame from one decision on one board, with every hand an infoset of its own.
 
-A spot is public: ranges are arguments of its methods. Its hands are those of the real game and do not share a
-strategy's buckets. Solutions and best responses are therefore exact in the real game.
+A spot is such a subgame without ranges, which are arguments of its methods. Its hands are those of the real game, each
+with a strategy of its own. Solutions and best responses are therefore exact in the real game.
 
-If too many boards follow, as after a flop, a spot may keep the game's buckets on later streets. A strategy there is
-a table by bucket, while best responses are still those of real hands.
+If too many boards follow, as after a flop, a spot may keep the game's buckets on later streets. Hands of a
+bucket then share a strategy there, while best responses still choose for each hand.
 """
 
 from dataclasses import replace
@@ -34,11 +34,11 @@ _ALL = 1_000_000  # more than the boards of any spot
 
 
 class RootValues(NamedTuple):
-    """Counterfactual values of a player's hands at the root of a subgame, for the other player's range.
+    """Counterfactual values of a player's hands at a subgame's root, for the other's range.
 
-    value   [H]     chips won times the weight of the opposing hands
-    action  [A, H]  if the player acts at the root, the value after each action; if the other player acts, the part of
-                    `value` that comes from each action, so that they sum to `value`
+    value   [H]     for each of H hands: chips won, summed over the opposing hands with their weights
+    action  [A, H]  if the player acts at the root, the value after each of A actions; if the other player acts, the
+            part of `value` that comes from each action, so that they sum to `value`
     """
 
     value: Floats
@@ -48,15 +48,15 @@ class RootValues(NamedTuple):
 class Spot:
     """The subgame that begins at a decision on a board. H hands.
 
-    Each hand has its own infoset, unless `merged`.
+    Each hand has an infoset of its own; if `merged`, only on the first street.
 
     Tables of a strategy are one array [slots, buckets] for each block. A block has the decisions of one street and
     player. A slot is one action of one of these decisions.
 
     node    the decision, in the whole game's tree
     nodes   [n] the whole game's node for each of the n nodes of the subgame
-    known   the whole game's cards given the board, with buckets of all streets
-    game    the subgame with all possible hands; `reach` of its cards are the deal's weights
+    known   the whole game's cards after the board is dealt, with their buckets on all streets
+    game    the subgame with all possible hands; its cards' `reach` is the weight of each hand in the deal
     merged  True if hands share the whole game's buckets on later streets
     dtype   of tables and values while the subgame is solved and evaluated
     """
@@ -64,13 +64,14 @@ class Spot:
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False, dtype: str = "float32") -> None:
         """Build the subgame that begins at a decision on a board.
 
-        game   the whole game
-        node   the decision, in its tree
-        board  of the decision's street: its number in games that list boards, else its cards
-        dtype  "float64", or "float32" with errors of some millionths of the pot
+        game    the whole game
+        node    the decision, in its tree
+        board   of the decision's street: its index in games that list boards, else its cards
+        merged  True: hands share the whole game's buckets on later streets
+        dtype   of tables and values: "float64", or "float32" with errors of some millionths of the pot
 
         Raises `ValueError` for a node that is no decision, and a board of another street. Also for games that
-        take rake, have three or more players, or deal no cards outside of their tree.
+        take rake, have three or more players, or whose cards, if any, are chance nodes of the tree.
         """
         tree = game.tree
         game.check_two_players("re-solving")
@@ -90,7 +91,7 @@ class Spot:
 
     @cached_property
     def dealing(self) -> IndexedCards:
-        """The subgame's cards: its H hands, in the order of the ranges [2, H], and its boards."""
+        """The subgame's H hands, in the order of ranges [2, H], and its boards."""
         return self.game.cards.at_table()
 
     @cached_property
@@ -103,11 +104,14 @@ class Spot:
 
     @property
     def weights(self) -> Floats:
-        """[2, H] the deal's weight of each hand; 0 if it shares a card with the board."""
+        """[2, H] weight of each hand in the deal; 0 if it shares a card with the board."""
         return self.game.cards.listed().reach
 
     def ranges(self, strategy: Strategy) -> Floats:
-        """Return [2, H] weights of both players' hands at the root: weight in the deal times reach."""
+        """Return [2, H] weights of both players' hands at the root: weight in the deal times reach.
+
+        strategy  of the whole game; reach is the player's own probability of playing to the root with the hand
+        """
         arrays, ranges = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
         for above, node in pairwise(path):
@@ -119,9 +123,9 @@ class Spot:
     # --- strategies ---
 
     def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
-        """Return [buckets] the whole game's bucket for each bucket of a block of the subgame.
+        """Return [buckets] the whole game's bucket for each bucket of the subgame's `block`.
 
-        block  the decisions of one street and player, as 2 · street + player; 0 is the subgame's first street
+        block  street and player as the number 2 · street + player; street 0 is the subgame's first one
         """
         street, player = divmod(block, 2)
         is_possible = self.game.cards.listed().bucket[street][player] != NO_BUCKET
@@ -129,10 +133,10 @@ class Spot:
         return _occurring(shared) if self.merged and street else shared
 
     def tables(self, strategy: Strategy) -> Tables:
-        """Return the part of a whole game's strategy that is in the subgame.
+        """Return a whole game's `strategy` at the subgame's decisions.
 
-        It has for each block the probabilities [slots, buckets]. A block has the decisions of one street and player; a
-        slot is one action of one decision.
+        The result has for each block the probabilities [slots, buckets]. A block has the decisions of one street and
+        player; a slot is one action of one decision.
         """
         tree, tables = self.game.tree, Tables()
         for block in range(2 * tree.streets):
@@ -155,7 +159,9 @@ class Spot:
         return public_tree(self.game)
 
     def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the values of `player`'s best response to the other player's strategy, on all boards.
+        """Return the root values of `player`'s best response to the other player, over all boards.
+
+        They are counterfactual values of each hand: chips won, summed over the opposing hands with their weights.
 
         other   [H] weights of the other player's hands at the root
         tables  strategy in the subgame: [slots, buckets] for each block (street and player). Only the other player's
@@ -181,9 +187,10 @@ class Spot:
 
 
 def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
-    """Return [H, A] a strategy's action probabilities at a node; 0 for impossible hands.
+    """Return [H, A] the probabilities of A actions at a decision `node` for hands with `buckets`.
 
-    buckets  [H] the bucket of each hand; NO_BUCKET if impossible
+    strategy  of the whole game
+    buckets   [H] bucket of each hand; hands with NO_BUCKET, which cannot be held there, get 0
     """
     arrays, live = game.tree.arrays, buckets != NO_BUCKET
     first, count = int(arrays.slot[node]), int(arrays.count[node])
@@ -201,7 +208,8 @@ def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 def _cards_from(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
     """Return the cards of a subgame from a street on, with a separate bucket for each hand and board.
 
-    known   the whole game's cards, given the subgame's board
+    known   the whole game's cards, after the subgame's first board is dealt
+    street  first street of the subgame, in the whole game
     merged  True: on streets after the first, hands keep the whole game's buckets, renumbered from 0
     """
     cards, masks = known.from_street(street), known.hand_masks()

@@ -83,8 +83,8 @@ class Settings:
     method     the gadget, a game before the subgame that bounds the opponent's gain: "resolving" or "maxmargin". With
                "unsafe" there is none, except "resolving" after a bet outside the subgame. On the flop "resolving"
                replaces "maxmargin"
-    effort     when to stop solving a subgame; None: `EFFORT` of its first street, or `COLD_FLOP` if it begins on the
-               flop without a strategy in force for initial regrets
+    effort     when to stop solving a subgame; None: a default number of iterations by its first street (`EFFORT`). It
+               is larger if a subgame from the flop on has no earlier strategy for its initial regrets (`COLD_FLOP`)
     menu       bet sizes of subgames that begin on the river
     turn_menu  bet sizes of subgames that begin on the flop or the turn, on all their streets
     workers    threads that share the rivers of a turn; results do not depend on them
@@ -125,7 +125,7 @@ class Resolver:
     """Re-solves hands of a policy from a street on, and caches the public states that it has solved."""
 
     def __init__(self, seat: Seat, settings: Settings = SETTINGS) -> None:
-        """Re-solve for the policy at `seat`, which plays the streets before the re-solved one.
+        """Take the player `seat`, whose policy is re-solved, and the settings of re-solving.
 
         Raises `ValueError` unless the game is full-deck no-limit hold'em.
         """
@@ -142,9 +142,9 @@ class Resolver:
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state after a line of actions that ends on a re-solved street.
 
-        position  of the re-solving player at the table
+        position  index of the re-solving player at the table
         line      (state before, action, board) of each action of the hand
-        state     of the betting after them
+        state     of the betting at the table after these actions
         board     of the state's street
         """
         later = list(dropwhile(lambda each: not self.begins(each[0]), line))
@@ -163,12 +163,16 @@ class Resolver:
         return state.street >= self.street and len(state.left) == 2
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
-        """Return the first public state that is re-solved: on a re-solved street, with two players left.
+        """Return the public state at a hand's first re-solved decision, where two players are left.
 
-        position  of the re-solving player at the table
+        Its subgame is solved, or taken from the cache.
+
+        position  index of the re-solving player at the table
         line      (state before, action, board) of each earlier action
+        state     of the betting at the table at this decision
+        board     of the state's street
 
-        Raises `NoRangeError` if, at a table of three or more, a player left took an action that the tree lacks.
+        Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
         key = position, tuple(action for _, action, _ in line), tuple(board)
         if key in self._kept:
@@ -185,7 +189,7 @@ class Resolver:
     def _begun(self, observer: HandObserver, state: BettingState, board: Board) -> "PublicState":
         """Solve the subgame that begins at a decision and return the public state there.
 
-        observer  both players' ranges, by the policy
+        observer  has both players' ranges, computed from the policy and the actions so far
         state     of the betting at the table
         board     cards of the state's street
         """
@@ -204,11 +208,12 @@ class Resolver:
     def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
         """Build the subgame (`Spot`) that begins at a state of the betting, on its street's board.
 
-        Hands outside the player's range are not dealt, to save time. For the unsafe method the same holds for the
-        opponent's range. If a range is empty, all hands are dealt.
+        Hands outside the re-solving player's range are not dealt, to save time. For the method "unsafe" the same holds
+        for the opponent's range. If a range is empty, all hands are dealt.
 
-        position  of the re-solving player among the two
+        position  index of the re-solving player among the two left, 0 or 1
         ranges    [2, 1326] weights of both players' hands
+        method    gadget: "resolving", "maxmargin", or "unsafe" for none
         """
         on_river = state.street == len(self.rules.board_cards) - 1
         menu, live = self.settings.menu if on_river else self.settings.turn_menu, ranges > 0
@@ -230,14 +235,14 @@ class Resolver:
         method: str,
         before: Tables | None = None,
     ) -> "PublicState":
-        """Solve a spot and return the public state at its root.
+        """Solve the subgame `spot` and return the public state at its root.
 
-        position      of the re-solving player among the two
+        position      index of the re-solving player among the two left, 0 or 1
         ranges        [2, 1326] weights of both players' hands at the root
-        alternatives  [H] the opponent's best-response values to the strategy in force (the last solution, or the
-                      policy); None for the unsafe method
-        before        the strategy in force, for initial regrets: probabilities [slots, buckets] for each block (street
-                      and player); None if not known
+        alternatives  [H] counterfactual values of the opponent's hands before re-solving: those of its best response
+                      to the last solution, or to the policy; None for the method "unsafe"
+        before        earlier strategy in the subgame, for initial regrets: probabilities [slots, buckets] for each
+                      block (street and player); None if not known
         """
         settings = self.settings
         without_initial = spot.merged and before is None
@@ -266,14 +271,15 @@ class Resolver:
 
 
 class PublicState:
-    """A public state of a hand on a re-solved street, with the solution in force.
+    """Public state on a re-solved street, with the latest solution, which is played there.
 
-    Hands are the 1,326 combinations of two cards.
+    Hands are the 1,326 combinations of two cards. The betting is that of a hand of the two players left; at a table of
+    three or more, the others' chips count as antes of these two.
 
-    position  of the re-solving player among the two who are left
-    state     of the betting, in chips of the hand of two players
+    position  index of the re-solving player among the two left, 0 or 1
+    state     of this betting
     ranges    [2, 1326] weights of both players' hands here, by the solutions so far
-    found     the solution in force, which is the latest one; None if the player's strategy never gets here
+    found     the solution; None if, by the policy, the re-solving player never gets to the subgame: play is uniform
     """
 
     def __init__(
@@ -287,11 +293,12 @@ class PublicState:
         state: BettingState,
         found: Resolved | None = None,
     ) -> None:
-        """Take a node of a subgame and the strategy in force there.
+        """Take a node of the subgame `spot`, and the strategy that is played there.
 
-        strategy  of both players in the subgame `spot`
+        strategy  of both players in the whole subgame
         node      of the subgame's tree
-        found     solution with this strategy; None if the strategy is uniform because the player is never here
+        found     solution with this strategy; None if the strategy is uniform because, by the policy, the re-solving
+                  player never gets to the subgame
         """
         self._resolver, self._spot, self._strategy, self._node = resolver, spot, strategy, node
         self.position, self.ranges, self.state, self.found = position, ranges, state, found
@@ -301,9 +308,9 @@ class PublicState:
 
     @property
     def gap_chips(self) -> float:
-        """NashConv of the subgame with its gadget, for the solution in force; computed on access.
+        """NashConv of the subgame with its gadget, for the latest solution; computed on access.
 
-        In chips per hand that gets to the subgame's first decision; 0 if the player's strategy never gets here.
+        In chips per hand of poker that gets to the subgame's first decision; 0 if the re-solving player never does.
         """
         return self.found.gap_chips if self.found else 0.0
 
@@ -311,8 +318,8 @@ class PublicState:
     def excess_chips(self) -> float:
         """Upper bound of the opponent's gain by re-solving, in chips per hand that gets to the subgame.
 
-        The gain is over the alternatives, the opponent's values before re-solving. NaN for a solution without
-        alternatives; 0 if the player's strategy never gets here.
+        The gain is over the opponent's values before re-solving. NaN for a solution that was found without such values;
+        0 if the re-solving player never gets to the subgame.
         """
         return self.found.excess_chips if self.found else 0.0
 
@@ -330,15 +337,16 @@ class PublicState:
         return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
 
     def own_action(self, action: str) -> str:
-        """Return an action at the table as an action in this state, in chips of the hand of two players.
+        """Return an action at the table as a legal action in this state.
 
-        The result is a legal action, but `actions` may lack its amount.
+        Amounts may differ: chips of the other players, and antes, count as put in by the two players left. `actions`
+        may lack the result's amount.
         """
         assert self._resolver.left is not None
         return self._resolver.left.converted(self.state, action, self.actions)
 
     def table_action(self, state: BettingState, number: int) -> str:
-        """Return `actions[number]` as a legal action at the table, with the table's amounts.
+        """Return `actions[number]` as a legal action at the table, with its amount in chips there.
 
         state  of the betting at the table
         """
@@ -347,7 +355,7 @@ class PublicState:
         return left.at_table(betting, state, self.actions[number])
 
     def played(self) -> Floats:
-        """Return [A, 1326] the solution's probabilities of `actions`, for the player to act.
+        """Return [A, 1326] the solution's probabilities of `actions`, by hand of the player to act.
 
         They are 0 for hands that share a card with the board, and arbitrary for hands outside the range.
         """
@@ -361,10 +369,10 @@ class PublicState:
         return self._played
 
     def responses(self) -> RootValues:
-        """Return the values of the opponent's best response, from here on, to the solution in force; cached.
+        """Return the opponent's best-response values, from here on, to the latest solution; cached.
 
-        They are counterfactual values of each hand, in chips times the weight of the player's hands. The response may
-        use the bets of the subgame only.
+        They are counterfactual values of each of its 1,326 hands: chips won, summed over the re-solving player's hands
+        with their weights. The response may use the bets of the subgame only.
         """
         if self._responses is None:
             self._responses = self._best_responses()
@@ -380,8 +388,8 @@ class PublicState:
     def responses_after(self, action: str, board: Board) -> RootValues:
         """Return the opponent's best-response values on the next street, after an action that ends this one.
 
-        They are counterfactual values of each hand against the solution in force, in chips times the weight of the
-        player's hands.
+        They are counterfactual values of each of its 1,326 hands against the latest solution: chips won, summed over
+        the re-solving player's hands with their weights.
 
         action  one of `actions`
         board   all cards of the next street's board
@@ -399,9 +407,11 @@ class PublicState:
         return ranges if ranges[self.state.player].any() else self.ranges  # an action of probability 0 changes nothing
 
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
-        """Return the public state after a legal action, re-solved where necessary; `OVER` if the betting ends.
+        """Return the public state after a legal action, or the number `OVER` if the betting ends.
 
-        action  in chips of the hand of two players; `actions` may lack its amount
+        Re-solves after an action that `actions` lacks, and at the start of a street.
+
+        action  with its amount in chips of this state, as from `own_action`
         board   all cards of the next street's board if the action ends a street; otherwise ignored
         """
         state = apply_action(self._resolver.rules, self.state, action)
@@ -425,10 +435,11 @@ class PublicState:
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
     def _next_street(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
-        """Return the next street's subgame in the tree of the solution in force, and both ranges there.
+        """Return the part of this subgame from the next street on, and both players' ranges there.
 
         number  index in `actions` of the action that ends this street
-        ranges  [2, 1326] after that action
+        ranges  [2, 1326] weights of both players' hands after that action
+        board   all cards of the next street's board
         """
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
@@ -437,9 +448,12 @@ class PublicState:
         return before, ranges * before.weights
 
     def _resolve_street(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
-        """Re-solve at the start of a street; alternatives are best-response values to the solution in force.
+        """Re-solve at the start of a street, and return the public state there.
 
-        before  the new street's subgame in the tree of that solution
+        Unless the method is "unsafe", a gadget compares the opponent's values with its best-response values to the last
+        solution.
+
+        before  the part of the last subgame from the new street on
         """
         method, value = self._resolver.settings.method, None
         if method != "unsafe":
@@ -448,9 +462,9 @@ class PublicState:
         return self._resolver.solved(self.position, spot, ranges, value, state, method)
 
     def _resolve_after_bet(self, state: BettingState, ranges: Floats) -> "PublicState":
-        """Re-solve after a bet that the subgame's tree lacks.
+        """Re-solve after a bet that the subgame's tree lacks, and return the public state there.
 
-        The alternatives are the opponent's best-response values before the bet.
+        The gadget compares the opponent's values with its best-response values before the bet.
         """
         board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method

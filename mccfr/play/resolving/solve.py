@@ -3,9 +3,9 @@
 The solver is full-width CFR (DCFR by default) on real hands, with a gadget before the first decision (`gadgets`). For
 "resolving" the opponent enters the subgame or takes another payoff, for "maxmargin" it chooses its hand. For "unsafe"
 its range is fixed. In each iteration the opponent's traversal comes first and its hands' values update the gadget. The
-gadget's range is then the opponent's range in the player's traversal. Unless it is fixed, it includes mistakes: with a
-weight that shrinks, hands enter against the gadget's strategy. An infoset's regrets do not depend on its own player's
-range, so nothing else changes.
+gadget's range is then the opponent's range in the player's traversal. Unless it is fixed, hands that the gadget would
+keep out are mixed in, with a weight that shrinks from iteration to iteration. An infoset's regrets do not depend on its
+own player's range, so nothing else changes.
 
 A spot with shared buckets on later streets (`Spot.merged`) has too many boards: 2,352 turns and rivers follow a
 flop. It is solved by CFR-BR on BOARDS sampled boards per iteration. On the last street the opponent plays a best
@@ -53,7 +53,7 @@ _FIRST_CHECK = 16
 
 @dataclass(frozen=True)
 class Effort:
-    """Stopping rules for solving a spot; the first one that applies stops it.
+    """Stopping rules for solving a subgame; the first one that applies stops it.
 
     iterations       largest number of iterations
     precision_chips  NashConv of the subgame with its gadget, in chips per hand that gets there, at which solving stops;
@@ -67,7 +67,7 @@ class Effort:
 
 
 class Resolved:
-    """A re-solved spot; its figures are computed on access.
+    """Solution of a re-solved spot, a subgame; its figures are computed on access.
 
     tables      strategies of both players in the spot, by block [slots, buckets], in the solver's dtype. Only the
                 re-solving player's part is meant to be used. A block has the decisions of one street and player; a
@@ -81,9 +81,9 @@ class Resolved:
 
     @cached_property
     def values(self) -> Floats:
-        """[H] values of the opponent's best response to the solution, in chips times weight.
+        """[H] counterfactual values of the opponent's best response to the solution, at the root.
 
-        They are counterfactual values at the root, for the player's range.
+        A value is chips won, summed over the re-solving player's hands with the weights of its range.
         """
         return self._best * self._side.scale
 
@@ -91,7 +91,7 @@ class Resolved:
     def gap_chips(self) -> float:
         """NashConv of the subgame with its gadget: both players' best-response gains together.
 
-        In chips per hand of poker that gets to the spot.
+        In chips per hand of poker that gets to the subgame.
         """
         side, (opponent_range, outside) = self._side, self._gadget.average()
         own_values = side.spot.best_response(side.player, opponent_range, self.tables).value
@@ -101,17 +101,17 @@ class Resolved:
     def alternatives(self) -> Floats | None:
         """[H] values of the opponent's hands before re-solving, as given to `resolve`, or None.
 
-        They are counterfactual: chips times weight, for the player's range.
+        They are counterfactual: chips won, summed over the re-solving player's hands with the weights of its range.
         """
         side = self._side
         return None if side.alternatives is None else side.alternatives * side.scale
 
     @property
     def excess_chips(self) -> float:
-        """Upper bound of the opponent's gain over its alternatives, in chips per hand of poker at the spot.
+        """Upper bound of the opponent's gain by re-solving, in chips per hand of poker in the subgame.
 
-        Hands have the deal's weights, and each takes the larger of its value and its alternative. NaN without
-        alternatives.
+        Alternatives are its values before re-solving. An opposing hand gains the excess of its best-response value over
+        its alternative, at least 0, and counts with its weight in the deal. NaN without alternatives.
         """
         side = self._side
         if side.alternatives is None:
@@ -126,12 +126,13 @@ class Resolved:
 
 @dataclass(frozen=True)
 class _Side:
-    """The re-solving player of a spot, with its range and the opponent's hands in the solver's scale.
+    """The re-solving player of a subgame, with both players' hands, weighted for the solver.
 
     ours          [H] the player's range divided by its sum `scale`
     any_hand      [H] the deal's weights of the opponent's hands. Their scale is such that all possible pairs with a
                   hand in `ours` weigh 1 in total
-    alternatives  [H] counterfactual values of the opponent's hands outside the subgame, for the range `ours`; or None
+    alternatives  [H] counterfactual values of the opponent's hands if they do not enter the subgame, for the range
+                  `ours`; None: no gadget
     """
 
     spot: Spot
@@ -156,19 +157,22 @@ def resolve(
     alike: Sequence[npt.NDArray[np.integer]] | None = None,
     initial: Tables | None = None,
 ) -> Resolved:
-    """Solve a spot for one player.
+    """Solve a spot for one player, and return the solution with its values.
 
+    spot          subgame from a decision on a board
     player        who re-solves: 0 or 1
-    ranges        [2, H] weights of both players' hands at the root, by the strategies in force. Bounds and gaps of
+    ranges        [2, H] weights of both players' hands at the root, by the strategies so far. Bounds and gaps of
                   "resolving" and "maxmargin" do not rely on the opponent's range
     alternatives  [H] value of each opposing hand if it does not enter the subgame: counterfactual, for the player's
                   range; None is allowed for "unsafe"
-    initial       the strategy in force, for initial regrets: [slots, buckets] for each block. On sampled boards it is
-                  returned instead of the solution if the solution's excess is above `MOST_EXCESS` pots
+    method        gadget before the root: "resolving", "maxmargin", or "unsafe" for none
+    effort        when to stop
+    initial       strategy before re-solving, for initial regrets: [slots, buckets] for each block. On sampled boards it
+                  is returned instead of the solution if the solution's `excess_chips` is above `MOST_EXCESS` pots
     workers       threads that share the boards of the next street; results do not depend on them
     seed          of sampled boards; `variant` and `workers` are ignored there
-    alike         for each block (street and player) [buckets] a number: infosets of a decision with equal numbers get
-                  one strategy, their mean weighted by reach. None: each has its own. Values and gap are the result's
+    alike         for each block (street and player) [buckets] a number: buckets with equal numbers play the same
+                  strategy in the result, the mean of theirs weighted by reach. None: each plays its own
 
     Raises `ValueError` for an unknown or unsupported method, an empty range of the player, or missing alternatives.
     """
@@ -201,10 +205,10 @@ def resolve(
 
 
 class _Solver(ABC):
-    """Base class of solvers: CFR on a spot with a gadget before its first decision.
+    """Base class of solvers: CFR on a subgame with a gadget, a game before its first decision.
 
     Ranges are scaled such that all possible pairs of both players' hands weigh 1 in total. So gaps are in chips per
-    hand of poker that gets to the spot.
+    hand of poker that gets to the subgame.
     """
 
     _cfr: Any  # `VectorCfr` or `RespondedSampling`
@@ -215,12 +219,15 @@ class _Solver(ABC):
 
     @property
     def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return {name: array [slots, buckets]} of regrets and strategy sums of each street and player."""
+        """Return {name: array [slots, buckets]} of regrets and strategy sums.
+
+        A name states kind, street and player, such as "regret/street0/player1".
+        """
         return self._cfr.tables
 
     @abstractmethod
     def _iterate(self) -> None:
-        """Do one iteration of CFR in the spot, and update the gadget."""
+        """Do one iteration of CFR in the subgame, and update the gadget with its values."""
 
     def run(self, effort: Effort) -> Resolved:
         """Iterate until one of the stopping rules of `effort` applies, and return the result."""
@@ -237,7 +244,7 @@ class _Solver(ABC):
         return self._result()
 
     def _at_root(self, other: Floats) -> list[Floats]:
-        """Return [range of player 0, range of player 1] at the spot's root, given the opponent's as `other`."""
+        """Return both ranges at the root, player 0's first, given the opponent's as `other` [H]."""
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
     def _result(self) -> Resolved:
@@ -306,8 +313,9 @@ class _SampledBoards(_Solver):
     def run(self, effort: Effort) -> Resolved:
         """Iterate until one of the stopping rules of `effort` applies, and return the result.
 
-        If a strategy in force was given, and the solution's excess is above `MOST_EXCESS` pots, the result has that
-        strategy instead. The excess bounds the opponent's gain by re-solving (`Resolved.excess_chips`).
+        If a strategy before re-solving was given (`initial`), and the solution's excess is above `MOST_EXCESS` pots,
+        the result has that strategy instead. The excess bounds the opponent's gain by re-solving
+        (`Resolved.excess_chips`).
         """
         result, side = super().run(effort), self._side
         if self._begun is None or not result.excess_chips > MOST_EXCESS * side.spot.game.pot_chips:
@@ -323,9 +331,10 @@ class _SampledBoards(_Solver):
 
 
 def _merged_columns(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
-    """Return strategy sums [slots, buckets] in which buckets with equal numbers in `alike` are added up.
+    """Return strategy sums [slots, buckets]: a bucket gets the total of all buckets like it.
 
-    Each column of the result is the sum of all columns of `sums` [slots, buckets] with its number in `alike` [buckets].
+    sums   [slots, buckets] strategy sums of each bucket
+    alike  [buckets] a number; buckets with equal numbers are alike
     """
     _, number = np.unique(alike, return_inverse=True)
     return np.stack([np.bincount(number, row)[number] for row in sums]).astype(sums.dtype)

@@ -1,9 +1,9 @@
 """Spots and streets of a real hand, solved again from both players' ranges, for study and reviews.
 
 For a review the rest of the hand is solved from the first decision of the street, for study from any decision. Its tree
-has a menu's bets and those that were made, so no bet is mapped to another. Both players' ranges are taken as given
-(unsafe re-solving: Ganzfried & Sandholm 2015, "Endgame solving in large imperfect-information games"). After a flop the
-solver finds one player's strategy at a time (`mccfr.play.resolving.solve`), so both players are solved.
+has default bet sizes and the bets that were really made, so no bet is mapped to another. Both players' ranges are taken
+as given (unsafe re-solving: Ganzfried & Sandholm 2015, "Endgame solving in large imperfect-information games"). After a
+flop the solver finds one player's strategy at a time (`mccfr.play.resolving.solve`), so it runs once for each player.
 """
 
 from collections import defaultdict
@@ -56,9 +56,9 @@ class SolvedSpot:
         state      of the betting at the decision
         board      all cards of the state's street
         ranges     [2, 1326] weights of both players' hands there
-        cards      of a whole game, whose buckets are used on later streets if the board is a flop
-        real_bets  {state: amounts} of bets that were really made, which the tree has beside those of the menu. The
-                   states count streets from this one, which is 0; an amount is the chips put in over the whole hand
+        cards      of the whole game, whose buckets are used on later streets if the board is a flop
+        real_bets  {betting state: amounts} of bets made in the real hand, which the tree has beside the default sizes.
+                   An amount is the chips put in over the whole hand. `street` of these states is 0 on this street
         effort     when to stop; None: the default of the street
 
         Raises `ValueError` if a range is empty, or no two hands are possible together.
@@ -96,24 +96,26 @@ class SolvedSpot:
     def played(self, node: int = 0) -> Floats:
         """Return [A, 1326] the solution's action probabilities at a decision of the first street.
 
-        They are 0 for impossible hands and for hands outside the range.
+        They are 0 for hands that share a card with the board, and for hands outside the range.
         """
         return _rows(self.spot, self.tables, node)
 
     def won(self, nodes: Sequence[int] = (0,)) -> list[Floats]:
-        """Return for each node [A, 1326] chips won, times the opposing weight, for each action and hand.
+        """Return for each of `nodes` [A, 1326] counterfactual values of each action and hand.
 
         nodes  decisions of the first street
 
-        The chips are those that the player to act wins over the whole hand of poker, if both players follow the
-        solution. Exact on all boards.
+        A value is the chips that the player to act wins over the whole hand of poker. They are summed over the opposing
+        hands, with their weights at the decision. Both players follow the solution. Exact on all boards.
         """
         return _values(self.spot, self.tables, self.ranges, nodes)
 
     def opposing(self, player: int, ranges: Floats) -> Floats:
         """Return [1326] for each hand of `player` the weight of opposing hands that share no card with it.
 
-        ranges  [2, 1326] weights of both players' hands at a decision of the spot
+        It is 0 for hands outside of the player's range where the subgame begins.
+
+        ranges  [2, 1326] weights of both players' hands at a decision of the subgame
         """
         other = opponent_weight(self.spot.dealing, ranges[1 - player])
         return np.where(self.ranges[player] > 0, other, 0.0)
@@ -124,8 +126,9 @@ class SolvedStreet:
 
     actions  for each decision a list of `c`, `f` or `rN`, with N chips put in over the whole hand
     played   for each decision [A, 1326] the solution's action probabilities
-    values   for each decision [A, 1326] the EV of the player to act, if both players follow the solution: chips won
-             over the whole hand of poker. Exact on all boards; NaN for hands outside of the range
+    values   for each decision [A, 1326] the EV of each action and hand, if both players follow the solution: chips won
+             by the player to act over the whole hand of poker. Exact on all boards; NaN for hands outside of the range
+             at the first decision, and hands without opposing hands
     ranges   [2, 1326] weights of both players' hands after the last action
     """
 
@@ -136,9 +139,9 @@ class SolvedStreet:
 
         rules   betting rules of two players
         acted   (state before, action) of the street's actions, from its first decision on
-        board   all cards of the street
+        board   all board cards of the street
         ranges  [2, 1326] weights of both players' hands at the first decision
-        cards   of a whole game, whose buckets are used on later streets if the board is a flop
+        cards   of the whole game, whose buckets are used on later streets if the board is a flop
         """
         first = acted[0][0]
         real_bets = defaultdict[BettingState, set[float]](set)
@@ -162,11 +165,13 @@ class SolvedStreet:
 
 
 def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
-    """Return for each node [A, 1326] the acting player's chips won, times the opposing weight.
+    """Return for each of `nodes` [A, 1326] counterfactual values of the player to act.
+
+    A value is chips won, summed over the opposing hands with their weights at the decision.
 
     tables  strategies of both players, [slots, buckets] for each block (street and player)
-    ranges  [2, 1326] weights of both players' hands at the spot's root
-    nodes   decisions of the spot's first street
+    ranges  [2, 1326] weights of both players' hands at the subgame's root
+    nodes   decisions of the subgame's first street
     """
     dtype: type[np.floating] = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
@@ -178,9 +183,9 @@ def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequenc
 
 
 def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
-    """Return [A, 1326] a strategy's action probabilities at a decision of the spot's first street.
+    """Return [A, 1326] a strategy's action probabilities at decision `node` of the first street.
 
-    They are 0 for impossible hands and others without a bucket.
+    They are 0 for hands without a bucket, such as those that share a card with the board.
 
     tables  the strategy, [slots, buckets] for each block (street and player)
     """

@@ -82,9 +82,9 @@ def explanation(game: Game) -> dict[str, Any]:
 
 
 def card_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any], tuple[str, ...]]]:
-    """Yield (name, array, names of axes) of the arrays that give a hand's bucket, empty ones excluded.
+    """Yield (name, array, names of axes) of the arrays that give a hand's bucket, but empty ones.
 
-    There are none if buckets of later streets depend on the flop (`Cards.fits_policies` is False).
+    Yields nothing for cards whose buckets on later streets depend on the flop, as these arrays cannot hold them.
     """
     for name, array in game.cards.arrays(bucket_dtype) if game.cards.fits_policies else ():
         if array.size:

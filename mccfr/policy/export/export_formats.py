@@ -33,6 +33,7 @@ _TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
 def tables_provenance(path: Path, format: str) -> Mapping[str, Any] | None:  # noqa: A002 - as above
     """Return the provenance in an export of raw tables: the run and checkpoint it is from.
 
+    path    of the export, a file or directory
     format  "zarr" or "hdf5"
 
     Returns None if the path holds no such export.
@@ -88,8 +89,8 @@ def export(
     provenance     JSON with the origin of the strategy
     abstraction    policy only: origin of its buckets (`Abstraction.origin`); None: no card abstraction
     values         policy only: values at the first decisions of streets; None: not written
-    board          csv, parquet: rows of hands on this board ("" for no board); None: rows of buckets
-    replaceable    returns whether the path may be replaced, which happens in one step; None: exports of this format may
+    board          csv, parquet: write a row for each hand on this board ("" for no board); None: for each bucket
+    replaceable    returns whether an existing path may be replaced; None: an export of this format may
 
     Raises `ValueError` for an unknown format, and for one that this game or installation does not support.  Raises
     `FileExistsError` if `out` may not be replaced.
@@ -136,17 +137,17 @@ def write_tables(
     """Write raw tables under their names, the tree under `tree/` and the buckets of hands under `cards/`.
 
     The axes of tables depend on the algorithm, ("bucket", "slot") or ("slot", "bucket"), and are written with each
-    table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 describe the nodes:
-    children are first .. first+count-1, `row` is the index of a decision in its table, `slot` its first cell there.
-    `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in` [N, P] has the
-    chips that each of P players has put in over the whole hand, in betting trees.
+    table.  `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 describe the nodes: a
+    node's children have the numbers first .. first+count-1, `row` is the index of a decision in its table, `slot` its
+    first cell there. `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in`
+    [N, P] has the chips that each of P players has put in over the whole hand, in betting trees.
 
     The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  That table is the one of street
     block // P and player block % P.  Cells after the last slot are padding.
 
     The attribute `description` is JSON: the game's configuration, the provenance, and the meaning of all arrays
-    (`mccfr.policy.export.explanation`).  `replaceable` returns whether the path may be replaced, which happens in one
-    step.
+    (`mccfr.policy.export.explanation`).  `replaceable` takes a path at which something exists, and returns whether it
+    may be replaced.
 
     Raises `ValueError` for an unknown format, and `FileExistsError` if `out` may not be replaced.
     """

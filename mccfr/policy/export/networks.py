@@ -1,18 +1,18 @@
 """Writes and reads networks of Deep CFR as a directory of flat arrays, for any program.
 
     networks.json      manifest: game, form of the networks, meaning of inputs, length and CRC-32C of each file
-    networks.npy       [T, P] float32 parameters, player 0's networks first, padded with 0
+    networks.npy       [T, P] float32 parameters of T networks, player 0's first, padded with 0
     weights.npy        [T] float64    weight of each network in its player's average
     players.npy        [T] int64      player of each network
     iterations.npy     [T] int64      iteration in which it was fitted; 0: uniform play, all parameters 0
 
-For games with listed infosets, by player (I infosets, A actions), ordered by street and then by bucket:
+For games with listed infosets, by player, ordered by street and bucket (I infosets, F inputs, A actions at most):
 
     inputs_player0.npy   [I, F] float32  inputs of the network; absent if they are a one-hot code of the infoset
     actions_player0.npy  [I] int64       number of actions, which are the first outputs
-    parents_player0.npy  [I] int64       infoset · A + action of the player's decision before; -1: none
+    parents_player0.npy  [I] int64       infoset · A + action of the player's last decision before; -1: none
 
-For games whose cards are dealt from the whole deck, by node of the betting tree:
+For games whose cards are dealt from the whole deck, by node of the betting tree.  N nodes, B inputs:
 
     bets.npy  [N, B] float32  inputs that describe the betting, which follow those of the cards
     tree.npy  [N, 5] int64    parent (-1: none), player (-1: no player acts), street, first child, number of children
@@ -73,7 +73,7 @@ _PARTS = ("parameters", "weight", "iteration")
 def networks_provenance(path: Path) -> Mapping[str, Any] | None:
     """Return the provenance of a directory of networks: the run and checkpoint that they are from.
 
-    The format may be of any version. Returns None if the path holds no directory of networks.
+    A directory in any version of the format has one. Returns None if the path holds no directory of networks.
     """
     return provenance_of(path, MANIFEST, FORMAT)
 
@@ -94,10 +94,10 @@ def write_networks(
 
     documents    the `[game]` and `[solver]` tables of the run's configuration
     provenance   JSON with the origin of the networks
-    replaceable  returns whether the path may be replaced, which happens in one step
+    replaceable  takes a path at which something exists, and returns whether it may be replaced
 
     Raises `FileExistsError` if `out` may not be replaced.  Raises `ValueError` for parameters that are not finite, and
-    for a game that needs files.
+    for a game whose configuration names files, as the directory cannot hold them.
     """
     game, files = strategy.game, game_files(config_from(documents, "the run's configuration").game, Path())
     if files:
@@ -128,21 +128,25 @@ def write_networks(
 
 
 def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
-    """Return the networks of a directory and its manifest.
+    """Return the networks of a directory, and the content of its manifest networks.json.
 
     Raises `FileNotFoundError` without a manifest, and `DamagedError` if another file is missing or any is damaged.
-    Raises `ValueError` for another version of format or inputs, arrays that do not fit the game, and parameters that
-    are not finite.
+    Raises `ValueError` for another version of the format or of the networks' inputs. Raises it too for arrays that do
+    not fit the game, and parameters that are not finite.
     """
     meta, arrays = read_directory(path, _read_files)
     return _networks_of(path, meta, arrays), meta
 
 
 def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Networks:
-    """Return the networks of a manifest and its arrays; messages of errors name `path`.
+    """Return the networks that a manifest and its arrays describe.
 
-    Raises `ValueError` for another version of the inputs, arrays that do not fit the game, and parameters that are not
-    finite.
+    path    directory of the networks, named in error messages
+    meta    content of the manifest networks.json
+    arrays  {file name without ending: array}
+
+    Raises `ValueError` for another version of the networks' inputs, arrays that do not fit the game, and parameters
+    that are not finite.
     """
     version = meta["features"]["version"]
     if version != VERSION:
@@ -202,7 +206,7 @@ def _says(meta: Mapping[str, Any]) -> bool:
 
 
 def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
-    """Return the number of parameters of each player's network."""
+    """Return the number of parameters of one network of each of the two players."""
     if samples_cards(game):
         return [make_card_network(view(game), config).size] * 2
     infosets = list_infosets(game)
@@ -227,10 +231,11 @@ def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
 
 
 def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of an export that describe the networks' inputs, by file name without ending.
+    """Return {file name without ending: array} of the arrays that describe the networks' inputs.
 
-    They are inputs, actions and parents of listed infosets by player. If cards are dealt from the whole deck, they are
-    the inputs of the betting and the tree.
+    In games that list their infosets they have three entries for each infoset. These are the inputs (none for a one-hot
+    code), the number of actions, and the player's last decision and action before. If cards are dealt from the whole
+    deck, they are by node the inputs that describe the betting, and the betting tree.
     """
     if samples_cards(game):
         arrays = game.tree.arrays

@@ -136,7 +136,7 @@ def write_openspiel(
     game_document  the `[game]` table of the run's configuration
     source         the strategy and its game
     provenance     JSON with the origin of the strategy
-    replaceable    returns whether the path may be replaced, which happens in one step
+    replaceable    takes a path at which something exists, and returns whether it may be replaced
 
     Raises `ValueError` if open_spiel is missing, or if OpenSpiel has no such game or a different one.  Raises it too if
     OpenSpiel merges infosets whose strategies differ.  Raises `FileExistsError` if `out` may not be replaced.

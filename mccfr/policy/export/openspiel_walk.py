@@ -18,9 +18,10 @@ _TOLERANCE = 1e-9
 
 
 class OpenSpielWalk:
-    """Traversal of all histories of an OpenSpiel game (`pyspiel.Game`), together with `source`'s game.
+    """Traversal of a whole OpenSpiel game (`pyspiel.Game`), together with the game of a strategy.
 
-    action        returns OpenSpiel's id of an action label of our tree; the flag is True if the player faces a bet
+    source        the strategy and its game
+    action        takes an action label of our tree, and whether the player faces a bet; returns OpenSpiel's action id
     payoff_scale  chips per unit of OpenSpiel's payoffs
     """
 
@@ -33,8 +34,8 @@ class OpenSpielWalk:
     def policy(self) -> dict[str, dict[str, float]]:
         """Return {information state string: {OpenSpiel action id: probability}} for all decisions.
 
-        Raises `ValueError` if the games differ in players, actions or payoffs, or have more than MAX_HISTORIES
-        histories. Raises it too if one string stands for infosets with different strategies.
+        Raises `ValueError` if the games differ in players, actions or payoffs, or if more than MAX_HISTORIES sequences
+        of actions and deals are possible. Raises it too if one string stands for infosets with different strategies.
         """
         found: dict[str, dict[str, float]] = {}
         todo: list[tuple[Any, int, tuple[int, ...]]] = [(self._game.new_initial_state(), 0, ())]
@@ -137,7 +138,9 @@ class _Deals:
         ]
 
     def _grouped(self, street: int, board: Any) -> tuple[frozenset[int], ...]:
-        """Return one set of card numbers for each street up to `street`: the cards that it deals.
+        """Return a set of card numbers for each street up to `street`: the board cards it deals.
+
+        board  card numbers in order of dealing
 
         Two boards with equal sets are the same, even if the cards of a street were dealt in another order.
         """

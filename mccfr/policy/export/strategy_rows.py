@@ -35,12 +35,12 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
 
     The columns are line, street, player, hand, board, action, probability, weight, infoset.  `line` is the betting
     before the decision, `weight` the infoset's accumulated weight (0: never reached).  If an infoset holds several
-    isomorphic hands, `hand` and `board` are the first of them.
-    In whole hold'em `hand` is a class of hole cards or the name of the bucket.  In trees where players do not see
-    all moves, `line` is the first history of the infoset and `infoset` its name, else "".  `street` counts from 0 at
-    the root.
+    isomorphic hands, `hand` and `board` are the first of them. In full-deck hold'em `hand` is a class of hole cards or
+    the name of the bucket.  In trees where players do not see all moves, `line` is the action sequence of the infoset's
+    first node and `infoset` its name, else "".  `street` counts from 0 at the root.
 
-    board  write a row for each hand on this board instead ("" for no board), and on its first cards for earlier streets
+    source  the strategy and its game
+    board   give a row for each hand on this board instead ("" for no board), and on its first cards for earlier streets
 
     Raises `ValueError`, at the first row, for an invalid board.
     """
@@ -67,10 +67,10 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
 
 
 def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
-    """Return for each block (street and player) the (bucket, hand, board) of every hand on a board.
+    """Return for each street and player a list of (bucket, hand, board), for every hand on `board`.
 
-    Blocks of streets whose board has more cards than `board` are empty.  Raises `ValueError` if no street of the game
-    has a board of this length.
+    Hand and board are texts. The board of an earlier street is the first cards of `board`; lists of later streets are
+    empty.  Raises `ValueError` if no street of the game has a board of this length.
     """
     cards, text, found = game.cards, plain_text(board), list[list[tuple[int, str, str]]]()
     counts = [cards.cards_on(street) for street in range(game.tree.streets)]
@@ -98,8 +98,9 @@ def csv_provenance(path: Path) -> Mapping[str, Any] | None:
 def write_csv(out: Path, source: Profile, board: str | None, replaceable: Callable[[Path], bool]) -> None:
     """Write `strategy_rows` as CSV (UTF-8, with a header line), in batches of 65,536 rows.
 
-    board        rows of hands on this board ("" for no board); None: rows of buckets
-    replaceable  returns whether an existing file may be replaced
+    source       the strategy and its game
+    board        write a row for each hand on this board ("" for no board); None: a row for each bucket
+    replaceable  takes a path at which something exists, and returns whether it may be replaced
 
     Raises `ValueError` for an invalid board, and `FileExistsError` if `out` may not be replaced.
     """
@@ -145,9 +146,9 @@ def write_parquet(
 ) -> None:
     """Write `strategy_rows` as Parquet, with a description as JSON in the metadata key `mccfr`.
 
-    board        rows of hands on this board ("" for no board); None: rows of buckets
+    board        write a row for each hand on this board ("" for no board); None: a row for each bucket
     description  game and provenance as JSON; the meaning of the columns is added to it
-    replaceable  returns whether an existing file may be replaced
+    replaceable  takes a path at which something exists, and returns whether it may be replaced
 
     Raises `ValueError` without pyarrow and for an invalid board, `FileExistsError` if `out` may not be replaced.
     """

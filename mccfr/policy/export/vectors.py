@@ -24,7 +24,8 @@ _BEGINNING = b'{"line": '
 def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Yield `count` random decisions with the strategy of `source` there, as dicts of these fields.
 
-    line           actions before the decision, with amounts over the whole hand; raises need not be in the tree
+    line           actions before the decision, with amounts over the whole hand. Raises have any legal amount; if the
+                   tree lacks one, it is mapped to one or more actions of the tree
     hand, board    cards of the player to act, and those on the table
     street, player of the decision
     bucket         of the hand on the board
@@ -33,7 +34,7 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
                    check or call is possible, or a fold. The tree then waits at the node `after_call` (else −1)
     actions, probabilities  legal actions and strategy in the game: mean over the readings
 
-    Raises `ValueError` for a game that deals no cards outside of its tree.
+    Raises `ValueError` for a game whose cards, if any, are chance nodes.
     """
     betting, cards = real_betting(source.game), source.game.cards.at_table()
     for number in range(count):
@@ -62,7 +63,9 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
 def _random_decision(betting: Any, random: Random) -> tuple[str, Sequence[str], Any]:
     """Return (line, actions, state) of a random decision on a random path of the betting.
 
-    Players fold only while more than two are left. A street of the path is drawn first, then a decision on it.
+    `line` is the text of the actions before it, with "/" between streets; `actions` the same as a tuple, `state` the
+    betting state. Players fold only while more than two are left. A street of the path is drawn first, then a decision
+    on it.
     """
     line, (state, readings), path, actions = "", betting.start(), [], list[str]()
     while not isinstance(state, int):
@@ -95,7 +98,7 @@ def _random_action(betting: Any, readings: Sequence[LineReading], state: Any, ra
 def write_vectors(out: Path, source: Behaviour, count: int) -> Path:
     """Write `count` random decisions with the strategy there (`draw_vectors`) as JSON lines; return `out`.
 
-    Raises `ValueError` for a game that deals no cards outside of its tree.  Raises `FileExistsError` if `out` exists
+    Raises `ValueError` for a game whose cards, if any, are chance nodes.  Raises `FileExistsError` if `out` exists
     and is not a file that this function wrote.
     """
     with output(out, begins_with(_BEGINNING)) as temporary:

@@ -42,8 +42,9 @@ def _finite(value: Any) -> Any:
 def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the identity of a configuration's run: the values that determine its results.
 
-    These are game, solver, formats and dtypes of the tables, user code, strata, and hashes of files and of the card
-    abstraction. Strata are groups of boards that are trained separately.
+    These are game, solver, formats and dtypes of the tables, user code, and the division of boards into strata. Hashes
+    of files and of the card abstraction are included too. A stratum is a group of second-street boards with buckets of
+    its own, trained by one worker at a time.
 
     Only values that differ from their defaults are included, so that new keys leave the identity of older runs
     unchanged.
@@ -92,9 +93,9 @@ def _sha256(path: Path) -> str:
 
 
 def trained_code(config: Config) -> list[plugins.Source]:
-    """Return the user-defined Python modules that determine training, with their hashes.
+    """Return the user-defined Python modules that determine training, with files and SHA-256.
 
-    These are all that the configuration names, except those of evaluations.
+    These are all modules that the configuration names, except those of evaluation methods.
     """
     sources = plugins.sources(to_document(config))
     return [source for (table, _), source in sources.items() if table != "evaluation"]
@@ -119,8 +120,9 @@ def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config,
 def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
     """Return the value of a key in an identity as text; for a key that it lacks, the default's text.
 
-    document  the identity
-    table     name of its table, such as "solver"
+    config    configuration that has the defaults
+    document  the identity: {table: {key: value}}
+    table     name of the key's table, such as "solver"
     """
     if key in document.get(table, {}):
         return repr(document[table][key])

@@ -1,9 +1,9 @@
 """Reads, checks and repairs a run's journals: JSON lines on its progress, evaluations and events.
 
 A valid line is JSON (without NaN) with every field that the commands read, of the right type. Readers skip damaged
-lines. A session moves the damaged lines it meets to a file with the suffix `.damaged`, and reports them. The lines of
-metrics, evaluations and trends are ordered by nodes touched. A session that resumes from a checkpoint therefore finds
-later lines by reading from the end.
+lines. Before a run is trained, damaged lines near the end move to a file with the suffix `.damaged`, and are reported.
+The lines of metrics, evaluations and trends are ordered by nodes touched. Training that resumes from a checkpoint
+therefore finds later lines by reading from the end.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ JOURNALS = tuple(_SOUND)
 
 
 def _parse(name: str, data: bytes) -> dict[str, Any]:
-    """Return the record of a journal's line; raises `ValueError` if the line is damaged.
+    """Return the record in a line of JSON; raises `ValueError` if the line is damaged.
 
     name  file name of the journal, such as "metrics.jsonl"
     """
@@ -103,12 +103,15 @@ def _parse(name: str, data: bytes) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the valid lines of a journal; [] if it does not exist."""
+    """Return the valid lines of a journal, a file of JSON lines; [] if it does not exist."""
     return [record for line in lines(path) if (record := _sound(path.name, line)) is not None]
 
 
 def backwards(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the valid lines of a journal, the last one first; reads the file only as far as needed."""
+    """Yield the valid lines of a journal, a file of JSON lines, the last one first.
+
+    Reads the file only as far as needed.
+    """
     return (record for line in lines_backwards(path) if (record := _sound(path.name, line)) is not None)
 
 
@@ -120,7 +123,7 @@ def _sound(name: str, line: Line) -> dict[str, Any] | None:
 
 
 def problems(path: Path) -> list[str]:
-    """Return one sentence for every damaged line of a journal: file, line number and reason."""
+    """Return a sentence for every damaged line of JSON in a file: file, line number and reason."""
     sentences = []
     for number, line in enumerate(lines(path), 1):
         try:
@@ -131,12 +134,12 @@ def problems(path: Path) -> list[str]:
 
 
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
-    """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file.
+    """Remove a file's JSON lines beyond `most_nodes`, and move damaged lines to another file.
 
     most_nodes  nodes touched at the checkpoint from which the run resumes; inf: remove only damaged lines
 
-    Returns a list of one sentence on the damaged lines, or []. Reads from the end up to a line that stays, and at
-    least 1 MiB. Earlier damage is harmless; `problems` finds it.
+    Returns a list of one sentence on the damaged lines, or []. Reads backwards up to a valid line that stays, and at
+    least 1 MiB. Damaged lines before that stay too; `problems` finds them.
     """
     kept: list[Line] = []
     damaged: list[tuple[Line, str]] = []

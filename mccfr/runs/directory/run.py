@@ -2,8 +2,8 @@
 
 A run directory has `config.toml` with every default, copies of the game's files in `inputs/`, and `manifest.json` with
 the run's identity. It is self-contained, except for card abstractions and user code, which stay in their places: the
-run has their paths and hashes. The identity includes game, solver and table formats, but not limits, workers
-and evaluation points. These may change; `config.toml` has the `[run]` table of the last session.
+run has their paths and hashes. The identity includes game, solver and table formats, but not limits, workers and
+evaluation points. These may change; `config.toml` has the `[run]` table of the last training.
 
 User code is named in a configuration (`mccfr.config.plugins`). The manifest has the SHA-256 of its file, and for
 training code the hash is part of the identity. The copy in `inputs/` serves for comparison and restoring.
@@ -66,9 +66,9 @@ class _ManifestFields(msgspec.Struct, frozen=True):
 class Run:
     """An opened run directory.
 
-    replace  whether the export at the end of a session may replace an export of another run
+    replace  whether the export at the end of training may replace an export of another run
     lock     lock of the run directory, held by this process; None: the process only reads the run
-    lacks    a sentence on the missing or wrong card abstraction of a run opened without it; None: no problem
+    lacks    a sentence on the run's card abstraction, if it is missing or wrong and the run was opened without it
     """
 
     directory: Path
@@ -94,7 +94,7 @@ class Run:
         return algorithm_of(self.config)
 
     def path(self, name: str) -> Path:
-        """Return the path of a file or directory of the run."""
+        """Return the path of a file or directory of the run, by its name in the run's directory."""
         return self.directory / name
 
     def abstraction(self) -> Abstraction | None:
@@ -133,11 +133,14 @@ class Run:
         durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
 
     def read(self, name: str) -> list[dict[str, Any]]:
-        """Return all valid lines of a journal of the run; [] if it does not exist."""
+        """Return all valid lines of a file of JSON lines of the run; [] if it does not exist."""
         return journal_records.read(self.path(name))
 
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the valid lines of a journal of the run, the last one first; reads only as far as needed."""
+        """Yield the valid lines of a file of JSON lines of the run, the last one first.
+
+        Reads the file only as far as needed.
+        """
         return journal_records.backwards(self.path(name))
 
 
@@ -287,7 +290,8 @@ def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
     """Open a run for reading only, even if its card abstraction is missing (`Run.lacks` then says so).
 
     Raises `ValueError` or `DamagedError` for a directory that is not a run, or a damaged one. Raises `UnreadableError`
-    if the system cannot read a file. A missing abstraction raises only if the argument `abstraction` is given.
+    if the system cannot read a file. A missing or wrong abstraction raises `AbstractionError` only if `abstraction`,
+    its present path, is given.
     """
     try:
         return open_run(directory, abstraction, opaque=True)
@@ -310,9 +314,9 @@ class AbstractionError(ValueError):
 def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool = False) -> Run:
     """Open a run directory.
 
-    abstraction  present path of the run's card abstraction, if it was moved; another abstraction raises
-    opaque       do not import user code: a user-defined game or solver is only a name. Otherwise `mccfr.config.plugins`
-                 decides what may be imported, and raises `ValueError` for the rest
+    abstraction  present path of the run's card abstraction, if it was moved; another one raises `AbstractionError`
+    opaque       True: do not import user code, so that a user-defined game or solver is known by name only. False:
+                 import the user code that `mccfr.config.plugins` allows; other user code raises `ValueError`
 
     Raises `ValueError` or `DamagedError` with one sentence for a directory that is not a run, or a damaged one. Raises
     `UnreadableError` if the system cannot read a file of it.
@@ -380,7 +384,7 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, moved_to: Pa
 def _refuse_links(directory: Path) -> None:
     """Raise `ValueError` for a symbolic link in the run directory or its `inputs/`, except `live`.
 
-    Such a link could let a session change files elsewhere. `live` leads to the tables of a running session.
+    Such a link could let training change files elsewhere. `live` leads to the tables of a run in training.
     """
     inputs = directory / INPUTS
     entries = [*directory.iterdir(), *(inputs.iterdir() if inputs.is_dir() else ())]
@@ -393,7 +397,9 @@ def _refuse_links(directory: Path) -> None:
 
 @contextmanager
 def lock(run: Run) -> Iterator[Run]:
-    """Lock a run for the `with` block, and yield it with a directory path that stays valid if it is moved.
+    """Lock a run for the `with` block, and yield the run.
+
+    The yielded run has a path that stays valid if its directory is moved.
 
     Errors that leave the block name the run's real path. Raises `BlockingIOError` while another process works on the
     run, and `ValueError` if another run has replaced it since it was opened.
@@ -418,7 +424,7 @@ def worker_of(run: Run) -> Holder | None:
 
 
 def phase_of(run: Run) -> str | None:
-    """Return the last phase that a session has written to the run's lock file, such as "training".
+    """Return the last phase that a process wrote to the run's lock file, such as "training".
 
     It is the present phase if a process holds the lock. Returns None if no phase is written there.
     """
@@ -426,7 +432,7 @@ def phase_of(run: Run) -> str | None:
 
 
 def save_settings(run: Run) -> None:
-    """Write the `[run]` table of this session to `config.toml`, so that the next `open_run` uses it."""
+    """Write the run's present `[run]` table to config.toml, so that later `open_run` uses it."""
     import tomli_w
 
     document, table = load_document(run.path(CONFIG)), _without_nothing(msgspec.to_builtins(run.config.run))

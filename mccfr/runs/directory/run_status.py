@@ -88,11 +88,11 @@ def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float 
 
 
 def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) -> list[Mapping[str, Any]]:
-    """Return the session's newest metrics that span `seconds` of training, oldest first.
+    """Return the newest metrics of the last training that span `seconds`, oldest first.
 
     metrics  lines of metrics.jsonl, newest first; at most `_RECENT_LINES` are read
     seconds  training time; if the lines read span less, all of them are returned
-    since    time at which the session began, in seconds since 1970; metrics of earlier sessions are left out
+    since    time at which this training began, in seconds since 1970; earlier metrics are left out
     """
     recent: list[Mapping[str, Any]] = []
     for record in islice(metrics, _RECENT_LINES):
@@ -105,13 +105,13 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) 
 
 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """Return the events (end, start) of the last session; None for an event that is missing.
+    """Return the events (end, start) of the last training; None for an event that is missing.
 
     An event is a line of journal.jsonl, such as "failed" or "started".
 
     journal  lines of journal.jsonl, newest first
 
-    If a session failed before it started, its end is returned with the start of an earlier session.
+    If a process failed before its training started, its end is returned with the start of an earlier training.
     """
     ended = None
     for record in journal:
@@ -168,9 +168,9 @@ def run_status(run: Run) -> dict[str, Any]:
 
 
 def _live_dir(run: Run) -> str | None:
-    """Return the directory of the tables that a session trains now, or None if there are none.
+    """Return the directory of the tables in training; None if there is no link to it.
 
-    The run's symbolic link `live` points to it.
+    The run's symbolic link `live` points to this directory, while a process trains the run.
     """
     try:
         return str(run.path(LIVE).readlink())
@@ -188,7 +188,7 @@ def _bounds(run: Run) -> list[dict[str, Any]]:
 
     Each result has `now`, the newest record, and `before`, the second newest or None.
 
-    Exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
+    Methods with exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
     """
     by_method: dict[str, list[dict[str, Any]]] = {}
     for line in islice(run.backwards(EVALUATIONS), _RECENT_EVALUATIONS):
@@ -224,9 +224,11 @@ def stop_run(run: Run, say: Callable[[str], None], *, after_checkpoint: bool = F
     """Send SIGTERM to the process that works on a run, and wait until it releases the run.
 
     say               receives a message with the process id
-    after_checkpoint  let it end at its next regular checkpoint instead; it may be on another machine
+    after_checkpoint  True: send no signal, but ask the process to end at its next regular checkpoint; it may then be on
+                      another machine
 
-    Raises `ValueError` if no process works on it, or without `after_checkpoint` one on another machine.
+    Raises `ValueError` if no process works on the run. Also for a process on another machine, unless
+    `after_checkpoint`.
     """
     worker = worker_of(run)
     if worker is None:

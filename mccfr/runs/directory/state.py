@@ -1,4 +1,4 @@
-"""Opens a run's checkpoints and checks their state."""
+"""Opens a run's checkpoints, and checks the fields that each has besides tables."""
 
 from typing import Annotated, Any
 
@@ -13,9 +13,9 @@ _RNG_WORDS = 4
 
 
 class WorkerFields(msgspec.Struct, frozen=True):
-    """Training done by one worker, and its random state; in a run with strata, by one stratum.
+    """Training done by one worker, and its random state; in a run with strata, on one stratum.
 
-    A stratum is a group of boards that is trained separately.
+    A stratum is a group of second-street boards with buckets of its own, trained by one worker at a time.
 
     nodes  nodes touched
     rng    four 64-bit words of the random number generator, or none before its start
@@ -28,7 +28,10 @@ class WorkerFields(msgspec.Struct, frozen=True):
 
 
 class BlockScheduleFields(msgspec.Struct, frozen=True):
-    """Progress of an out-of-core run, which trains blocks (groups of strata) in turns.
+    """Progress of an out-of-core run, whose tables need not fit in memory together.
+
+    The run divides the second-street boards into blocks, and trains these in turns. Tables of other blocks may be on
+    disk.
 
     ended        number of turns that have ended
     cycle_nodes  nodes touched when the present cycle through all blocks began
@@ -42,7 +45,7 @@ class StateFields(msgspec.Struct, frozen=True):
     """Fields of `state.json`, the part of a run's checkpoint besides the tables.
 
     nodes_touched, iterations, training_seconds  totals of the run
-    period  number of the discounting period, from 1
+    period  number, from 1, of the present period (a fixed number of nodes), by which training may discount
     kept    True: the checkpoint is kept permanently
     """
 
@@ -57,7 +60,7 @@ class StateFields(msgspec.Struct, frozen=True):
 
 
 def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
-    """Check that an open checkpoint belongs to a run, and return it; every reader calls this.
+    """Check that an open checkpoint belongs to a run and has a valid state, and return it.
 
     Raises `ValueError` if it belongs to another run, or its state is invalid.
     """
@@ -70,7 +73,8 @@ def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
 def open_run_checkpoint(run: Run, number: int) -> Checkpoint:
     """Open a checkpoint of a run; the caller holds the run's lock.
 
-    Tables that a run out of core or on several machines has stored in blocks, beside the checkpoints, can be read too.
+    A run out of core or on several machines stores parts of its tables, called blocks, beside the checkpoints. They can
+    be read through the checkpoint too.
 
     Raises `FileNotFoundError` if it does not exist, `DamagedError` if its manifest or state is damaged, and
     `UnreadableError` if the system cannot read them. Raises `ValueError` if it belongs to another run or its state is

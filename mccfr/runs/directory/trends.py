@@ -18,8 +18,8 @@ _BLOCK_CELLS = 1 << 22  # cells of a table copied in row-major order at a time
 def _empty_rows(sums, starts):
     """Return the number of infosets whose strategy sums add up to 0.
 
-    sums    [buckets, slots]; row r of a bucket, its infoset, is in slots starts[r] .. starts[r+1]-1
-    starts  [rows+1] int64
+    sums    [buckets, slots]; an infoset is a bucket and a decision r, in slots starts[r] .. starts[r+1]-1
+    starts  [decisions+1] int64
     """
     empty = 0
     for bucket in range(sums.shape[0]):
@@ -35,8 +35,8 @@ def _empty_rows(sums, starts):
 def never_reached(sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> int:
     """Count the infosets of a block (one player on one street) whose strategy sums add up to 0.
 
-    sums    [buckets, slots] strategy sums, of which some buckets at a time are copied
-    starts  [rows+1] first slot of each row, then the end of the last
+    sums    [buckets, slots] strategy sums; a slot is one action of a decision
+    starts  [decisions+1] first slot of each decision, then the end of the last
     """
     step = max(1, _BLOCK_CELLS // sums.shape[1])
     parts = (np.ascontiguousarray(sums[at : at + step]) for at in range(0, len(sums), step))
@@ -47,6 +47,8 @@ def never_reached_per_street(game: Game, tables: TableSet) -> list[float | None]
     """Return for each street the share of infosets whose strategy sums add up to 0.
 
     It is None for streets without strategy sums.
+
+    tables  the run's tables, of which the strategy sums are read
     """
     counts = np.zeros((2, len(game.tree.row_slots)), np.int64)
     for block in np.flatnonzero(game.tree.row_count).tolist():

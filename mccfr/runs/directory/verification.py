@@ -20,14 +20,14 @@ from storage.locked_checkpoints import lock_each
 
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
-    """Check every byte of a run, checkpoint, policy, networks or abstraction.
+    """Check every byte of a run, checkpoint, policy, directory of networks or abstraction.
 
     Returns a sentence for each problem. The abstractions that a run uses are checked too.
 
     reporter     receives progress
     abstraction  present path of the run's card abstraction, if it was moved
 
-    Raises `ValueError` if the path holds none of these, and for an abstraction that the run does not use. Raises
+    Raises `ValueError` if the path is of none of these kinds, and for an abstraction that the run does not use. Raises
     `UnreadableError` if the system cannot read a file.
     """
     reporter = reporter or Silent()
@@ -56,7 +56,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
 def _identity_around(path: Path) -> dict[str, Any] | None:
     """Return the identity of the run in whose directory a checkpoint lies; None if in no run.
 
-    The run's checkpoints must have the same fields: "run_identity", a hash, and "game", the name of the game.
+    It is {"run_identity": a hash, "game": the game's name}, which each checkpoint of the run must state.
 
     Raises `OSError` or `ValueError` if the run's manifest is damaged, unreadable or of another format.
     """
@@ -71,8 +71,8 @@ def _problems_of_checkpoint(
 ) -> list[str]:
     """Check a checkpoint, the blocks that it names, and its state; return a sentence for each problem.
 
-    Blocks are rows of the tables of a run out of core or on several machines. Several checkpoints may name the same
-    stored version of a block.
+    The state has counts and random states. Blocks are parts of the tables, which runs out of core or on several
+    machines store beside checkpoints. Several checkpoints may name the same stored version of a block.
 
     checked_versions  {name: problems} of stored blocks already checked for other checkpoints; updated in place
     identity          identity that its run requires; None: not compared, as for a stage of an abstraction's build,

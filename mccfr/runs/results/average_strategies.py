@@ -53,10 +53,11 @@ IN_MEMORY_BYTES = 64 << 20
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
     """Return an average strategy of a run's checkpoint.
 
-    name  name of the average, for algorithms with several; None: the first one
+    game, config  of the run
+    name          name of the average, for algorithms with several; None: the first one
 
     If the average follows from strategy sums alone, large tables of sums are read into a temporary file. An infoset's
-    row of them is then normalised to probabilities only when it is read.
+    sums are then normalised to probabilities only when they are read.
 
     Raises `ValueError` for invalid sums, and for an average that the algorithm does not have. Raises
     `OSError` if the checkpoint is damaged or the disk is full.
@@ -70,7 +71,9 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name:
 
 
 def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
-    """Return the networks of an average strategy of a run's checkpoint; `average` None: the first one.
+    """Return the neural networks of an average strategy of a run's checkpoint.
+
+    average  name of the average, for algorithms with several; None: the first one
 
     Raises `ValueError` if the run has no networks.
     """
@@ -82,7 +85,9 @@ def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, aver
 def sums_average(game: Game, tables: TableSet) -> Strategy:
     """Return the average strategy of tables with strategy sums.
 
-    An infoset's row of sums is normalised to probabilities only when it is read.
+    An infoset's sums are normalised to probabilities only when they are read.
+
+    tables  all tables of a run, or those of strategy sums
 
     All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for invalid
     sums.
@@ -107,7 +112,7 @@ def sums_average(game: Game, tables: TableSet) -> Strategy:
 
 
 def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None:
-    """Return (int16 strategy sums, their uint8 scales) of each block; None if stored in another form.
+    """Return (int16 strategy sums, uint8 scales) of each block; None if not all are of this form.
 
     A block is the tables of one player on one street. The sums are [slots, buckets], contiguous in this order; a slot
     is one action of a decision. The scales are [decisions, buckets].

@@ -57,8 +57,8 @@ def unused_keys(points: EvaluationConfig, game: Game) -> list[str]:
 class Evaluator:
     """Evaluates average strategies by the run's `[evaluation]` table.
 
-    A method with an opponent plays against the first checkpoint that is kept permanently, and until there is one
-    against uniform play. `kept` lists the numbers of these checkpoints.
+    Methods that play against an opponent take the run's first checkpoint that is kept permanently. Before there is one,
+    the opponent plays uniformly. `kept` lists the numbers of these checkpoints.
     """
 
     def __init__(self, run: Run, game: Game) -> None:
@@ -72,11 +72,11 @@ class Evaluator:
 
     @property
     def in_place(self) -> bool:
-        """True if strategies are evaluated on the tables themselves; training waits and nothing is copied."""
+        """True if all methods evaluate on the tables in training, not on a copy."""
         return all(method.in_place(self._game) for method in self._methods)
 
     def find_permanent_checkpoints(self) -> None:
-        """Fill `kept` with the numbers of earlier sessions' permanently kept checkpoints.
+        """Fill `kept` with the numbers of permanently kept checkpoints from earlier training.
 
         The first of them becomes the opponent of methods that need one.
         """
@@ -97,7 +97,7 @@ class Evaluator:
         return records
 
     def measure_average(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
-        """Return {evaluation method: its figures} for another average strategy of the run.
+        """Return {evaluation method: {name: figure}} of one of an algorithm's average strategies.
 
         Methods that play against an opponent are left out.
         """

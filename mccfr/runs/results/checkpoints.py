@@ -15,8 +15,8 @@ Found = TypeVar("Found")
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     """Open a run's checkpoint, by default the newest.
 
-    The checkpoint stays on disk as long as the object is kept. Raises `ValueError` if it does not exist,
-    belongs to another run or has an invalid state.
+    If the file system has locks, it stays on disk as long as the returned object exists. Raises `ValueError` if it does
+    not exist, belongs to another run or has an invalid state.
     """
     checkpoint = open_locked(run.path(CHECKPOINTS), number)
     if checkpoint is None:
@@ -59,7 +59,7 @@ def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
 
 
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
-    """Return a checkpoint's tables, read into memory; the checksums of all bytes read are verified.
+    """Return a checkpoint's tables by name, read into memory; their checksums are verified.
 
     kind  beginning of the names of the tables to read, such as "strategy_sum"; "": all tables
     """

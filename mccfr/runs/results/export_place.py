@@ -30,9 +30,9 @@ def check_export(
     run_id   id of the run; None: it does not exist yet
     replace  allow to replace another run's export
 
-    Without that table nothing is checked. Raises `ValueError` if a policy cannot hold the game. Raises
-    `FileExistsError` if the path holds anything but this run's earlier export, or with `replace` any policy. An empty
-    file or directory is allowed.
+    Without an `[export]` table nothing is checked. Raises `ValueError` if the policy format does not support the game.
+    Raises `FileExistsError` if the path holds anything but this run's earlier export, or with `replace` any policy. An
+    empty file or directory is allowed.
     """
     export = config.export
     if export is None:

@@ -34,7 +34,7 @@ Table = list[dict[str, Any]]
 class PageWriter(NamedTuple):
     """Functions, given by the caller, with which `report_flops` writes all tables as an HTML page.
 
-    ours   returns whether a file is the page of an earlier report, which may be replaced
+    ours   takes the path of a file, and returns whether it is the page of an earlier report, which may be replaced
     write  takes the page's path, its title, the report, and {table name: rows} from `tables_of`
     """
 
@@ -58,7 +58,10 @@ def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
 
 
 def tables_of(report: FlopReport) -> dict[str, Table]:
-    """Return the rows of the tables `flops`, `textures` and `classes`; docs/files.md lists their fields."""
+    """Return {table name: rows} of the tables `flops`, `textures` and `classes` of a report.
+
+    A row is a dict; docs/files.md lists its fields.
+    """
     all_flops = np.arange(len(report.flops.cards))
     total = report.weight(all_flops)
     texture = textures(report.flops.cards)
@@ -115,7 +118,7 @@ def _classes(report: FlopReport) -> Table:
 class ReportedFlops(NamedTuple):
     """Result of `report_flops`; flops are texts such as "AsKd2c".
 
-    report     the figures of all flops, from which the tables are made
+    report     frequencies, equities and EVs on all flops but `left_out`, from which the tables are made
     left_out   a spot's flops on which the two players cannot both hold a hand of their ranges; they are not solved
     unreached  a spot's flops on which solving ended before it reached the required exploitability
     """
@@ -137,18 +140,19 @@ def report_flops(
     effort: Effort,
     page: PageWriter,
 ) -> ReportedFlops:
-    """Compute the report of a betting line or of a spot over flops, and write its tables to files.
+    """Compute the report of a betting line or a spot over flops, and write its tables to files.
 
-    target          policy or run with the line; or a spot's run or configuration, whose spot is solved on each flop
+    target          policy or run with the line; or run or configuration of a spot (the rest of a hand with given
+                    ranges, pot and stacks), solved on each flop
     out             .csv: path of the table of flops, beside .textures.csv and .classes.csv; .html: one page, by `page`
     line            betting line to the reported decision, on the flop; "" for a spot, reported at its first decision
     flops           number of flops
     run_outs, seed  policy or run: sampled turns and rivers per flop, and their seed; None: 10 and 0
     to              spot: exploitability to reach, as a share of the pot; None: 0.3 %
-    effort          processes, time budget and journal of the samples; a sample is one flop
+    effort          number of processes, time budget, and file that keeps finished flops
 
     Raises `ValueError` for another suffix, for options without effect, and for a line that ends at no decision on the
-    flop. Raises `FileExistsError` if a path is taken, and `RuntimeError` if a worker dies.
+    flop. Raises `FileExistsError` if a path has a file that is no earlier report, and `RuntimeError` if a worker dies.
     """
     if out.suffix not in (".csv", ".html"):
         raise ValueError(f"{out} is no name for a report of flops: it must end in .csv or .html")
@@ -193,7 +197,7 @@ def _of_line(
     sampling: tuple[int | None, int | None],
     effort: Effort,
 ) -> FlopReport:
-    """Return the figures of the decision after a betting line of a policy or run, on each flop.
+    """Return frequencies, equities and EVs on each flop, after a betting line of a policy or run.
 
     sampling  (sampled turns and rivers per flop, their seed); None: 10 and 0
     """

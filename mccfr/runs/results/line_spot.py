@@ -36,14 +36,14 @@ TYPED = ("oop", "ip", "pot", "stack")
 def requested_spot(
     board: str | None, typed: Mapping[str, Any], policy: Path | None, line: str | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the `[game]` keys of the spot that a user asks for, and its bet menu or None.
+    """Return the `[game]` keys of the spot that a user asks for, and its bet menu (`[game.menu]`).
 
     The user gives either the spot's values, or a policy with a betting line. In the second case ranges, pot and stacks
-    come from the policy, and so does the menu; otherwise the menu is None.
+    come from the policy, and so does the menu of bet sizes; otherwise the menu is None.
 
     board   cards where the spot begins, such as "AsKd2c"; None if absent
     typed   {"oop", "ip", "pot", "stack": value}: the ranges out of and in position, and chips; each None if absent
-    policy  path of a policy, run or networks; None if absent
+    policy  path of a policy, run or exported networks; None if absent
     line    betting line in the policy up to the spot, such as "b300c/"; None if absent
 
     Raises `ValueError` if both or neither are given, and if no spot can begin after the line.
@@ -65,7 +65,9 @@ def requested_spot(
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the `[game]` keys and the bet menu (`[game.menu]`) of the spot after a betting line.
 
-    policy  path of a policy, run or networks
+    A spot is the rest of a hand with given board, ranges, pot and stacks.
+
+    policy  path of a policy, run or exported networks
     line    betting line up to the start of a street: "b300c/"
     board   the board of that street: three to five cards
 
@@ -80,11 +82,13 @@ def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict
 def spot_behind(
     source: Behaviour, config: HoldemGame | HoldemSubgame, line: str, board: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the spot after a betting line: its `[game]` keys, amounts in chips, and its bet menu.
+    """Return the `[game]` keys and bet menu (`[game.menu]`) of the spot after a betting line.
+
+    A spot is the rest of a hand with given board, ranges, pot and stacks. Amounts are in chips.
 
     Of three and more players, two have to be left. The others' chips are in the pot; their cards are ignored.
 
-    source  the strategy
+    source  the strategy and its game
     config  `[game]` table of the strategy
     line    betting line up to the start of a street: "b300c/"
     board   the board of that street: three to five cards
@@ -153,10 +157,10 @@ def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
 
     Chips already put into the pot are included. The number comes from the keys of `[game]`:
 
-    * whole hold'em: `stack`. With three or more players `stacks` may give different amounts; it is not read. `stack`
-      then has its default of 20,000, which may differ from every player's stack.
-    * spot, with its board and pot as keys: half of `pot` plus `effective_stack`. Each player has put in half of the
-      pot, and `effective_stack` counts only the chips left to bet.
+    * hold'em from the preflop on: `stack`. With three or more players `stacks` may give different amounts; it is not
+      read. `stack` then has its default of 20,000, which may differ from every player's stack.
+    * spot (a postflop situation) with its board and pot as keys: half of `pot` plus `effective_stack`. Each player has
+      put in half of the pot, and `effective_stack` counts only the chips left to bet.
     * spot whose board and pot stand in a file (key `file`): `stack`, by default FILE_STACK (20,000). This key already
       counts the player's half of the pot, so nothing is added.
     """
@@ -170,13 +174,14 @@ def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
 def _menu_behind(
     config: HoldemGame | HoldemSubgame, line: str, first: int, pair: tuple[str, str] = PLAYER_NAMES
 ) -> dict[str, Any]:
-    """Return the part of a game's bet menu (`[game.menu]`) that applies to the spot after `line`.
+    """Return the part of a game's bet menu (`[game.menu]`) that applies after `line`.
 
     Betting lines in its keys `add` and `remove` are kept if they continue `line`, and lose that beginning.
 
     line   betting line up to the spot; slashes are ignored
     first  street on which the spot begins: 1 for the flop
-    pair   names of the two players, out of and in position, in keys of the game's menu with sizes for one player
+    pair   seat names of the two players left, out of and in position, such as "button"; the menu has sizes for single
+           seats under them
     """
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")

@@ -49,14 +49,15 @@ ORIGIN = {**PROVENANCE, NETWORKS: networks_provenance}
 class ExportOptions:
     """Options of `export_run`; a prefix such as "policy:" names the formats that use an option.
 
-    format             "policy", another format of `mccfr.policy.export`, or NETWORKS
+    format             "policy", "csv", "parquet", "openspiel", "zarr", "hdf5", or "networks"
     quantise           policy: integers in which probabilities are stored, "uint8" or "uint16"
     number             number of the checkpoint; None: the newest
     average            name of an average strategy, for algorithms with several; None: the first
     purify             play only the most probable action of each infoset
     threshold          remove actions of lower probability, and rescale the others; 0: do not
     value_boards       policy: number of boards on which to compute values of buckets to add (`policy_values`); 0: none
-    board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
+    board              csv, parquet: write a row for each hand on this board ("": before the flop); None: for each
+                       bucket
     license            of the data, as the provenance states it; None: not stated
     replace            allow to replace another run's export
     """
@@ -106,8 +107,7 @@ def export_run(
     reporter  receives the names of the phases, such as reading and writing; None: they are not reported
 
     Raises `ValueError` for options that do not fit together. Raises `FileExistsError` if `out` exists, unless it is
-    empty or an export of this format. An export of another run may be replaced only with `options.replace`. Other
-    errors come from the functions it calls.
+    empty or an export of this format. An export of another run may be replaced only with `options.replace`.
     """
     if (problem := options.problem()) is not None:
         raise ValueError(problem)
@@ -153,7 +153,10 @@ def export_run(
 
 
 def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptions) -> Strategy | Networks | TableSet:
-    """Return what an export contains, by its format: networks, tables or average strategy."""
+    """Return the content of an export in `options.format`, from a checkpoint.
+
+    It is the networks for "networks", the tables for "zarr" and "hdf5", otherwise the average strategy.
+    """
     if options.format == NETWORKS:
         return checkpoint_networks(game, run.config, checkpoint, options.average)
     if options.format in RAW:
@@ -168,7 +171,7 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
     share_of_run  nodes, iterations or seconds trained over the run's limit of them, at most 1; the largest of these
                   shares; None: no limit
-    running       the run was unfinished, and a process worked on it
+    running       True if the run was short of all its limits, and a process worked on it; False without a limit
     """
     changed = {"purify": options.purify, "threshold": options.threshold} if options.is_simplified else {}
     state, document = checkpoint.state, to_document(run.config)
@@ -194,7 +197,10 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
 
 def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """Return each method's figures of its last evaluation at a checkpoint's nodes and iterations."""
+    """Return a list of dicts: each method's figures of its last evaluation at this checkpoint.
+
+    Evaluations at a checkpoint have its counts of nodes touched and iterations.
+    """
     found: dict[str, dict[str, Any]] = {}
     for line in run.read(EVALUATIONS):
         if all(line[key] == checkpoint.state[key] for key in ("nodes_touched", "iterations")):
@@ -203,11 +209,12 @@ def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
 
 
 def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
-    """Return the expected chips won with each bucket at the first decisions of each street.
+    """Return the mean chips won with each bucket at the first decisions of each street.
 
     Both players use the strategy `source`. The policy format stores these values (`mccfr.policy.policy_values`).
 
-    boards  number of sampled boards in whole hold'em; elsewhere all boards are enumerated
+    boards    number of sampled boards, if cards are dealt from the whole deck; elsewhere all boards are enumerated
+    reporter  receives the progress
 
     Raises `ValueError` for three and more players, and for games that deal cards as chance nodes of the tree.
     """

@@ -1,6 +1,6 @@
 """Solves a spot (ranges, pot, stacks, bet sizes) on many flops, each to a low exploitability.
 
-Flops are the samples of a sampled evaluation: they can run in parallel, and a journal file can keep the solved ones.
+Each flop is one sample of a sampled evaluation: flops can be solved in parallel, and a file can keep the solved ones.
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,8 @@ Floats = npt.NDArray[np.float64]
 def typed_spot(path: Path) -> dict[str, Any] | None:
     """Return a spot's `[game]` keys without name and board; None if `path` is no spot.
 
+    A spot is the rest of a hand with given ranges, pot and stacks.
+
     path  run directory or configuration
 
     Raises `ValueError` for a spot that begins after the flop, because it has no bet sizes for the flop.
@@ -58,7 +60,7 @@ def typed_spot(path: Path) -> dict[str, Any] | None:
 def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
     """Return [F] bool: whether both players can hold hands of their ranges on each of F flops.
 
-    spot  `[game]` keys of the spot, from `typed_spot`
+    spot  `[game]` keys of a spot (ranges, pot and stacks), without board
     """
     masks, possible = combo_masks(), np.zeros(len(flops.cards), bool)
     ranges = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
@@ -71,7 +73,7 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
 
 
 class SolvedFlops(SampledEvaluation):
-    """Sampled evaluation that solves a spot on flops; a sample is one flop. `solved_flops` uses it.
+    """Sampled evaluation that solves a spot (ranges, pot, stacks, sizes) on flops, one per sample.
 
     The values of a sample are sums over the hands of each of 169 preflop classes such as AKs (`play` lists them). The
     last value is the exploitability reached, as a share of the pot.
@@ -80,7 +82,10 @@ class SolvedFlops(SampledEvaluation):
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
-        """Take a spot from `typed_spot`, its flops, and the exploitability to reach (pot share)."""
+        """Take a spot's `[game]` keys without board, and its flops.
+
+        to  exploitability to reach, as a share of the pot
+        """
         self._spot, self._flops, self._to = spot, flops, to
         self.identity_fields = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
         game = self._game(0)[1]
@@ -99,10 +104,10 @@ class SolvedFlops(SampledEvaluation):
     def play(self, sample: int) -> Floats:
         """Solve the spot on one flop; return [fields] sums by hand class, and the exploitability.
 
-        A hand's weight is its weight in the range times that of the opposing hands without a common card. The sums of
-        a class are of weight, weight·equity, weight·value and again weight, for each player. Then follows
-        weight·frequency of each action of the first decision. Values are in chips, the exploitability is a share of
-        the pot. Solving ends when it is low enough, or at the iteration limit of spots.
+        A hand's weight is its weight in the range times that of the opposing hands without a common card. For each
+        player, a class has sums of weight, weight·equity and weight·value, and the sum of the weights of these values.
+        Then follows weight·frequency of each action of the first decision. Values are in chips, the exploitability is a
+        share of the pot. Solving ends when it is low enough, or at the iteration limit of spots.
 
         sample  index of the flop
         """
@@ -130,12 +135,14 @@ def solved_flops(
     to: float,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> tuple[FlopReport, Floats]:
-    """Solve a spot on flops; return the report, and [F] the exploitability reached as a share of the pot.
+    """Solve a spot on F flops; return their report, and [F] the exploitabilities reached.
 
-    spot    `[game]` keys of the spot, from `typed_spot`
+    The report has sums by flop and hand class (`FlopReport`). Exploitabilities are shares of the pot.
+
+    spot    `[game]` keys of the spot (ranges, pot and stacks), without board
     flops   flops on which `has_hands` is True
     to      exploitability to reach, as a share of the pot
-    effort  processes, time budget and the file `keep` with finished flops
+    effort  number of processes, time budget, and the file `keep` that keeps finished flops
 
     Raises `ValueError` for too little memory, and if `effort.keep` belongs to another evaluation. Raises `OSError` if
     that file cannot be read or written, `StoppedError` at a signal, and `RuntimeError` if a worker dies.

@@ -1,4 +1,7 @@
-"""Computes results of a solved spot: both players' first actions, EV and equity by hand class."""
+"""Computes results of a solved spot: both players' first actions, EV and equity by hand class.
+
+A spot is the rest of a hand with given board, ranges, pot and stacks.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +30,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def spot_answer(run: Run, threads: int) -> dict[str, Any]:
-    """Return the answer of `mccfr spot --json` for the newest checkpoint; docs/files.md lists the fields.
+    """Return the results of a solved spot, as `mccfr spot --json` prints them; see docs/files.md.
+
+    run      the spot's run, of which the newest checkpoint is used
+    threads  number of threads
 
     `mccfr.play.expected_value` defines EVs and their means.
     """
@@ -164,7 +170,7 @@ def _classes(
     weight  [H] each hand's reach times the weight of the opposing hands that it does not block
     equity  [H] share of the pot at a showdown
     ev      [H] EV in chips where the spot begins
-    played  [A, H] probabilities at the player's first decision, and [H] the hands' weights there
+    played  a pair: [A, H] action probabilities at the player's first decision, and [H] the hands' weights there
     """
     class_of_hand, total, rows = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
     for number, name in enumerate(class_names()):

@@ -30,7 +30,8 @@ PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
 class Reference:
     """Reference to a strategy, as a user gives it: a path, and a run's checkpoint and average.
 
-    path         a run, an exported policy or exported networks; for `opponent` also a name in PLAIN_STRATEGIES
+    path         of a run, an exported policy or exported networks. For an opponent also the name of a plain strategy,
+                 such as "uniform"
     number       number of a run's checkpoint; None: the newest
     abstraction  present path of a run's card abstraction; None: it was not moved
     average      name of a run's average strategy, for algorithms with several; None: the first
@@ -56,7 +57,8 @@ class Target:
     """Strategy opened for an evaluation or report, with its game and the counts of its training.
 
     counts       {"nodes_touched", "iterations", "checkpoint": number}, each None if unknown
-    abstraction  {street: content hash} of a run's bucket tables, to recognise equal ones; None: an export, or none
+    abstraction  {street: content hash} of a run's bucket tables, to recognise equal ones; None: an export, or a run
+                 without abstraction
     """
 
     game: Game
@@ -68,8 +70,8 @@ class Target:
 def open_target(target: Reference, *, on_deals: bool = False) -> Target:
     """Open the strategy of a run's checkpoint, of a policy, or of exported networks.
 
-    on_deals  True: where hands have too many classes to tabulate the strategy of networks, return one that computes
-              probabilities for sampled deals only. False: tabulate it, which raises `ValueError` there
+    on_deals  for networks of a game with too many infosets for a table of probabilities. True: return a strategy that
+              computes them for sampled deals only. False: raise `ValueError`
 
     Raises `ValueError` if the path is none of these, and for an abstraction other than the run's. Also if a checkpoint,
     an average or an abstraction is given for an export.
@@ -142,7 +144,9 @@ def open_source(target: Reference, *, check: bool = True) -> Behaviour:
 
 
 def plain_strategy_target(target: Target, name: str) -> Target:
-    """Return `target` with the strategy `name` of PLAIN_STRATEGIES, such as "uniform".
+    """Return `target` with a plain strategy instead of its own, such as "uniform".
+
+    name  key of PLAIN_STRATEGIES
 
     The counts of training are None. Raises `ValueError` for another name.
     """
@@ -152,14 +156,15 @@ def plain_strategy_target(target: Target, name: str) -> Target:
 
 
 def opponent(target: Target, reference: Reference) -> Profile:
-    """Return the strategy in `reference` as an opponent for `target`: a plain or a trained one.
+    """Return the strategy in `reference` as an opponent for `target`, with its game.
 
     Two runs on one abstraction share one copy of its bucket tables. It is not checked that both games are equal; the
     head-to-head evaluation does so.
 
-    reference  its path is a name in PLAIN_STRATEGIES, or the path of a run, a policy or networks
+    reference  its path is of a run, a policy or exported networks, or the name of a plain strategy, such as "uniform"
 
-    Raises `ValueError` if the path is none of these.
+    Raises `ValueError` if the path is none of these, and for an abstraction other than the run's. Also if a checkpoint,
+    an average or an abstraction is given for anything but a run.
     """
     game = target.game
     if str(reference.path) in PLAIN_STRATEGIES:

@@ -1,4 +1,4 @@
-"""Writes checkpoints, their lines in `trends.jsonl`, and evaluations, from consistent tables."""
+"""Writes checkpoints, lines in `trends.jsonl` and evaluations, from tables that do not change."""
 
 import time
 from collections.abc import Mapping
@@ -45,9 +45,9 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class RunState:
-    """Counts and workers' states of a run while all workers rest.
+    """Counts and workers' states of a run while all workers rest; a checkpoint adds the tables.
 
-    With the tables they make a checkpoint.
+    A worker's state has its counts and the state of its random number generator.
     """
 
     totals: Totals
@@ -59,7 +59,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Stop:
-    """Actions to take when the workers have stopped: checkpoint, evaluation, end of the session.
+    """Actions to take when the workers have stopped: checkpoint, evaluation, end of training.
 
     Workers stop, for example, at limits, evaluation points, due checkpoints and signals.
     """
@@ -89,14 +89,15 @@ class GrowingDelay:
 
 
 class _LeftError(Exception):
-    """Raised inside a running evaluation to end it, because a signal ends the session."""
+    """Raised inside a running evaluation to end it, because a signal ends the training."""
 
 
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
-    """Return {field: value} of a worker's or stratum's state, for a checkpoint.
+    """Return {field: value} of a worker's state, for a checkpoint.
 
-    They are iterations, nodes and the random state. If not 0, `due` is added, a stratum's remainder of rounded
-    iterations, and `ends`, the number of discounting periods whose ends the worker has processed.
+    They are iterations, nodes and the random state. In a run with strata, groups of boards each trained by one worker
+    at a time, it is the state of one stratum. If not 0, `due` is added, a stratum's remainder from rounding its
+    iterations. So is `ends`, the number of period ends at which the worker has discounted the tables.
     """
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
     more = {"due": state.due, "ends": state.ends}
@@ -104,10 +105,10 @@ def _worker_fields(state: WorkerState) -> dict[str, Any]:
 
 
 class Saver:
-    """Writes the checkpoints of a session and evaluates its strategies.
+    """Writes the checkpoints of a run in training, and evaluates its strategies.
 
-    A session calls `save` in a thread of its own. The attributes tell the newest checkpoint (`committed`) and why the
-    last attempt failed (`failure`).
+    `save` is called in a thread of its own. The attributes tell the newest checkpoint (`committed`) and why the last
+    attempt failed (`failure`).
     """
 
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
@@ -129,9 +130,9 @@ class Saver:
         return time.monotonic() >= self._next_checkpoint_at
 
     def begin(self, restored: checkpoints.Checkpoint | None) -> None:
-        """Find permanent checkpoints of earlier sessions; set `committed` to the restored one.
+        """Find permanent checkpoints of earlier training; set `committed` to the restored one.
 
-        restored  checkpoint from which the session resumes; None: a new run
+        restored  checkpoint from which training resumes; None: a new run
         """
         self._evaluator.find_permanent_checkpoints()
         if restored is not None:
@@ -145,7 +146,8 @@ class Saver:
         arrays      {name: table}; before the evaluation, tables that it does not need are removed from it
         background  run at low priority, because workers train meanwhile
 
-        Raises `RuntimeError` naming the row of a NaN or infinite cell; nothing is then committed or evaluated.
+        Raises `RuntimeError` for a NaN or infinite number in a table, which it names; nothing is then committed or
+        evaluated.
         """
         try:
             return self._save(arrays, now, stop, background)
@@ -174,8 +176,8 @@ class Saver:
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
         """Write a checkpoint; return its number, or None if the disk fails.
 
-        The next attempt is then due after a delay. The last checkpoint of a session is tried several times within this
-        call, over two minutes; after None it is not tried again.
+        The next attempt is then due after a delay. The last checkpoint before training ends is tried several times
+        within this call, over two minutes; after None it is not tried again.
         """
         for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
@@ -341,8 +343,8 @@ class Saver:
     def _add_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
         """Add fields of the algorithm to evaluation records, in place.
 
-        These are its own figures. An algorithm with several average strategies adds the name of the evaluated one, and
-        the results of the others by the same method.
+        These are figures that only this algorithm computes. An algorithm with several average strategies adds the name
+        of the evaluated one, and the results of the others by the same method.
         """
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
@@ -359,7 +361,9 @@ class Saver:
     def _average(self, arrays: Arrays, totals: Totals, number: int | None) -> Strategy:
         """Return the average strategy to evaluate.
 
-        number  checkpoint to read it from; None: compute it from the tables `arrays`
+        arrays  {name: table} of the run
+        totals  counts to which the tables belong
+        number  checkpoint to read it from; None: compute it from `arrays`
         """
         if number is not None:
             return checkpoint_average(self._game, self._run.config, open_run_checkpoint(self._run, number))
@@ -376,7 +380,7 @@ def _advice(dtype: str) -> str:
 def not_finite_text(
     layout: TableLayout, error: NotFiniteError, checkpoint: int | None, user_code: str | None = None
 ) -> str:
-    """Return a sentence on a NaN or infinite cell: table, cell, remaining checkpoint, and possible cause.
+    """Return a sentence on a NaN or infinite cell: table, newest checkpoint, and possible cause.
 
     checkpoint  number of the newest checkpoint, which stays; None: there is none
     user_code   name of the user's code that may have caused it; None: the run uses none

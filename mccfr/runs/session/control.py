@@ -1,6 +1,6 @@
 """Layout of the shared int64 cells by which the coordinator and the workers communicate.
 
-The coordinator is the process of the session; it gives orders such as "train" and "pause". The cells are a table with
+The coordinator is the main process of training; it gives orders such as "train" and "pause". The cells are a table with
 COLUMNS columns: row 0 is the coordinator's, row 1+w worker w's. Each process writes only its own row, and each cell is
 read and written atomically. A worker publishes its counters before it acknowledges an order, so the counters of a
 paused worker are consistent.

@@ -1,4 +1,4 @@
-"""Errors that end a session, each with one sentence on the lost work and how to continue."""
+"""Errors that end training, each with one sentence on the lost work and how to continue."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ Saved = tuple[int, Totals] | None
 
 
 class AbandonedError(RuntimeError):
-    """A second signal has ended the session at once; the exit status is `exit_status`."""
+    """A second signal has ended training at once; the exit status is `exit_status`."""
 
     exit_status = EXIT_RESUMABLE
 
@@ -27,7 +27,7 @@ def _missing(totals: Totals, saved: Saved) -> str:
     """Return a text such as "5,000 nodes trained since checkpoint 3", for lost training.
 
     totals  counts of the run now
-    saved   number and counts of the newest checkpoint; None: there is none
+    saved   (number, counts) of the newest checkpoint; None: there is none
     """
     nodes = totals.nodes - (saved[1].nodes if saved else 0)
     return f"{nodes:,} nodes trained " + (f"since checkpoint {saved[0]}" if saved else "so far, without a checkpoint,")
@@ -38,28 +38,31 @@ def _go_on(run: Run) -> str:
 
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
-    """Return an error with the text of `error`, the number of nodes lost, and how to continue.
+    """Return an `AbandonedError` with the text of `error`, the nodes lost, and how to continue.
 
+    error   raised at a second signal
     totals  counts of the run now
-    saved   number and counts of the newest checkpoint; None: there is none
+    saved   (number, counts) of the newest checkpoint; None: there is none
     """
     return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
 
 
 def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a run directory that was removed or is locked by another session.
+    """Return a `RuntimeError` for a removed run directory, or a removed or replaced lock file.
 
     totals  counts of the run now
-    saved   number and counts of the newest checkpoint; None: there is none
+    saved   (number, counts) of the newest checkpoint; None: there is none
     """
     return RuntimeError(f"{error}; {_missing(totals, saved)} are lost")
 
 
 def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a failed system call: its text, nodes lost, how to continue.
+    """Return a `RuntimeError` for an `OSError` that ended training.
+
+    Its message is the error's text, the nodes lost, and how to continue.
 
     totals  counts of the run now
-    saved   number and counts of the newest checkpoint; None: there is none
+    saved   (number, counts) of the newest checkpoint; None: there is none
     """
     return RuntimeError(
         f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
@@ -67,11 +70,11 @@ def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> Runti
 
 
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """Return the error for a session whose last checkpoint could not be written.
+    """Return a `RuntimeError` for training whose last checkpoint could not be written.
 
     failure  why the last attempt failed
     totals   counts of the run now
-    saved    number and counts of the newest checkpoint; None: there is none
+    saved    (number, counts) of the newest checkpoint; None: there is none
     """
     return RuntimeError(
         f"the last checkpoint could not be written: {failure}; {_missing(totals, saved)} are lost, as live tables do "

@@ -39,7 +39,8 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
     Returns the state of that run's newest checkpoint, from which counts and workers continue; None if no run is named.
     Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
 
-    tables  tables of `run`, filled in place; a bucket gets the mean of the buckets with which it shares hands
+    tables  tables of `run`, filled in place; a bucket gets the mean of the other run's buckets, weighted by the hands
+            that it has in common with each
     """
     opened = _opened(run.config, run.directory)
     if opened is None:
@@ -60,9 +61,9 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """Return the game with the buckets by which cfr-br keeps the opponents' regrets.
+    """Return the game with the buckets by which cfr-br stores the regrets of opponents.
 
-    They are used on the trunk, all streets but the last; on the last, opponents play best responses with their real
+    They are used on all streets but the last (the trunk); on the last, opponents play best responses with their real
     cards. Returns `game` if opponents use the players' buckets.
     """
     assert isinstance(run.config.solver, CfrBrConfig)

@@ -47,7 +47,8 @@ class Journals:
         name    file name of the journal, such as "metrics.jsonl"
         record  fields of the line, written as JSON
 
-        Raises `LostDirectoryError` if this process holds the run's lock and the directory was removed.
+        Raises `LostDirectoryError` if this process holds the run's lock, and the run's directory or lock file was
+        removed or replaced.
         """
         waiting = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
         failed_before = bool(waiting)

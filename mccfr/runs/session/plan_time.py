@@ -37,8 +37,8 @@ _HALVINGS = 100
 class Pace:
     """Speed of a planned run's training; converts between nodes, workers and seconds.
 
-    A stratum is a group of boards of the second street with buckets of its own, trained by one worker at a time. Out of
-    core, blocks of strata take turns in memory.
+    A run may divide the boards of the second street into strata: groups with buckets of their own. Each is trained by
+    one worker at a time. Out of core, strata are trained in blocks; the tables of other blocks may be on disk.
 
     layout    layout of the run's tables
     expected  expected nodes and visits of one iteration; None: not known
@@ -55,7 +55,10 @@ class Pace:
 
     @property
     def block_bytes(self) -> list[int]:
-        """Return the bytes of each block of strata; [] without `tables.memory_budget`."""
+        """Return the bytes of the tables of each block of boards, which is trained in one turn.
+
+        Returns [] without `tables.memory_budget`, because all tables are then in memory.
+        """
         if self.config.tables.memory_budget is None:
             return []
         parts = partition(self.config, self.game, self.layout)
@@ -70,7 +73,8 @@ class Pace:
     def useful_workers(self, workers: int) -> float:
         """Return the mean number of workers, of `workers`, that train at the same time.
 
-        Without strata all do. With strata, workers with little work wait for the busiest one.
+        Without strata (groups of boards, each trained by one worker at a time) all do. With strata, workers with little
+        work wait for the busiest one.
         """
         if self.game.strata is None:
             return workers
@@ -83,7 +87,8 @@ class Pace:
     def seconds(self, nodes: float, workers: int) -> float:
         """Return the seconds in which `workers` workers touch the first `nodes` nodes of the run.
 
-        With strata they include the waiting at barriers. Out of core they are at least the time to move the blocks.
+        If the boards are divided into strata, they include waiting until all workers have ended a round. Out of core
+        they are at least the time to move tables between memory and disk. Both need `expected`.
         """
         training = nodes / self.speed / self.useful_workers(workers)
         if self.game.strata is None or self.expected is None:
@@ -107,7 +112,8 @@ class Pace:
 def _longest(loads: npt.NDArray[np.int64], workers: int) -> int:
     """Return the load of the busiest worker after a greedy assignment of strata to workers.
 
-    The largest stratum comes first. Each goes to the worker with the least load so far.
+    A stratum is a group of boards, trained by one worker at a time. The largest stratum comes first. Each goes to the
+    worker with the least load so far.
 
     loads  [N] each stratum's share of the iterations; the result has the same unit
     """
@@ -128,9 +134,9 @@ def planned_time(
 ) -> dict[str, Any]:
     """Return the fields of a plan on time, visits, checkpoints and out-of-core cycles.
 
-    found     fields that `make_plan` has found so far, such as `stored_bytes` and `abstraction_seconds`
+    found     fields of the plan found so far, such as `stored_bytes` and `abstraction_seconds`
     expected  expected nodes and visits of one iteration; None: not known
-    play      speed that a short training measured, or an assumed one
+    play      training speed of one worker, measured by a short training or assumed
     deadline  number of machines, and seconds in which the run must end (None: no deadline)
     """
     machines, budget = deadline
@@ -167,10 +173,10 @@ def planned_time(
 
 
 def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
-    """Return the nodes touched when the run, or its first session, reaches the first of its limits.
+    """Return the nodes touched when the run reaches the first of its limits.
 
-    Limits are of nodes, iterations and seconds. Returns None without one, and for a limit of iterations alone if the
-    nodes of an iteration are not known.
+    Limits are of nodes, iterations and seconds; that of seconds counts from each start or resumption. Returns None
+    without one, and for a limit of iterations alone if the nodes of an iteration are not known.
 
     left  seconds of training until the deadline, which limits a run without other limits; None: no deadline
     """
@@ -187,11 +193,11 @@ def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
 
 
 def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | None) -> dict[str, Any]:
-    """Return fields on an infoset's expected visits over the run: updates of its sums.
+    """Return fields on the expected number of visits (updates of sums) of an infoset in the run.
 
     They are the mean on each street, the median and the tenth percentile over all infosets, and the share of infosets
-    visited at least once. All but the means are upper estimates, because training makes rare infosets rarer. The fields
-    are None if the visits of an iteration, or `iterations`, are not known.
+    visited at least once. All but the means are upper estimates, because training makes rarely visited infosets still
+    rarer. The fields are None if the visits of an iteration, or `iterations`, are not known.
 
     iterations  iterations of the run
     """
@@ -248,7 +254,8 @@ def permanent_checkpoints(config: Config, nodes: float | None = None, iterations
     With that key it keeps one at each count in `evaluation.at_nodes` and `evaluation.at_iterations` before the run's
     end.
 
-    nodes, iterations  counts at the end of the run; None: not known, or no end, so all points count
+    nodes, iterations  counts at the end of the run; None: not known or no end, so the run is taken to reach every such
+                       count
     """
     points = config.evaluation
     both = (points.at_nodes, nodes), (points.at_iterations, iterations)
@@ -260,8 +267,9 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
     """Return fields on a deadline: workers and machines that meet it, nodes touched by then.
 
     `budget_workers` is the fewest workers that end in time, and `budget_machines` the machines that they need; they are
-    None if no possible number is enough. `budget_nodes` are the nodes that the planned workers touch until the
-    deadline. Only runs in strata have several machines. Workers do not shorten a run that is limited by `run.seconds`.
+    None if no usable number is enough. `budget_nodes` are the nodes that the planned workers touch until the deadline.
+    Only runs whose boards are divided into strata can use several machines. Workers do not shorten a run that is
+    limited by `run.seconds`; the first two are then None.
 
     plan    fields of the plan so far, on time and checkpoints
     budget  seconds in which the run must end; None: no deadline
@@ -292,7 +300,8 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
 def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:
     """Return fields on out-of-core cycles: length, number, bytes; {} without `tables.memory_budget`.
 
-    A cycle trains every block of strata once.
+    Out of core, blocks of boards are trained in turns, so that other blocks' tables may be on disk. A cycle trains
+    every block once.
 
     workers  workers of all machines
     total    iterations of the run; None: not known
@@ -330,6 +339,8 @@ def _two_digits(number: float) -> int:
 
 def _turn_warnings(plan: Mapping[str, Any]) -> list[str]:
     """Return sentences on out-of-core cycles that are too short, too few, or write too many bytes.
+
+    A cycle trains every block of boards once, with its tables in memory.
 
     plan  fields of `_cycles`
 

@@ -1,10 +1,10 @@
 """Measures the speed of a planned run by a short training on its own tree and tables.
 
-Nodes per iteration change as strategies are learnt: in whole hold'em they halve. They are therefore known only if the
-training visits each infoset several times.
+Nodes per iteration change as strategies are learnt: in full-deck hold'em they halve. They are therefore known only if
+the training visits each infoset several times.
 
-Negative-regret pruning begins later than the measurement ends. So the later half of the measurement prunes with lower
-thresholds: regrets grow with the nodes touched, and thresholds in proportion to the training's length prune about the
+Negative-regret pruning begins later than the measurement ends. So the later half of the measurement prunes with scaled
+thresholds. Regrets grow with the nodes touched, and thresholds in proportion to the training's length prune about the
 same actions.
 """
 
@@ -51,7 +51,8 @@ class MeasuredPlay(NamedTuple):
     """Result of a trial, a short training.
 
     nodes_per_second     nodes touched per second of processor time by one worker
-    nodes_per_iteration  nodes touched by an iteration; None: not known, as the trial is too short or has other buckets
+    nodes_per_iteration  nodes touched by an iteration; None: not known, as the trial is too short, or has random
+                         buckets
     compressed           estimated size of the tables in the run's last, compressed checkpoint, as a share of their full
                          size
     """
@@ -64,10 +65,10 @@ class MeasuredPlay(NamedTuple):
 def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None:
     """Measure a training of a few seconds of processor time; None if its tables are too large.
 
-    The figures are of the later half of the time, because the first iterations may compile kernels. A run in strata is
-    measured without strata. In whole hold'em, random buckets replace those that are not built. Fewer random buckets
-    are taken if the tables exceed 1 GiB or a quarter of the available memory. In other games, tables above that quarter
-    are too large.
+    The figures are of the later half of the time, because the first iterations may compile kernels. A run whose boards
+    are divided into strata, groups with buckets of their own, is measured without them. In full-deck hold'em, random
+    buckets replace those that are not built. Fewer random buckets are taken if the tables exceed 1 GiB or a quarter of
+    the available memory. In other games, tables above that quarter are too large.
 
     base  directory that the configuration's files are relative to
     game  the game of `config`, whose buckets need not be built
@@ -88,7 +89,10 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
 
 
 def _has_buckets(config: Config, base: Path) -> bool:
-    """Return whether the run has an abstraction, and the files of it and the opponents' exist."""
+    """Return whether the run has a card abstraction whose files exist.
+
+    If the solver uses another abstraction for opponents, its files must exist too.
+    """
     tables = (config.abstraction, opponents_buckets(config, base))
     return config.abstraction is not None and all(is_built(base / table.path) for table in tables if table is not None)
 
@@ -143,7 +147,7 @@ class _Trial:
         return self._found
 
     def compressed(self, left: float = 1.0) -> float:
-        """Return the tables' estimated size in a compressed checkpoint, as a share of the full.
+        """Return the tables' estimated size in a compressed checkpoint, as a share of full size.
 
         The trial's cells are first changed to resemble those at the end of the run (`plausible`).
 
@@ -172,7 +176,7 @@ class _Trial:
 def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) -> MeasuredPlay:
     """Train for a few seconds; return the speed, nodes per iteration and compressed size.
 
-    config        configuration without strata and memory budget
+    config        configuration without `run.strata` and `tables.memory_budget`
     game          game to train, possibly with random buckets
     share         share of the run's buckets that `game` has
     keeps_length  whether iterations of the run touch as many nodes as those of the trial: buckets are not random
@@ -201,11 +205,11 @@ def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) ->
 def zeros_left(fallen: float, longer: float, run: float) -> float:
     """Return the share of a trial's zero cells that are still zero at the end of the run.
 
-    Rows are visited at very different rates, so that the number of zero cells is taken to fall like a power of the
-    nodes touched.
+    A trial is a short training. Infosets are visited at very different rates, so that the number of zero cells is taken
+    to fall like a power of the nodes touched.
 
-    fallen  zero cells at the end of the trial over zero cells after its first part
-    longer  nodes of the trial over nodes of its first part
+    fallen  zero cells at the end of the trial over zero cells after the first half of its time
+    longer  nodes of the trial over nodes of this half
     run     nodes of the run over nodes of the trial, for equal numbers of buckets
     """
     if not 0 < fallen < 1 or longer <= 1:
@@ -234,9 +238,10 @@ def plausible(chunk: npt.NDArray[Any], slots: int, left: float, random: np.rando
 
 
 def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> ExternalSamplingConfig:
-    """Return a `[solver]` table whose scaled regret thresholds prune a trial about like the run.
+    """Return a `[solver]` table with regret thresholds by which a trial prunes about like the run.
 
-    The thresholds correspond to the middle of the part of the run that prunes.
+    A trial is a short training. An action whose regret is below a threshold is pruned: traversals skip it. The
+    thresholds are scaled, and correspond to the middle of the part of the run that prunes.
 
     nodes    nodes of the run
     trained  nodes of the trial before it prunes, half of its nodes
@@ -247,7 +252,10 @@ def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> Ex
 
 
 def _with_random_buckets(game: Game, share: float) -> Game:
-    """Return a hold'em game with random buckets; `share` is their number over the game's."""
+    """Return a hold'em game with random buckets.
+
+    share  number of random buckets over the number of the game's buckets
+    """
     random = {
         name: _random_deck(cards, share)
         for name in ("cards", "opponent_cards")
@@ -266,10 +274,10 @@ def _random_deck(deck: WholeDeck, share: float) -> WholeDeck:
 
 
 def _random_table(cards: int, count: int) -> npt.NDArray[Any]:
-    """Return [boards, 1326] random buckets of all hands on canonical boards.
+    """Return [boards, 1326] unsigned integers: random buckets of all hands on canonical boards.
 
     A canonical board stands for all boards that differ from it only by a renaming of suits. Before the flop (`cards` 0)
-    all hands have bucket 0. Hands that a board excludes have the value for unused cells.
+    all hands have bucket 0. Hands that share a card with a board have the largest number of the dtype.
 
     cards  number of board cards
     count  number of buckets

@@ -1,4 +1,4 @@
-"""Chooses and opens a run's pool of workers: this process, worker processes, or strata."""
+"""Chooses and opens a run's pool of workers, which train the tables in one or more processes."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -27,9 +27,9 @@ PoolOpener = Callable[..., AbstractContextManager[Pool]]
 
 @contextlib.contextmanager
 def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """Create a run's live tables (those in training) of zeros, and the pool of workers.
+    """Create a run's tables for training, filled with zeros, and the pool of its workers.
 
-    Both exist during the `with` block, whose variable is the pool.
+    Both exist during the `with` block, which gets the pool.
 
     force  do not check memory
 
@@ -45,7 +45,11 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 
 
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
-    """Return the pool class for the settings of workers, strata and `tables.memory_budget`."""
+    """Return the pool class for `run.workers`, `run.strata` and `tables.memory_budget`.
+
+    Training is in this process, or in worker processes. These share all boards, or each has some groups of boards
+    (strata). With a memory budget, tables of groups that are not in training may be on disk.
+    """
     if config.run.strata is not None or config.tables.memory_budget is not None:
         return StrataPool if config.tables.memory_budget is None else BlockPool
     return ProcessPool if config.run.workers else InlinePool

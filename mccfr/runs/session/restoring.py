@@ -1,4 +1,4 @@
-"""Finds the checkpoint from which a session resumes, and moves unwanted checkpoints away."""
+"""Finds the checkpoint from which training resumes, and moves unwanted checkpoints away."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,9 @@ from storage.open_directory import shown
 
 
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
-    """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
+    """Return the newest valid checkpoint of a run, or None if it has none.
+
+    Call it only while this process holds the run's lock.
 
     Damaged checkpoints that are newer are passed over with a message. If a valid one is found, damaged ones are marked
     on disk, so that they and the files that they need are kept (`storage.set_aside`).
@@ -52,7 +54,7 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
 def _note_if_damaged(run: Run, number: int) -> None:
     """Mark an older checkpoint as damaged on disk if its manifest or state is damaged.
 
-    Without them it is unknown which blocks of strata it needs, and whether it is kept permanently.
+    Without them it is unknown which separately stored parts of the tables it needs, and whether it is kept permanently.
     """
     try:
         with advising(run, number):

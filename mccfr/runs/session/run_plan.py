@@ -80,8 +80,9 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Return the bytes that an evaluation needs besides the tables: strategies and lists of boards.
 
     It is the largest need of a configured method. Usually all probabilities are in memory, twice if the method has an
-    opponent. A method that reads strategy sums row by row needs at most LARGEST_EXPANDED_BYTES of probabilities for the
-    tables of one street and player. Strategies evaluated on the tables themselves (`Method.in_place`) need none.
+    opponent. A method that reads strategy sums decision by decision needs at most LARGEST_EXPANDED_BYTES of
+    probabilities for the tables of one street and player. Strategies evaluated on the run's own tables
+    (`Method.in_place`) need none.
     """
     algorithm, needed = algorithm_of(config), []
     slots_first = any(spec.name.startswith("strategy_sum/") and spec.axes == SLOT_FIRST for spec in layout.specs)
@@ -98,11 +99,11 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 
 
 def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
-    """Return the bytes of memory that a block's 16-bit strategy sums take as float32.
+    """Return the bytes of memory that 16-bit strategy sums of a street and player take as float32.
 
     Beyond IN_MEMORY_BYTES they are in a temporary file, so the result is at most that. It is 0 for other sums.
 
-    block  number of the street and player whose sums are meant
+    block  number of the street and player
     """
     name = table_name("strategy_sum", block)
     cells = sum(prod(spec.shape) for spec in layout.specs if spec.name == name and spec.numpy_dtype.itemsize == 2)
@@ -119,14 +120,14 @@ def make_plan(
     budget: float | None = None,
     room: Room | None = None,
 ) -> dict[str, Any]:
-    """Return the plan of a run: tree and table sizes, memory, disk, visits, time, verdict.
+    """Return a run's plan as a dict: tree and table sizes, memory, disk, visits, time, verdict.
 
     base       directory that the configuration's files are relative to
     directory  of the run, existing or not
     speed      nodes per second of one worker; None: measured by a short training, or assumed where none is possible
     machines   machines of `run.workers` workers each that share the training
     budget     seconds in which the run must end; a run without a limit trains for so long
-    room       function that returns a sentence if memory or disk are too small; None: `space_problem`
+    room       function that returns a sentence if memory or disk are too small, else None. None: `space_problem`
 
     Raises `ValueError` for an invalid game, algorithm or evaluation.
     """
@@ -168,7 +169,7 @@ def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int,
     """Return the fields on checkpoints: bytes of one, bytes of all on disk, seconds to write one.
 
     machines  number of machines that share the training
-    copied    whether workers go on while a copy in memory is written
+    copied    whether tables are first copied in memory, so that workers go on while the copy is written
     """
     form, compression = config.tables.format, config.tables.checkpoint_compression
     written = layout.nbytes / COMMIT_BYTES_PER_SECOND[(form, compression)]
@@ -184,10 +185,10 @@ def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int,
 
 
 def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimate | None:
-    """Return the expected nodes and visits of an iteration; None if neither is known.
+    """Return the expected nodes touched and visits of each node in an iteration; None if not known.
 
-    Where a trial has measured the nodes of an iteration, these are taken. The visits that the algorithm estimates are
-    scaled in proportion; without an estimate they are empty.
+    Where a short training (`play`) has measured the nodes of an iteration, these are taken. The visits that the
+    algorithm estimates are scaled in proportion; without an estimate they are empty.
     """
     expected = algorithm_of(config).forecast(game)
     if play.nodes_per_iteration is None:
@@ -199,8 +200,8 @@ def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimat
 def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
     """Return the field `huge_pages` of a plan: the speed-up by larger memory pages.
 
-    given   whether the tables of this run would get huge pages
-    gain    expected ratio of sampling speeds with and without them, by table size
+    given   whether this machine gives huge pages to the tables
+    gain    expected speed of sampling with huge pages over that without, for the size of the tables
     advice  a sentence on the setting to change; None if it would not help
     """
     given = gives_huge_pages()
@@ -212,8 +213,9 @@ def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
 def _strata(config: Config, game: Game, layout: TableLayout, machines: int) -> dict[str, Any]:
     """Return the fields on strata; {} without strata.
 
-    Strata are groups of boards of the second street with buckets of their own. The fields are their number, and the
-    bytes of the largest and of the tables that all share. `idle_workers` are the workers beyond one per stratum.
+    Strata are groups of boards of the second street with buckets of their own. The fields are the number of strata, the
+    bytes of tables of the largest stratum, and the bytes of the tables that all strata share. `idle_workers` are the
+    workers beyond one per stratum.
     """
     if game.strata is None:
         return {}
@@ -229,9 +231,10 @@ def _strata(config: Config, game: Game, layout: TableLayout, machines: int) -> d
 
 
 def builders(config: Config, base: Path, progress: "Progress | None" = None) -> "list[Builder]":
-    """Return a builder for each abstraction of a configuration that has a recipe.
+    """Return a builder for each card abstraction that the configuration says how to build.
 
-    There may be two: the players' abstraction, and one that the algorithm cfr-br uses for opponents.
+    It does so by a recipe, a TOML file with settings of the buckets. There may be two abstractions: the players', and
+    one that the algorithm cfr-br uses for opponents.
 
     base      directory that the configuration's files are relative to
     progress  receives the progress of building; None: it is not reported
@@ -251,8 +254,8 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
 
     A checkpoint's copy of the tables is made only if it fits, so `least_memory_bytes` excludes it. The copy's strategy
     sums remain in memory for the evaluation afterwards. No copy is made without worker processes, with
-    `tables.memory_budget`, or if strategies are evaluated in place. Several machines divide the tables after the first
-    street among them, and make no copy.
+    `tables.memory_budget`, or if all evaluations use the run's own tables. Several machines divide the tables after the
+    first street among them, and make no copy.
     """
     tables = live_tables.live_bytes(live_specs(config, game, layout), format=config.tables.format)
     if machines > 1:
@@ -276,7 +279,7 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
 
 
 def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> int:
-    """Return the bytes of memory that a run needs besides its live tables.
+    """Return the bytes of memory that a run needs besides the tables in training.
 
     Bucket tables that are copied to shared memory are in memory twice for a moment.
 
@@ -307,8 +310,9 @@ def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
 def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
     """Return the largest size of a checkpoint's tables on disk, in bytes.
 
-    It includes padding if each block of strata (groups of flops) has files of its own, and in files without
-    compression. Other files count with the size of their cells before compression.
+    It includes padding in files without compression, and in files for parts of the tables. Runs out of core and on
+    several machines have such files for groups of boards. Other files count with the size of their cells before
+    compression.
     """
     if blocks := _stored_blocks(config, game, machines):
         parts, kind = divided(game, layout, blocks), config.tables.format
@@ -319,9 +323,9 @@ def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int 
 
 
 def _stored_blocks(config: Config, game: Game, machines: int) -> int:
-    """Return the number of blocks of strata with files of their own; 0 if there are none.
+    """Return the number of parts of the tables (blocks) with files of their own; 0 for no parts.
 
-    A block is the table rows of some strata: groups of second-street boards with buckets of their own. Runs out of core
+    A block is the table rows of some groups of second-street boards, which have buckets of their own. Runs out of core
     (`tables.memory_budget`) and on several machines have such blocks.
     """
     if config.tables.memory_budget is not None:
@@ -350,7 +354,7 @@ def space_problem(
     The sentence has the bytes needed and available.
 
     directory  directory of the run, existing or not
-    live       specs of the tables in this machine's memory; None: those of the configuration
+    live       names, shapes and dtypes of the tables in this machine's memory; None: those of the configuration
 
     Raises `ValueError` if `tables.live_dir`, the directory of the tables in memory, does not exist.
     """

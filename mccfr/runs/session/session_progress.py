@@ -1,4 +1,4 @@
-"""Measures a session's progress, and passes it to the reporter and to metrics.jsonl."""
+"""Measures the progress of training, and passes it to the reporter and to metrics.jsonl."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _METRICS_SECONDS = 5.0
 
 
 class TrainingClock:
-    """Clock of a session's training time: it runs from a release of the workers to their rest."""
+    """Clock of the training time: it runs while workers train, not while they pause."""
 
     def __init__(self) -> None:
         self._before = 0.0
@@ -35,7 +35,7 @@ class TrainingClock:
         return self._before + (0.0 if self._began is None else time.monotonic() - self._began)
 
     def start(self) -> None:
-        """Start the clock when the workers are released; no effect if it runs."""
+        """Start the clock when the workers begin or go on to train; no effect if it runs."""
         if self._began is None:
             self._began = time.monotonic()
 
@@ -45,7 +45,9 @@ class TrainingClock:
 
 
 class Meter:
-    """Measures and reports the speed and progress of a session, from its worker pool's counts.
+    """Measures and reports the speed and progress of a session, from the counts of its workers.
+
+    A session is one process that trains a run, with its worker processes.
 
     origin          nodes and iterations of the run at the start of this session
     trained_before  training seconds of earlier sessions
@@ -85,7 +87,7 @@ class Meter:
 
         Share and time are for the limit that is reached first, or None if there is none.
 
-        clock    clock of this session's training
+        clock    clock of this process's training time
         goes_on  workers train and were not told to pause, so a time left is estimated
         """
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)

@@ -1,4 +1,4 @@
-"""Signals of a session: the first ends it with a checkpoint, the second at once."""
+"""Signals during training: the first ends it with a checkpoint, the second at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from mccfr.runs.session.errors import AbandonedError
 
 
 class Signals:
-    """Receives signals for a session, which asks it whether to end.
+    """Receives signals during training, which asks this object whether to end.
 
     number   number of the first signal, such as 15 for SIGTERM; None: none came
     closing  True if nothing is left to save: further signals are ignored

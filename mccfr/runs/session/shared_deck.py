@@ -1,4 +1,4 @@
-"""Shares the bucket tables of whole hold'em among a run's workers, in shared memory."""
+"""Shares the bucket tables of full-deck hold'em among a run's workers, in shared memory."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,8 @@ _CELL_BYTES = 8
 class SharedGame(NamedTuple):
     """A game whose bucket tables are in shared memory, and the mapping of that memory.
 
-    block  the mapping, to be kept as long as the game is used; None: the game has no such tables, or does not use them
+    block  the mapping, to be kept as long as the game is used; None: the game has no bucket tables to share, or the
+           algorithm does not use them
     """
 
     game: Game
@@ -25,31 +26,39 @@ class SharedGame(NamedTuple):
 
 
 def shared_bytes(game: Game, algorithm: Algorithm) -> int:
-    """Return the bytes of the bucket tables that a run's processes share, including the opponents'."""
+    """Return the bytes of the bucket tables that a run's processes share.
+
+    Those of a separate abstraction of the opponents are included. 0 if the algorithm does not use them.
+    """
     return sum(cards.shared_bytes for cards in _decks(game).values()) if algorithm.traits.looks_hands_up else 0
 
 
 def copied_bytes(game: Game, algorithm: Algorithm) -> int:
-    """Return the bytes of the shared bucket tables that are first in other memory, and then copied.
+    """Return the bytes of the bucket tables that are copied from other memory to shared memory.
 
-    The rest is read from files directly into the shared memory.
+    The others are read from files directly into the shared memory.
     """
     decks = _decks(game).values() if algorithm.traits.looks_hands_up else ()
     return sum(deck.shared_bytes for deck in decks if not (isinstance(deck, WholeDeck) and deck.read_into))
 
 
 def _decks(game: Game) -> dict[str, Cards]:
-    """Return {"cards": game.cards, "opponent_cards": ...}, only those that have bucket tables."""
+    """Return {"cards": game.cards, "opponent_cards": game.opponent_cards}.
+
+    Cards without bucket tables that can be shared are left out.
+    """
     both = {"cards": game.cards, "opponent_cards": game.opponent_cards}
     return {name: cards for name, cards in both.items() if cards is not None and cards.shared_bytes}
 
 
 def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """Return the game with its bucket tables in a new shared file, which other processes can map.
+    """Return the game with its bucket tables in a new shared file, and the mapping of this file.
+
+    Other processes can map the file too.
 
     Returns the game unchanged if it has no such tables, or if the algorithm does not use them.
 
-    directory  directory of the file, that of the run's live tables
+    directory  directory of the file, that of the tables in training
 
     Raises `ValueError` or `OSError` for an unusable abstraction.
     """

@@ -1,7 +1,7 @@
 """Finds measured runs that are similar to a planned one, and how much they lose to a best response.
 
-`measured_runs.csv` has what shipped recipes and variants of them have reached (docs/measured/evaluation.md);
-`tools/quality.py` measures more.
+`measured_runs.csv` has the results of the configurations that come with the project, and of variants of them
+(docs/measured/evaluation.md); `tools/quality.py` measures more.
 """
 
 import csv
@@ -30,8 +30,8 @@ _LENGTH_FACTOR = 30.0  # between their lengths
 class MeasuredRun:
     """A run whose strategy's loss to a best response was measured; a row of measured_runs.csv.
 
-    recipe    shipped configuration that was trained, by name
-    settings  keys that differ from this configuration, as "table.key=value"
+    recipe    name of the trained configuration, one that comes with the project
+    settings  keys in which the run differs from this configuration, as "table.key=value"
     buckets   number of buckets of each street
     infosets  number of infosets of both players
     nodes     nodes touched; None: training counts boards

@@ -37,9 +37,9 @@ _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB 
 class SpotOptions:
     """Options of a spot's run, besides its board, ranges, pot and stacks; `start_spot` takes them.
 
-    bets, raises  sizes such as "50%,100%/75%", streets separated by "/"; auto:N has the program choose N sizes. If both
-                  are None, the menu `own` is used, or without it half the pot for both. If one of them is None, it is
-                  half the pot; but if bets contain auto:N, raises None take the text of bets
+    bets, raises  sizes such as "50%,100%/75%" of the pot, streets separated by "/"; with "auto:N" the program chooses N
+                  sizes. If both are None, the menu `own` is used, or without it half the pot for both. If one of them
+                  is None, it is half the pot; but if bets contain "auto:N", raises are the same text as bets
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`, the bet menu, such as "donk"
@@ -78,7 +78,8 @@ class SpotRun:
     def answer(self, directory: Path) -> dict[str, Any]:
         """Return the fields that `mccfr spot --json` prints, for the newest checkpoint.
 
-        They are those of `spot_answer`, and the run's directory, planned memory in bytes and seconds since the start.
+        Among them are exploitability, and both players' first actions, EVs and equities by hand class. Added are the
+        run's directory, planned memory in bytes and seconds since the start.
 
         directory  present directory of the run (`Outcome.directory`), which may have been moved during training
         """
@@ -91,10 +92,10 @@ class SpotRun:
 def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
     """Create or open the run of a spot from the values that a user has typed; None means the default.
 
-    fields  {name: value}. Names are the arguments of `requested_spot` (oop, ip, pot and stack in place of `typed`) and
-            the fields of `SpotOptions` except `menu` and `own`. Further names are keys of `[game]`: big_blind, rake,
-            rake_cap, and locks as texts LINE=ACTIONS. Those of `[game.menu]` are allin_spr, add, remove, and donk as a
-            text of sizes
+    fields  {name: value}. Names are board, and either oop and ip (the ranges out of and in position), pot and stack, or
+            policy and line (a betting line in a policy). Others are the fields of `SpotOptions` except `menu` and
+            `own`. Further names are keys of `[game]`: big_blind, rake, rake_cap, and locks as texts LINE=ACTIONS. Those
+            of `[game.menu]` are allin_spr, add, remove, and donk as a text of sizes
 
     Raises `ValueError` for invalid, missing or contradictory values, and for too little memory or disk. Raises
     `FileExistsError` if other files are at its path, and `BlockingIOError` if another process creates it.
@@ -115,7 +116,7 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
 
 
 def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:
-    """Create or open the run of a spot, and report hands that its board removes from the ranges.
+    """Create or open the run that solves a spot; report hands that the board removes from ranges.
 
     game   keys of `[game]`: at least board, ranges, pot and effective_stack (chips)
     terms  permissions, and the receiver of messages
@@ -178,7 +179,10 @@ def _changed(game: Mapping[str, Any], changes: Sequence[tuple[str, Any]]) -> dic
 
 
 def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
-    """Raise `ValueError` if an override changes a key that an option or `game` sets as well."""
+    """Raise `ValueError` if an override sets a key that another option or `game` sets as well.
+
+    game  keys of `[game]` of the spot
+    """
     run = {"exploitability_pot": options.to, "seconds": options.seconds, "workers": options.workers}
     taken = [f"run.{key}" for key, value in run.items() if value is not None]
     taken += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]

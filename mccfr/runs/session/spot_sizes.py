@@ -1,4 +1,7 @@
-"""Replaces `auto:N` in a spot's bet sizes by the N sizes that lose least EV, at each decision."""
+"""Replaces `auto:N` in a spot's bet sizes by N sizes, chosen at each decision to lose least EV.
+
+A spot is the rest of a hand with given board, ranges, pot and stacks.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -37,7 +40,7 @@ class TypedSizes:
     """Bet and raise sizes of a spot as a user typed them, and further keys of `[game.menu]`.
 
     bets, raises  sizes such as "50%,100%/auto:2", streets separated by "/"; auto:N: the program chooses N sizes
-    menu          the further keys
+    menu          the further keys and their values
     """
 
     bets: str
@@ -45,7 +48,9 @@ class TypedSizes:
     menu: Mapping[str, Any]
 
     def counts(self, streets: int) -> list[tuple[int | None, int | None]]:
-        """Return for each street (N of auto:N for bets, N for raises); None: sizes are given.
+        """Return for each street a pair (N for bets, N for raises) of the requests auto:N.
+
+        None instead of N: the user has given sizes.
 
         streets  number of streets from the spot's first one on
 
@@ -56,7 +61,7 @@ class TypedSizes:
         return list(zip(bets, raises, strict=True))
 
     def filled(self, first_street: int, bets: Sequence[str] = _NONE, raises: Sequence[str] = _NONE) -> dict[str, Any]:
-        """Return `[game.menu]` with sizes in place of auto:N, the typed request to choose N sizes.
+        """Return `[game.menu]` with sizes instead of the typed auto:N, a request to choose N sizes.
 
         A size beyond the stack is all-in.
 
@@ -77,7 +82,7 @@ def chosen_menu(
     reporter: Reporter,
     seconds: float | None = None,
 ) -> dict[str, Any]:
-    """Choose the sizes in place of auto:N, and return the spot's `[game.menu]` with them.
+    """Choose the bet sizes for which a user typed auto:N; return the spot's `[game.menu]` with them.
 
     Its key `add` lists each chosen bet as a betting line. The number of decisions and the first lines are reported.
 
@@ -115,7 +120,7 @@ def chosen_menu(
 
 
 def size_choice(game: Mapping[str, Any], sizes: TypedSizes, first_street: int, workers: int) -> SizeChoice:
-    """Return the object that chooses a spot's sizes when its method `choose` is called.
+    """Return a `SizeChoice`, which chooses a spot's sizes when its method `choose` is called.
 
     game          keys of `[game]` without the menu
     sizes         typed sizes, some of them auto:N: the program chooses N sizes at each decision

@@ -42,7 +42,7 @@ class StalledWorker(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A worker's last time stamp, and processor time of its process, read when the stamp is old.
+    """A worker's last time stamp, and the processor time that its process has used some time later.
 
     It is read when the stamp has half of the age at which the worker is reported as silent.
 
@@ -61,7 +61,7 @@ class _Seen(NamedTuple):
 class StallWatch:
     """Finds workers whose time stamps are old, and reads from the kernel what their processes do.
 
-    rows   [workers, columns] int64 the workers' rows of the control cells
+    rows   [workers, columns] int64 in shared memory: a row for each worker, in which it writes its time stamp
     stats  the kernel's status file of each worker, /proc/PID/stat
     alive  takes the index of a worker, and returns whether it is not lost
     """
@@ -82,7 +82,7 @@ class StallWatch:
         return self._silent
 
     def patience(self, worker: int, seconds: float) -> float:
-        """Return the seconds to wait for a worker: `seconds` plus two of its longest batches."""
+        """Return the seconds to wait for a worker: `seconds` plus twice its longest batch."""
         return seconds + 2e-9 * int(self._rows[worker, control.LONGEST_BATCH])
 
     def _look(self, worker: int, now: float) -> StalledWorker | None:

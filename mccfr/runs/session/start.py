@@ -1,9 +1,9 @@
-"""Starts runs: from a configuration to a run directory and its game, for all callers.
+"""Starts runs: makes the run directory and the game of a configuration, for all callers.
 
-Every decision that affects training is made here, so that all callers train the same bits:
+Every decision that affects training is made here, so that each caller gets the same tables, bit for bit:
 
 * checks before anything is written
-* the default period length and the abstraction's recipe
+* the default length of discount periods, and the recipe (settings file) of an abstraction
 * the layout of the tables, and the check of memory and disk
 """
 
@@ -41,8 +41,8 @@ from storage.live_tables import sweep_live
 class Terms:
     """Permissions of a run that starts or continues, and the receiver of its messages.
 
-    reporter  receives unusual settings, the progress of building an abstraction, and live tables of dead processes,
-              which are removed
+    reporter  receives messages on unusual settings, on the progress of building an abstraction, and on removed shared
+              memory that dead processes left behind
     force     continue although memory or disk are too small
     replace   allow to replace another run's export at the end
     room      function that returns a sentence if memory or disk are too small for a run, else None
@@ -72,7 +72,7 @@ class Start:
 
     @cached_property
     def foreseen(self) -> Game:
-        """The game as known before its abstraction is built: it may have no buckets yet."""
+        """The `Game` as known before its abstraction is built; hands may lack buckets."""
         wanted = self.config.abstraction
         if self.made is not None or wanted is None:
             return self.game
@@ -101,8 +101,9 @@ def check_start(start: Start) -> None:
     """Check all of a run but memory and disk, as far as possible before anything is built or written.
 
     Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations. For a new run also if its
-    export would replace something else, or if it cannot start from `solver.warm_start`. For a new run without `made`
-    also if its abstraction has another recipe than configured, or is damaged and has no recipe.
+    export would replace something else, or if it cannot start from `solver.warm_start`. For a new run whose game is not
+    compiled yet also for an unusable abstraction: it has another recipe (settings file) than configured, or is damaged
+    and has no recipe to rebuild it.
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
@@ -118,13 +119,13 @@ def check_start(start: Start) -> None:
 
 
 def rehearse(start: Start) -> str | None:
-    """Check a run as `check_start` does, and memory and disk, before anything is written.
+    """Check settings, files, memory and disk of a run before anything is built or written.
 
     Memory and disk are checked if the run is new and its table sizes are known.
 
-    Returns a sentence on missing memory or disk that `force` accepts, or None. Raises `ValueError` for too little
-    memory or disk. Raises `ValueError` or `OSError` for invalid settings, an export path that is taken, and an unusable
-    abstraction.
+    Returns a sentence on missing memory or disk that `start.terms.force` accepts, or None. Raises `ValueError` for too
+    little memory or disk. Raises `ValueError` or `OSError` for invalid settings, an export path that is taken, and an
+    unusable abstraction.
     """
     check_start(start)
     if not start.knows_sizes or rundir.is_run(start.directory):
@@ -176,12 +177,11 @@ def _created(start: Start) -> tuple[Run, Game]:
 
 
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
-    """Open the run in `directory` with the limits, evaluations and export of `config`.
+    """Open the run in `directory` with those settings of `config` that may change within a run.
 
-    Its settings of tables and machines are those of `config`, too. The length of a discounting period must be filled in
-    there (`Start.completed`). Raises `ValueError` if `config` describes another run, or
-    `directory` is not a run. Raises `DamagedError` if it is damaged, and `UnreadableError` if the system cannot read
-    it.
+    These are limits, evaluations, export, and the tables `[tables]` and `[cluster]`. The length of a discount period
+    must be set in `config`. Raises `ValueError` if `config` describes another run, or `directory` is not a run.
+    Raises `DamagedError` if it is damaged, and `UnreadableError` if the system cannot read it.
     """
     run = rundir.open_run(directory)
     check_same_run(run.directory, run.manifest, config, base)
@@ -231,9 +231,9 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     Memory and disk are not checked while another process works on the run.
 
     terms  the caller's permissions, and the receiver of messages
-    game  the run's compiled game; None: compile it
+    game   the run's compiled game; None: compile it
 
-    Raises `ValueError` for unsuitable evaluations, and for too little memory or disk unless `terms.force`. Raises
+    Raises `ValueError` for unsuitable settings, and for too little memory or disk unless `terms.force`. Raises
     `FileExistsError` if its export would replace something else.
     """
     if (problem := training_problem(run.config)) is not None:
@@ -249,9 +249,10 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
 
 
 def build_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
-    """Build the abstractions of the configuration that have recipes, as far as they are missing.
+    """Build the missing abstractions for which a configuration names recipes (settings files).
 
-    base  directory that the configuration's files are relative to
+    base      directory that the configuration's files are relative to
+    reporter  receives the progress
 
     Raises `ValueError` for a recipe that cannot be built, and `FileExistsError` if other files or buckets occupy
     its path. Raises `MemoryError` if memory is too small, and `BlockingIOError` while another process builds there.
@@ -262,9 +263,12 @@ def build_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
 
 
 def check_given_abstractions(config: Config, base: Path) -> None:
-    """Raise `ValueError` if an abstraction without a recipe, which cannot be rebuilt, is damaged.
+    """Raise `ValueError` if an abstraction that the configuration has no recipe for is damaged.
 
-    All bytes of its files are checked.
+    A recipe is a TOML file of settings from which an abstraction is built; without it the abstraction cannot be
+    rebuilt. All bytes of its files are checked.
+
+    base  directory that the configuration's files are relative to
     """
     for table in filter(None, (config.abstraction, opponents_buckets(config, base))):
         path = base / table.path
@@ -274,9 +278,11 @@ def check_given_abstractions(config: Config, base: Path) -> None:
 
 
 def _check_space(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
-    """Raise `ValueError` for too little memory or disk; with `terms.force` return the text.
+    """Raise `ValueError` for too little memory or disk; with `terms.force` return the sentence.
 
-    Before the check, live tables of dead processes are removed. Returns None if memory and disk suffice.
+    Before the check, shared memory that dead processes left behind is removed. Returns None if memory and disk suffice.
+
+    terms  the caller's permissions, such as `force`: continue although memory or disk are too small
     """
     for removed in sweep_live(config.tables.live_dir):
         terms.reporter.message(f"removed the live tables of a process that died: {removed}")
@@ -287,7 +293,7 @@ def _check_space(config: Config, game: Game, layout: TableLayout, directory: Pat
 
 
 def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
-    """Report missing memory or disk that `force` accepts, and the algorithm's warnings.
+    """Tell the reporter about missing memory or disk that `force` accepts, and algorithm warnings.
 
     lack  sentence on the missing memory or disk; None: they suffice
     """

@@ -50,9 +50,9 @@ def train_and_export(
     force  do not check memory
     pools  opens the pool of workers: on this machine, or on several
 
-    Returns the outcome, and the path of the export or None. Raises `MemoryError` or `OSError` if the live tables do not
-    fit, and `RuntimeError` if a worker died or the last checkpoint could not be written. Raises `AbandonedError` after
-    a second signal, and `BlockingIOError` while another process works on the run.
+    Returns (`Outcome` of the session, path of the export or None). Raises `MemoryError` or `OSError` if the tables do
+    not fit in memory; raises `RuntimeError` if a worker died or the last checkpoint could not be written. Raises
+    `AbandonedError` after a second signal, and `BlockingIOError` while another process works on the run.
     """
     with OpenDirectory(run.directory) as opened, errors_shown():
         run = replace(run, directory=opened.path)  # valid if the run is moved

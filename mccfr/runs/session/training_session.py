@@ -104,8 +104,8 @@ class Session:
     def run(self) -> Outcome:
         """Train from the newest valid checkpoint to a limit or signal, and write a last checkpoint.
 
-        Raises `MemoryError` or `OSError` if the live tables do not fit, and `RuntimeError` if a worker died or the last
-        checkpoint could not be written. Raises `AbandonedError` after a second signal.
+        Raises `MemoryError` or `OSError` if the tables do not fit in memory; raises `RuntimeError` if a worker died or
+        the last checkpoint could not be written. Raises `AbandonedError` after a second signal.
         """
         with self._signals.handled():
             try:
@@ -161,14 +161,14 @@ class Session:
                 self._signals.closing = True
 
     def _stopped(self, number: int, totals: Totals, checkpoint: int | None) -> Outcome:
-        """Record in journal.jsonl that a signal stopped the session; return the outcome."""
+        """Record in journal.jsonl that a signal stopped the session; return the `Outcome`."""
         self._event("stopped", signal=number, nodes_touched=totals.nodes, checkpoint=checkpoint)
         due, limit = self._due and checkpoint is not None, self._events.limit_reached(totals)
         evaluation = self._evaluation, self._evaluated_now
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report the share (0 to 1) of a new run's tables filled so far; raise if a signal came."""
+        """Report the share (0 to 1) of a warm start's sampling that is done; raise if a signal came."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
@@ -185,7 +185,7 @@ class Session:
         return f"starting {count} worker{'s' * (count > 1)}"
 
     def _restore(self, restored: checkpoints.Checkpoint | None, pool: Pool) -> list[WorkerState]:
-        """Fill the live tables, remove journal lines beyond the checkpoint, and return the workers' states."""
+        """Fill the tables, remove journal lines beyond the checkpoint; return workers' states."""
         states, tables = [], pool.tables
         pool.go_on(restored)
         if restored is None:
@@ -261,7 +261,7 @@ class Session:
         return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
 
     def _done(self, pool: Pool) -> bool:
-        """Return whether workers rest and a signal, limit, goal or lost worker ends the session."""
+        """Return whether workers rest and a signal, limit, low exploitability or lost worker ends training."""
         ends = self._interrupted() or bool(pool.losses()) or self._events.limit_reached(Totals(*pool.totals()))
         return not self._training and ends
 
@@ -278,21 +278,21 @@ class Session:
                 pool.kill()
 
     def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
-        """Raise `RuntimeError` for lost workers, unless tables can be `saved` or a signal ended the start."""
+        """Raise `RuntimeError` for lost workers unless tables can be `saved` or a signal came before training."""
         if self._signals.number is not None and not self._training and self._clock.seconds == 0.0:
             return  # they were ended before training
         if pool.losses() and not (saved and pool.can_save()):
             raise lost(pool.losses(), self._run, None)
 
     def _must_end(self, pool: Pool) -> bool:
-        """Return whether a signal, the time limit, the reached goal or a lost worker ends training."""
+        """Return whether a signal, time limit, low exploitability or lost worker ends training."""
         ends = self._interrupted() or bool(pool.losses())
         if ends and self._ending_since is None:
             self._ending_since = time.monotonic()
         return ends
 
     def _end_late(self, pool: Pool) -> None:
-        """End workers that exceed the time to pause; without a signal, spare those that compute."""
+        """End workers that take too long to pause; without a signal, spare those that compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
             for sentence in pool.end_late(since, REST_SECONDS, spare_computing=self._signals.number is None):
@@ -314,12 +314,12 @@ class Session:
             self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
-        """Return whether the run's last evaluation has `totals`' nodes; keep it for the outcome."""
+        """Return whether the last evaluation was at the node count of `totals`; keep its record."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _is_measured(self, totals: Totals) -> bool:
-        """Return whether the last evaluation has `totals`' nodes; False if it is unreadable."""
+        """Return whether the last evaluation was at `totals`' node count; False if unreadable."""
         try:
             return self._evaluated(totals)
         except UnreadableError:
@@ -334,7 +334,8 @@ class Session:
     def _train_to_next_event(self, pool: Pool) -> Snapshot | None:
         """Let the workers train until a limit, evaluation or checkpoint is due, or a signal comes.
 
-        Returns memory for a copy of the tables, allocated in training, if a checkpoint is due by the clock and it fits.
+        Returns memory for a copy of the tables (`Snapshot`) if a checkpoint is due by the clock. Returns None
+        otherwise, and if memory is too small or a copy of no use.
         """
         if not self._training:
             self._release(pool)
@@ -367,7 +368,7 @@ class Session:
         return self._signals.number is not None or time_up or self._near_enough
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
-        """Return {"exploitability_pot": share}; {} without a goal or a value, and for a lower bound."""
+        """Return {"exploitability_pot": share}; {} if unknown, a lower bound, or without a goal."""
         has_goal, chips = self._settings.goal is not None, record.get("exploitability_chips")
         if not has_goal or chips is None or record.get("bound") == "lower":
             return {}
@@ -378,7 +379,7 @@ class Session:
         return any(share <= (self._settings.goal or 0) for share in self._pot_share(record).values())
 
     def _snapshot_memory(self, pool: Pool, names: list[str]) -> Snapshot | None:
-        """Return memory for a copy of some tables; None if it is too small or of no use.
+        """Return memory for a copy of the tables `names`; None if it is too small or of no use.
 
         A copy is of no use without worker processes, or if tables are partly on disk or evaluated in place.
         """
@@ -396,7 +397,7 @@ class Session:
     def _save_at(self, pool: Pool, stop: Stop, snapshot: Snapshot | None) -> None:
         """Checkpoint and evaluate as `stop` requires; workers train meanwhile if a copy fits.
 
-        They rest at the end of the session, and if the evaluation may end the run by its goal.
+        They rest at the end of the session, and if the evaluation may show the exploitability that ends the run.
         """
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
@@ -424,8 +425,8 @@ class Session:
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
         """Save tables in another thread, and handle signals and the clock meanwhile; return the evaluations.
 
-        A signal ends this job's evaluation, which is left to the next session; a checkpoint is awaited, even if the
-        evaluation of an earlier job still runs. After a second signal the thread is not awaited.
+        A signal ends the evaluation, which is left to the next session. A checkpoint is awaited, even if the
+        evaluation of an earlier call still runs. After a second signal the thread is not awaited.
         """
         background = self._training
         job = in_background(lambda: self._saver.save(arrays, now, stop, background=background))
@@ -480,13 +481,13 @@ class Session:
 
 
 def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:
-    """Train a run in one session, from its newest valid checkpoint to a limit, goal or signal.
+    """Train a run in one session, from its newest valid checkpoint to a limit or signal.
 
     force  do not check memory
     pools  opens the pool of workers: on this machine, or on several
 
-    Raises `MemoryError` or `OSError` if the live tables do not fit, and `RuntimeError` if a worker died or the last
-    checkpoint could not be written. Raises `AbandonedError` after a second signal, `BlockingIOError` for a locked run.
+    Raises `MemoryError` or `OSError` if the tables do not fit in memory; raises `RuntimeError` if a worker died or the
+    last checkpoint could not be written. Raises `AbandonedError` after a second signal, `BlockingIOError` if locked.
     """
     with lock(run) as locked_run:
         assert locked_run.lock is not None

@@ -32,9 +32,10 @@ _NAP_SHARE = 0.05  # of the time that it has rested
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
     """Map a run's live tables, those in training, into this process for writing.
 
-    The result has them as arrays by name and, if `kernel_arrays` can, in the form that compiled kernels take.
+    The result has the tables as arrays by name, and in the form that compiled kernels take. That form is missing
+    without regret tables, and if regrets, or strategy sums, have several dtypes.
 
-    regions  places of the tables in shared memory
+    regions  where each table lies in shared memory
     """
     mappings = {
         dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
@@ -47,9 +48,11 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
 
 
 def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0) -> None:
-    """Write a worker's counters and random state into its row of the control cells, in place.
+    """Write a worker's counters and random state into its row of the shared cells.
 
-    row  [columns] int64, with the columns of module `control`; an unset random state is written as zeros
+    The coordinator reads them there.
+
+    row  [columns] int64, changed in place; an unset random state is written as zeros
     """
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
@@ -59,7 +62,10 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 
 
 def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
-    """Return a worker's counters and random state from its row [columns] of the control cells."""
+    """Return a worker's counters and random state from its row of the shared cells.
+
+    row  [columns] int64, which the coordinator reads too
+    """
     stream = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
     counts = int(row[control.ITERATIONS]), int(row[control.NODES])
     return WorkerState(*counts, [int(word) for word in stream], ends=int(row[control.ENDS]))
@@ -69,7 +75,8 @@ def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callabl
     """Carry out the coordinator's orders (train, pause) until QUIT or until it has ended.
 
     solver  trains the tables in batches
-    cells   control cells, shared with the coordinator; row 1 + `worker` is this worker's
+    cells   [rows, columns] int64 cells of orders and counters, shared with the coordinator; row 0 is the coordinator's,
+            row 1 + `worker` this worker's
     worker  index of this worker, from 0
     led     returns whether the coordinator is still running
     """
@@ -100,7 +107,7 @@ def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callabl
 
 
 def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
-    """Return the run, its game with shared bucket tables, and the content of the assignment file.
+    """Return (run, its game with bucket tables in shared memory, fields of the assignment).
 
     assignment  path of the JSON file that the coordinator has written for its workers
     """

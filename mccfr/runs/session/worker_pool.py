@@ -47,17 +47,17 @@ _LOW_MEMORY_SHARE = 0.05  # of all memory; a kill with less left is probably the
 class ExtraState(Protocol):
     """Part of a run's state that a checkpoint needs besides the tables in memory.
 
-    Pools have it whose tables are partly elsewhere, such as on disk or on other machines.
+    A pool has it if its tables are partly elsewhere, such as on disk or on other machines.
     """
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write this part to disk; return fields of the checkpoint's state, and {name: content hash}.
+        """Write this part to disk; return (fields of the checkpoint, {name: content hash}).
 
-        The names are of directories on which the checkpoint depends, such as versions of blocks.
+        The names are those of directories that the checkpoint needs, such as versions of blocks of table rows.
         """
 
     def facts(self) -> dict[str, Any]:
-        """Return fields about this part, such as bytes moved, for a line of `trends.jsonl`."""
+        """Return {field: value} on this part, such as bytes moved, for a line of `trends.jsonl`."""
 
     def settle(self) -> None:
         """Remove data on disk that no checkpoint names; called after a checkpoint's commit."""
@@ -87,23 +87,26 @@ class Pool(Protocol):
         )
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Restore what a checkpoint holds besides the tables; None: a new run. Call it before `begin`."""
+        """Restore a checkpoint's data besides tables (None: a new run); call it before `begin`."""
 
     def extra_state(self) -> ExtraState | None:
-        """Return the part of a checkpoint besides the tables, or None; call it only while workers rest."""
+        """Return a checkpoint's data besides the tables, or None; only while workers rest."""
         return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         """Start the workers on the tables; they rest until released.
 
-        states  counters and random states to continue from; empty: a new run
+        states  each worker's counters and random state to continue from; empty: a new run
         """
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         """Make the workers train until the run's total nodes or iterations reach these counts."""
 
     def pause(self) -> None:
-        """Make the workers pause, each after its batch of iterations; with strata at a barrier."""
+        """Make workers pause, each after its batch of iterations.
+
+        With `run.strata` they pause together, when an interval or, out of core, a block of tables is trained.
+        """
 
     def wait(self, seconds: float) -> None:
         """Wait for about `seconds` at most; return early when all rest, or one is found dead."""
@@ -120,7 +123,7 @@ class Pool(Protocol):
     def states(self) -> list[WorkerState]:
         """Return all workers' counters and random states, for a checkpoint; only while all rest.
 
-        Workers of earlier sessions that had more of them are included.
+        If an earlier session had more workers, the states of all its workers are included.
         """
 
     def losses(self) -> dict[int, str]:
@@ -136,7 +139,7 @@ class Pool(Protocol):
         return True
 
     def silent(self) -> list[StalledWorker]:
-        """Return the workers whose batches have not ended for long, with the reasons."""
+        """Return a `StalledWorker` (index, seconds, reason) for each worker without progress."""
         return []
 
     def compiling(self) -> int:
@@ -144,12 +147,14 @@ class Pool(Protocol):
         return 0
 
     def end_late(self, ordered_at: float, seconds: float, *, spare_computing: bool) -> list[str]:
-        """End the workers that do not rest `seconds` plus two of their batches after `ordered_at`.
+        """End the workers that still do not rest some time after an order to rest.
 
-        ordered_at       monotonic time of the order to rest
+        The time is `seconds` plus that of two of the worker's batches.
+
+        ordered_at       time of the order, by the monotonic clock
         spare_computing  do not end workers that compute
 
-        Returns a sentence for each; they are lost.
+        Returns a sentence for each ended worker; they count as lost.
         """
         return []
 
@@ -158,7 +163,7 @@ class Pool(Protocol):
         self.pause()
 
     def close(self) -> None:
-        """End the workers, after their present batches if these are short."""
+        """End the workers after their present batches, or within batches that last too long."""
         self.pause()
 
 
@@ -238,7 +243,7 @@ class ProcessPool(Pool):
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
-        """Create the control cells [rows, columns], shared with workers; they order a pause."""
+        """Create the int64 cells [rows, columns] shared with workers, with the order to pause."""
         self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
         self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE
@@ -313,7 +318,10 @@ class ProcessPool(Pool):
         return [*(read_state(row) for row in self._cells[1:]), *self._idle]
 
     def _begin_workers(self, workers: int) -> None:
-        """Start the worker processes, whose control rows are written, and watch for silent ones."""
+        """Start the worker processes, and a watch for workers that make no progress.
+
+        Their rows of the shared cells must hold the counters and random states to continue from.
+        """
         self._ordered_at = time.monotonic()
         self._kills_before = free_space.killed_for_memory()
         try:
@@ -326,7 +334,7 @@ class ProcessPool(Pool):
         self._watch = StallWatch(self._cells[1:], stats, lambda worker: worker not in lost)
 
     def _assignment(self) -> dict[str, object]:
-        """Return the content of the assignment file: run, places of shared memory, settings."""
+        """Return the fields of the JSON assignment file: run, places of shared memory, settings."""
         run, live = self._run, self._live
         return {
             "run": str(run.directory),  # a path through this process's descriptor, valid if the run is moved

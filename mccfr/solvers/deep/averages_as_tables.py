@@ -58,7 +58,8 @@ class BlockDecisions(NamedTuple):
     node     [R] int64    tree node of the decision
     actions  [R] int64    number of actions
     start    [R+1] int64  first slot of each row, and the end of the last
-    where    [R] int64    street of the player's previous decision: HERE, BEFORE or NOWHERE
+    where    [R] int64    where the player's previous decision is: HERE (on this street), BEFORE (on the street before),
+                          or NOWHERE (there is none)
     row      [R] int64    row of that previous decision in its block; 0 if NOWHERE
     action   [R] int64    index of the action taken at it; 0 if NOWHERE
     """
@@ -74,13 +75,16 @@ class BlockDecisions(NamedTuple):
 def is_tabulated(game: Game) -> bool:
     """Return whether networks' average strategy can be tabulated in a game.
 
-    The game must deal from the whole deck, and have few enough classes of hands.
+    The game must deal from the whole deck, and have few enough classes of hands that are equal up to suits.
     """
     return game.cards.boards is None and game.cards.can_list
 
 
 def check_tabulated(game: Game) -> None:
-    """Raise `ValueError` unless networks' average strategy can be tabulated (`is_tabulated`)."""
+    """Raise `ValueError` unless networks' average strategy can be tabulated in a game.
+
+    The game must deal from the whole deck, and have few enough classes of hands that are equal up to suits.
+    """
     if not is_tabulated(game):
         raise ValueError(
             f"{game.name} with {game.cards.cards_on(game.tree.streets - 1)} board cards has "
@@ -124,7 +128,7 @@ def deal_classes(card_view: CardView, hands: SampledHands, player: int) -> list[
 
 
 def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
-    """Return the decisions of one player on one street, in order of rows.
+    """Return the decisions of one player on one street, in the order of their table rows.
 
     The player must act on every street, so that its previous decision is on this street or on the one before.
 
@@ -190,8 +194,8 @@ def _add(own, weight, shares, sums):
 
     own     BlockDecisions of the player on the street
     weight  weight of the network
-    shares  [n, R, A] float64 strategies of n classes of hands, times own reach if that counts
-    sums    [n, slots] float64 strategy sums
+    shares  [n, R, A] float64 strategies of n classes of hands; for Single Deep CFR times own reach
+    sums    [n, slots] float64 strategy sums; a slot is one action of a decision
     """
     for hand in range(shares.shape[0]):
         for row in range(shares.shape[1]):
@@ -232,7 +236,7 @@ class Tabulation:
     ) -> Floats:
         """Return [n, R, A] float64 a network's strategy for n classes of hands at the R decisions of a block.
 
-        decisions   the R decisions
+        decisions   the R decisions of one player on one street
         parameters  [P] float32 parameters of the network
         values      [n, card columns] network inputs of each class's cards
         shares      True: probabilities by a softmax of the outputs; False: by regret matching
@@ -253,9 +257,11 @@ class Tabulation:
     def _table(self, player: int, networks: Sequence[tuple[float, Array]], shares: bool) -> list[tuple[Floats, Floats]]:
         """Return, for each street, a player's (probabilities [classes, slots], weights [classes, rows]).
 
-        A weight is the sum over networks of weight times own reach; with `shares` it is the network's weight.
+        A row is one decision, a slot one action of it.  A weight is the sum over networks of weight times own reach;
+        with `shares` it is the network's weight.
 
         networks  (weight, parameters [P]) of each network
+        shares    True: outputs give Deep CFR's probabilities by a softmax; False: advantages for regret matching
         """
         blocks = []
         reach_before = [np.zeros((1, 1, self._width)) for _ in networks]

@@ -1,4 +1,4 @@
-"""Deep CFR and Single Deep CFR as an `Algorithm`: tables, solver and two averages."""
+"""Deep CFR and Single Deep CFR as an `Algorithm`: tables, solver and both average strategies."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ class DeepCfr(Algorithm):
 
     @property
     def averages(self) -> "DeepAverages":
-        """Return the object that computes the average strategies of Single Deep CFR and Deep CFR."""
+        """Return `DeepAverages`, which computes average strategies of both kinds of Deep CFR."""
         return DeepAverages(self, self._solver)
 
     def options_on(self, game: Game) -> DeepCfrConfig:
@@ -104,7 +104,7 @@ class DeepCfr(Algorithm):
         return config
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the tables: sample memories, networks, counters and others.
+        """Return the `TableLayout`: names, shapes and dtypes of memories, networks and counters.
 
         The tables have no padding.
         """
@@ -116,7 +116,7 @@ class DeepCfr(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """Return the solver whose iterations change `tables` in place.
 
-        share  worker number, number of threads and state to continue from; None: a new run with one thread
+        share  `Share`: worker number, number of threads and state to continue from; None: a new run with one thread
         """
         share = share or Share()
         kind: Any = SampledCardsCfr if samples_cards(game) else SingleDeepCfr
@@ -124,7 +124,7 @@ class DeepCfr(Algorithm):
         return IterationSolver(kind(game, self.options_on(game), tables, *resumed), share)
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """Return fields for the plan of a run: sizes and the estimated speed.
+        """Return {field: number} for the plan of a run: sizes and the estimated speed.
 
         They are "memories_bytes" and "networks_bytes" (all samples and networks), "parameters" (their number in one
         network), and "seconds_per_iteration" estimated for one processor.
@@ -164,7 +164,7 @@ class DeepAverages(Averages):
         self.keeps_networks = solver.fit == "network"
 
     def takes(self, table: str) -> bool:
-        """Return whether the average strategies or `figures` need a table, by its name.
+        """Return whether `table`, a table's name, is needed for average strategies or `figures`.
 
         The networks are used only if the run keeps no strategy sums.  The memories of regrets are not used.
         """
@@ -185,7 +185,7 @@ class DeepAverages(Averages):
         return state.average(self._named(name), iterations)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
-        """Return the networks of one average strategy; Deep CFR's network is fitted here.
+        """Return the `Networks` of one average strategy; Deep CFR's network is fitted here.
 
         name  "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
 
@@ -202,7 +202,7 @@ class DeepAverages(Averages):
         return Networks(game, options, average_tables(fitted, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return fields for evaluation records, each a list of one number per player.
+        """Return {field: [player 0's number, player 1's]} for evaluation records.
 
         "loss" is that of the newest fit, "explained" the share of the mean square that it explains. "samples" counts
         those offered to the memory of regrets, and "networks" the networks or strategies added.

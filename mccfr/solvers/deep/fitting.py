@@ -50,7 +50,7 @@ class Inputs:
     legal: npt.NDArray[np.float32]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Array | npt.NDArray[np.int64]:
-        """Return the inputs [n, F] of infosets number `rows` [n]; without features `rows`."""
+        """Return inputs [n, F] of infosets number `rows` [n]; for one-hot vectors `rows` itself."""
         return rows if self.features is None else self.features[rows]
 
 
@@ -116,7 +116,7 @@ class MergedBatches:
         """Prepare minibatches of `batch` samples (None: all) from the first `samples` samples of a memory.
 
         inputs  network inputs of the player's infosets
-        merged  scratch for the player's infosets, which minibatches share
+        merged  scratch with an entry for each of the player's infosets, used for every minibatch
         start   any number; determines the order of the samples
         """
         self.weight = float(memory.weight[:samples].sum(dtype=np.float64)) / samples * (batch or samples)
@@ -183,9 +183,10 @@ def solve_output(network: Network, parameters: Array, batches: Iterable[Batch], 
     """Set the last layer, in place, to the least weighted squared error over all samples of `batches`.
 
     parameters  [P] float32 of the network; those of the last layer are changed
-    ridge       penalty of each squared weight and bias, as a share of a unit's weighted mean square (`RIDGES`)
+    ridge       penalty of each squared weight and bias, as a share of the weighted sum of a unit's squared outputs
+                (mean over units)
 
-    The legal actions of a row must be the first ones.  An action without samples of positive weight keeps its weights.
+    Each sample's legal actions must be the first ones.  An action without samples of positive weight keeps its weights.
     """
     source, weight, bias = network.output_layer(parameters)
     units, actions = weight.shape

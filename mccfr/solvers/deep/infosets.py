@@ -80,9 +80,9 @@ class Infosets:
 
 
 def numbering(game: Game) -> Numbering:
-    """Number a game's infosets: player by player, street by street, bucket by bucket.
+    """Return the `Numbering` of a game's infosets, by player, then street, bucket and decision.
 
-    Raises `ValueError` for boards dealt from the whole deck, and for more than `MOST_INFOSETS` infosets.
+    Raises `ValueError` for boards dealt from the whole deck, and for more than 20 million infosets.
     """
     if game.cards.dealt and game.cards.boards is None:
         raise ValueError(f"{game.name} deals its boards from the whole deck: its infosets cannot be listed")
@@ -101,9 +101,9 @@ def numbering(game: Game) -> Numbering:
 
 
 def list_infosets(game: Game) -> Infosets:
-    """List a game's infosets, each with its number of actions and the player's last action before.
+    """Return the `Infosets` of a game: each one's number of actions, and its player's last action.
 
-    Raises `ValueError` for boards dealt from the whole deck, and for more than `MOST_INFOSETS` infosets.  Also raises
+    Raises `ValueError` for boards dealt from the whole deck, and for more than 20 million infosets.  Also raises
     it for imperfect recall of buckets or actions, with which an infoset has no unique own reach.
     """
     places, arrays = numbering(game), game.tree.arrays
@@ -197,7 +197,8 @@ class Averaging:
 
         sigma   [I, A] strategies at all infosets
         weight  weight of the strategies in the average
-        sums    strategy sums [buckets, slots] of each block of both players; None for blocks without decisions
+        sums    strategy sums [buckets, slots] of each block (street and player), None without decisions; a slot is one
+                action of a decision
         """
         infosets, places = self._infosets, self._infosets.numbering
         own_reach(infosets.order[player], infosets.parent, sigma, self._reach)
@@ -208,7 +209,7 @@ class Averaging:
                 _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
 
     def strategy(self, shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> Strategy:
-        """Return a strategy, with its tables by block, from values of all infosets.
+        """Return a `Strategy`, a table for each street and player, from values of all infosets.
 
         shares   [I, A] probabilities
         weights  [I] weight of each infoset's row

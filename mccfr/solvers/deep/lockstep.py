@@ -44,7 +44,7 @@ class Level(NamedTuple):
 class LockstepSamples(NamedTuple):
     """The n samples from one player's decisions in traversals of K deals, for at most A actions.
 
-    They come level by level, from the root.
+    They are in order of the number of actions before the decision.
 
     deal   [n] int32       index of the deal, 0 to K-1
     node   [n] int32       tree node of the decision

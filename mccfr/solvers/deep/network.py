@@ -242,7 +242,10 @@ class SplitNetwork:
     """
 
     def __init__(self, network: Network, card_columns: int) -> None:
-        """Prepare a network that has a `join`; the first `card_columns` columns of its inputs are cards."""
+        """Prepare a network with a layer that joins cards and bets.
+
+        card_columns  number of leading columns of its inputs that are cards
+        """
         assert network.join is not None
         join, first = network.layers[network.join : network.join + 2]
         assert isinstance(join, Join) and isinstance(first, Dense)

@@ -42,7 +42,7 @@ class NetworkFeatures:
 
 
 def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
-    """Return the network inputs of a player's infosets.
+    """Return the network inputs of a player's infosets (`NetworkFeatures`).
 
     They are one-hot vectors if the game has no list of boards or no names of cards.
     """
@@ -122,7 +122,7 @@ def _suit(name: str) -> str:
 
 
 def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[int]]:
-    """Return {decision: list of actions before it}, and the most such actions on each street.
+    """Return ({decision node: list of actions before it}, most such actions on each street).
 
     An action is (street, index among the actions of that street, its chips as a share of the pot before it).
     """
@@ -143,7 +143,7 @@ def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[in
 
 
 def _pots(game: Game) -> dict[int, float]:
-    """Return {decision: chips in the pot there}."""
+    """Return {decision node: chips in the pot there}."""
     return {node: float(sum(put_in_chips(game.tree, node))) for node in game.tree.decisions.tolist()}
 
 

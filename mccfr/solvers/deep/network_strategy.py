@@ -30,7 +30,7 @@ from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
 def network_tables(tables: Tables) -> Tables:
-    """Return the tables that `Networks` needs of a run: kept networks and, if any, strategy sums.
+    """Return {name: array} of the tables that `Networks` needs: networks and any strategy sums.
 
     The memories of samples are left out; `counters/player{0,1}`, the counts of samples and networks, are 0.
     """
@@ -55,7 +55,8 @@ def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) 
 class Networks:
     """Networks of both players, which can be evaluated for any hand: T networks, P parameters each.
 
-    tables  `networks/player{0,1}/parameters` [T, P], `weight` [T] (0: no network there), `iteration` [T]
+    tables  {name: array}; for each player, with names such as `networks/player0/weight`: `parameters` [T, P], `weight`
+            [T] (0: no network there), and `iteration` [T] in which it was fitted
     shares  whether outputs give probabilities by softmax; else they are advantages for regret matching
     """
 
@@ -117,6 +118,8 @@ class Networks:
         """Return the average strategy on sampled deals: bucket k holds a player's cards of deal k.
 
         This is for games whose cards are dealt from the whole deck.
+
+        hands  the deals' cards
         """
         classes = [deal_classes(self._dealt.view, hands, player) for player in range(2)]
         return self._average(Tabulation(self._dealt, classes), [self._dealt.networks(player) for player in range(2)])
@@ -124,7 +127,7 @@ class Networks:
     def untabled(self) -> Strategy:
         """Return the average strategy of a game that is too large for strategy tables.
 
-        Only its `on_deals` can be used; reading its tables raises `ValueError`.
+        Only its function `on_deals`, for sampled deals, can be used; reading its tables raises `ValueError`.
         """
         none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
         return Strategy(none, none, none, self.on_deals)

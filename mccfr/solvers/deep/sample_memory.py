@@ -69,7 +69,7 @@ class SampleOrder:
     """Order in which minibatches take a memory's samples: a walk with steps of a fixed size."""
 
     def __init__(self, samples: int, start: int) -> None:
-        """Prepare the order of `samples` samples, with number `start` modulo `samples` first."""
+        """Prepare an order of samples 0 to `samples`-1; the first is `start` modulo `samples`."""
         self._held, self._at, self._stride = samples, start % samples, max(1, int(samples * _GOLDEN))
         while gcd(self._stride, samples) != 1:
             self._stride += 1
@@ -131,9 +131,12 @@ def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed
 
 @inline_njit
 def _add_sample(memory, sample, merged, infosets):
-    """Add sample number `sample` to `merged`, in place; return the number of infosets found so far.
+    """Add a sample to the sums of its infoset; return the number of infosets found so far.
 
-    infosets  number found before
+    memory    Memory
+    sample    index of the sample in the memory
+    merged    MergedSamples, changed in place
+    infosets  number of infosets found before
     """
     infoset = np.int64(memory.infoset[sample])
     at = merged.place[infoset]
@@ -152,7 +155,7 @@ def _add_sample(memory, sample, merged, infosets):
 
 @njit
 def merge(memory, samples, merged):
-    """Sum up the first `samples` samples of a memory by infoset, into `merged`, in place.
+    """Sum up the first `samples` samples of a memory by infoset, into `merged` (MergedSamples).
 
     Returns (number of infosets found, sum of the weights, sum of weight times the squares of a sample's values).
     """
@@ -170,7 +173,11 @@ def merge(memory, samples, merged):
 
 @njit
 def merge_some(memory, numbers, merged):
-    """Sum up samples `numbers` [K] int64 by infoset, into `merged`; return the number of infosets."""
+    """Sum up some samples of a memory by infoset, into `merged`; return the number of infosets.
+
+    numbers  [K] indices of the samples in the memory
+    merged   MergedSamples, overwritten with the sums
+    """
     infosets, width, count = 0, memory.value.shape[1], len(numbers)
     for k in range(count + AHEAD):
         if k < count:

@@ -43,7 +43,8 @@ class CardView:
     A group is the hand or the board cards that a street deals.
 
     known  [S]             number of visible board cards on each street
-    ends   [G] int64       number of cards up to the end of each group in a player's cards (hand first, then board)
+    ends   [G] int64       number of cards up to the end of each group in a player's cards (hand first, then board),
+                           such as 2, 5, 6, 7 in hold'em
     lines  [N, B] float32  network inputs of the betting before each decision; 0 at other nodes
     legal  [N, A] float32  1 for the actions of each decision, else 0
     """
@@ -91,7 +92,10 @@ class SampledHands:
 
 
 def view(game: Game) -> CardView:
-    """Return the `CardView` of a game; raise `ValueError` for a game with chance nodes in its tree."""
+    """Return the `CardView` of a game: constants for the network inputs.
+
+    Raises `ValueError` for a game with chance nodes in its tree.
+    """
     tree = game.tree
     if (tree.arrays.kind == CHANCE).any():
         raise ValueError(f"{game.name} has chance in its tree: deep-cfr takes it where infosets can be listed only")
@@ -107,7 +111,7 @@ def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int
     """Return the deals number `first` to `first`+`count`-1; seed, purpose and number determine each.
 
     board_cards  number of board cards at the showdown, which decides the result
-    purpose      separates random streams; those of DEALS are the run's training deals
+    purpose      number that selects one of several independent series of deals; default: the run's training deals
     """
     cards, result, state = np.zeros((count, DEAL_CARDS), np.int8), np.zeros(count), np.zeros(4, np.uint64)
     draw_cards(np.uint64(seed), np.uint64(0), purpose, first, count, state, cards)
@@ -199,9 +203,9 @@ class SampledCardsBatches:
     ) -> None:
         """Prepare minibatches of `batch` samples from the first `held` samples of a memory.
 
-        seen   constants for the network inputs
+        seen   CardView: constants for the network inputs
         start  any number; determines the order of the samples
-        unit   targets are the memory's values divided by this
+        unit   number by which the memory's values are divided to give targets, such as the chips of a pot
         """
         self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * batch
         self._view, self._memory, self._batch, self._unit = seen, memory, batch, unit

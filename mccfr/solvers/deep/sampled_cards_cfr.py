@@ -1,8 +1,8 @@
 """Deep CFR and Single Deep CFR with cards dealt from the whole deck, if infosets are too many to list.
 
-There are three differences to `mccfr.solvers.deep.single_deep_cfr`.  Traversals go down the tree together, and networks
-are evaluated only where they arrive.  Samples name a decision and cards.  The explicit average is computed on demand,
-over every kept network.
+There are three differences to Deep CFR with listed infosets (`mccfr.solvers.deep.single_deep_cfr`).  Traversals go down
+the tree together, and networks are evaluated only where they arrive.  Samples name a decision and cards.  The explicit
+average is computed on demand, over every kept network.
 
 Network outputs are advantages in units of the pot at the root, so that they are not far from 1.  Regret matching does
 not depend on the unit.
@@ -59,7 +59,10 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
 
 
 def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
-    """Return the network of the `[solver]` options; players share it, but not its parameters."""
+    """Return the network architecture of the `[solver]` options, which both players use.
+
+    Each player has parameters of its own.
+    """
     actions, bets, reads_all = card_view.legal.shape[1], card_view.lines.shape[1], config.readout == "all"
     if config.network == "branches":
         return branches(
@@ -70,7 +73,7 @@ def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
 
 
 def card_network_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of a run's memories and networks.
+    """Return names, shapes and dtypes of a run's tables: memories of samples, networks, counters, errors.
 
     dtype  of weights and values in memories
 
@@ -120,7 +123,7 @@ class SampledCardsState(FitState):
         return self.network
 
     def batches(self, player: int, start: int, kind: str = "memory") -> SampledCardsBatches:
-        """Return minibatches of a player's memory.
+        """Return a source of minibatches of a player's sample memory.
 
         start  number that determines the order of the samples
         kind   "memory" (regrets, divided by the chips of the pot at the root) or "strategy_memory"
@@ -129,16 +132,18 @@ class SampledCardsState(FitState):
         return SampledCardsBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
-        """Yield a player's memory in at most as many minibatches as a fit reads.
+        """Yield minibatches of a player's memory of regrets: one or more, at most `solver.steps`.
 
         No sample is repeated, unless the memory has fewer samples than a minibatch.
+
+        start  number that determines the order of the samples
         """
         batches, count, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
         for _ in range(max(1, min(self.config.steps, count // batch))):
             yield batches.next()
 
     def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
-        """Return an object that computes both players' strategies at the nodes of traversals.
+        """Return the `Strategies` object, which computes both players' strategies in traversals.
 
         parameters  [P] of player 0's network, [P] of player 1's
         """
@@ -154,7 +159,7 @@ class SampledCardsState(FitState):
         """Return (mean squared error of a player's network in squared chips, share explained).
 
         The share is 1 minus the squared error over the square of the regrets, both weighted.  Both are measured
-        on at most `_MEASURED` samples of the player's memory of regrets.
+        on at most 16,384 samples of the player's memory of regrets.
         """
         memory, count = self.memory(player)
         if not count:
@@ -215,7 +220,7 @@ class SampledCardsCfr(DeepIterations):
     def _samples(
         self, t: int, traversed: LockstepSamples, cards: npt.NDArray[np.uint8]
     ) -> tuple[npt.NDArray[Any], ...]:
-        """Return samples as columns of a memory: node, visible cards, weight t, values.
+        """Return samples as the arrays of a memory: nodes, visible cards, weights t, values.
 
         cards  [K, C] uint8 the player's hand and the whole board of each of K deals; in a sample the cards of streets
                after its decision are NO_CARD

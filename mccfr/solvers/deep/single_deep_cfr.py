@@ -71,12 +71,13 @@ class DeepIterations(ABC):
 
     @abstractmethod
     def _fit(self, player: int, t: int) -> None:
-        """Fit a player's advantages to its memory, and compute its strategy."""
+        """Fit a player's advantages (means of regrets) to the samples, and compute the strategy."""
 
     def _offer(self, player: int, kind: str, samples: Sequence[Array]) -> None:
-        """Insert samples, given by columns, into a player's memory by reservoir sampling.
+        """Insert samples into a player's memory by reservoir sampling.
 
-        kind  "memory" (regrets) or "strategy_memory"; the latter exists only for Deep CFR's average
+        samples  the arrays [n, ...] of a memory, such as infosets, weights and values, for n samples
+        kind     "memory" (regrets) or "strategy_memory"; the latter exists only for Deep CFR's average
         """
         if kind == "strategy_memory" and "network" not in self._config.averages:
             return
@@ -152,7 +153,7 @@ class SingleDeepCfr(DeepIterations):
         self._part(0, 0, 0, 0)
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's current strategy to the strategy sums, if kept, and its network to B^M.
+        """Add a player's strategy to the strategy sums, if kept, and its network to the kept ones.
 
         weight  weight of the strategy in the average
         fitted  iteration in which it was fitted
@@ -175,10 +176,11 @@ class SingleDeepCfr(DeepIterations):
             self.nodes_touched += nodes
 
     def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, Samples, int]]:
-        """Run a player's traversals of the drawn deals first to stop-1.
+        """Run traversals of the drawn deals first to stop-1, in which `player` is the traverser.
 
-        They are deals number+first to number+stop-1 of the run.  Each item of the result covers some of the traversals:
-        samples of the player's regrets, samples of the opponent's strategies, and the number of nodes touched.
+        Counted over the whole run, these deals have the numbers number+first to number+stop-1.  Each item of the result
+        covers some of the traversals: samples of the player's regrets and of the opponent's strategies, and the number
+        of nodes touched.
         """
         tree, infosets, parts = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
@@ -195,12 +197,15 @@ class SingleDeepCfr(DeepIterations):
                 return parts
 
     def _samples(self, player: int, t: int, traversed: Samples) -> tuple[Array, Array, Array]:
-        """Return samples as columns of a player's memory: infoset, weight t, values."""
+        """Return samples as arrays of a player's memory: infosets, weights t, values [n, A].
+
+        Infosets are numbered in the player's own list.
+        """
         first = self.state.infosets.of(player).start
         return traversed.infoset - first, np.full(len(traversed.infoset), float(t)), traversed.value
 
     def _fit(self, player: int, t: int) -> None:
-        """Fit a player's advantages to its memory, and compute its strategy."""
+        """Fit a player's advantages (means of regrets) to the samples, and compute the strategy."""
         state = self.state
         memory, count = state.memory(player)
         if self._config.fit == "network":

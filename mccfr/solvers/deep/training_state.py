@@ -104,8 +104,8 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
 def keeps_sums(config: DeepCfrConfig) -> bool:
     """Return whether a run with listed infosets keeps strategy sums.
 
-    They serve the average of Single Deep CFR, "sd" of `solver.averages`.  With it, sums are kept if the run keeps all
-    networks or fits tables; every iteration adds its strategies to them.
+    They serve the average strategy of Single Deep CFR.  Sums are kept if `solver.averages` names it ("sd") and the run
+    keeps all networks or fits tables; every iteration adds its strategies to them.
     """
     return "sd" in config.averages and (config.keep_networks == "all" or config.fit == "table")
 
@@ -164,7 +164,7 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
 
 
 def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, cards: int = 0) -> list[ArraySpec]:
-    """Return names, shapes and dtypes of the tables of a player's memories.
+    """Return names, shapes and dtypes of the tables of a player's sample memories.
 
     There is a memory of regrets and, for the average "network", one of strategies.
 
@@ -207,7 +207,7 @@ class FitState(ABC):
 
     @abstractmethod
     def batches(self, player: int, start: int, kind: str = "memory") -> Batches:
-        """Return minibatches of a player's memory.
+        """Return a source of minibatches of a player's sample memory.
 
         start  any number; determines the order of the samples
         kind   "memory" (regrets) or "strategy_memory"
@@ -228,7 +228,7 @@ class FitState(ABC):
         """
 
     def check(self) -> None:
-        """Raise `ValueError` for counters below 0, and for samples that fail `check_samples`."""
+        """Raise `ValueError` for counters below 0, and for samples that a player cannot have."""
         for player in range(2):
             if (self.tables[f"counters/player{player}"] < 0).any():
                 raise ValueError(f"counters/player{player} has a count below 0, which no run writes")
@@ -239,7 +239,9 @@ class FitState(ABC):
                         self.check_samples(player, f"{kind}/player{player}", type(memory)(*(c[:count] for c in memory)))
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
-        """Return a player's memory, an instance of `memory_of`, and the number of samples it holds.
+        """Return (a player's memory, number of samples it holds).
+
+        The memory is a `Memory`, or a `SampledCardsMemory` if samples name nodes and cards.
 
         kind  "memory" (regrets) or "strategy_memory"
         """
@@ -311,7 +313,7 @@ class TrainingState(FitState):
         return self.networks[player][0]
 
     def batches(self, player: int, start: int, kind: str = "memory") -> MergedBatches:
-        """Return minibatches of a player's memory, with samples of one infoset merged.
+        """Return a source of minibatches of a player's memory, with samples of an infoset merged.
 
         start  any number; determines the order of the samples
         kind   "memory" (regrets) or "strategy_memory"

@@ -76,7 +76,7 @@ def choose(probability, first, count, u):
 
 @nogil_njit
 def external(tree, numbering, sigma, deals, span, samples, plays, work):
-    """Traverse deals while both buffers have room; return how many deals, samples, plays and nodes.
+    """Traverse deals while both buffers have room; return numbers of deals, samples, plays, nodes.
 
     sigma    [I·A] float64  strategies at all infosets, which are numbered by `numbering` (Numbering)
     span     [5] int64      traverser, first deal, end of the deals, seed, number of the first traversal

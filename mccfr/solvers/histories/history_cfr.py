@@ -100,7 +100,8 @@ class Plan(NamedTuple):
     """Parameters of a batch of K iterations.
 
     rule         None: regret matching; else the code of NormalHedge or the address of a user's rule
-    predicts     None: no prediction; else its code, OPTIMISTIC or PREDICTIVE
+    predicts     None: no prediction; else OPTIMISTIC (the last increment of regrets counts twice in the next strategy)
+                 or PREDICTIVE (it counts once more, after discounts)
     alternating  1: players traverse and update in turn; 0: all at once
     prune        1: skip histories that no traverser's opponent reaches; 0: visit all
     zero_reach   1: best responses where own reach is 0; 0: no such responses
@@ -118,7 +119,7 @@ class Plan(NamedTuple):
 
 @njit
 def _strategies(step, side):
-    """Write the current strategy of every row of a player to `side.sigma`.
+    """Write the current strategy at every infoset of a player to `side.sigma`.
 
     step  Step: parameters of the iteration
     side  HistorySide of the player
@@ -152,7 +153,7 @@ def _averages(step, side):
 def _regrets(step, side):
     """Update a player's regrets from the values in `side.increment`, and set these to 0.
 
-    Discounts are those of `step`.  The value of each row is written to `side.row_reach`.
+    Regrets are discounted by the factors in `step`.  The value of each row (infoset) is written to `side.row_reach`.
 
     step  Step: parameters of the iteration
     side  HistorySide of the player
@@ -253,8 +254,8 @@ def _backward(tree, walk, traverser, visited):
 def _respond(tree, walk, side, player, visited):
     """Write the counterfactual values of a player's actions, with best responses where own reach is 0.
 
-    The game has two players.  The values go to `side.increment`, which must be 0 before.  Best responses go to the rows
-    of `side.sigma` with own reach 0 (`side.row_reach`).  They take the first of equal actions.
+    The game has two players.  The values go to `side.increment`, which must be 0 before.  Best responses go to the
+    infosets of `side.sigma` with own reach 0 (`side.row_reach`).  They take the first of equal actions.
 
     visited  number of inner nodes that a traversal has just visited, in `walk.order`; `walk.reach` must be computed
     """
@@ -350,7 +351,7 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Return {name: new array} in this process's own memory, with each spec's initial value."""
+    """Return {name: new array} for the specs of tables, filled with each spec's initial value."""
     return {spec.name: np.full(spec.shape, spec.fill, spec.dtype) for spec in specs}
 
 
@@ -387,7 +388,7 @@ def new_walk(game: Game, dtype: str) -> HistoryWalk:
 
 
 def first_cells(game: Game) -> npt.NDArray[np.int64]:
-    """Return [P] the index of each player's first slot among the cells of a `HistoryWalk`."""
+    """Return [P] index of each player's first action among all players' infoset actions."""
     slots = game.tree.row_slots[: game.tree.players]
     return np.cumsum(slots) - slots
 
@@ -413,7 +414,7 @@ class HistoryCfr:
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare a game.
+        """Prepare CFR on a game.
 
         dtype            "float32" or "float64", of the tables
         partial_pruning  skip histories that no traverser's opponent reaches

@@ -42,7 +42,9 @@ def _best_total(starts, above, booked, noted):
 
 
 def _followed(game: Game, strategy: Strategy, responder: int | None) -> SequenceForm:
-    """Return the game's sequence form, whose `chance` includes the probabilities of `strategy`.
+    """Return the game's `SequenceForm`, whose `chance` includes the probabilities of `strategy`.
+
+    `chance` [N] is the product of the probabilities on the path to each node.
 
     responder  player whose probabilities count as 1; None: no player
 
@@ -65,12 +67,17 @@ def _followed(game: Game, strategy: Strategy, responder: int | None) -> Sequence
 
 
 def _payoffs(game: Game, form: SequenceForm, player: int) -> npt.NDArray[np.float64]:
-    """Return [N] a player's payoff in chips at terminals times `form.chance`; 0 at other nodes."""
+    """Return [N] a player's payoff in chips at terminals times the node's reach; 0 at other nodes.
+
+    form  SequenceForm, whose `chance` is the reach
+    """
     return np.where(game.tree.arrays.kind == TERMINAL, form.chance * game.tree.payoffs_of(player), 0.0)
 
 
 def expected_value(game: Game, strategy: Strategy, player: int = 0) -> float:
     """Return a player's expected payoff in chips, without `offset_chips`, if all follow `strategy`.
+
+    `offset_chips` is half of a pot that comes from neither player, usually 0.
 
     Raises `ValueError` for a game that deals cards outside its tree and for a strategy of another game.
     """

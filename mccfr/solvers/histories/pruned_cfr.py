@@ -42,8 +42,8 @@ _BATCH = 1024
 def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
     """Return names, shapes and dtypes of `PrunedCfr`'s tables, for each player who ever acts.
 
-    They hold regrets, strategy sums and the state of pruning (the fields of `Pruned`).  All are [slots, 1] float64,
-    except `value_sum` [rows, 1] float64 and `pruned_since` [slots, 1] uint32.
+    They hold regrets, strategy sums and the state of pruning.  All are [slots, 1] float64, except `value_sum` [rows, 1]
+    float64 and `pruned_since` [slots, 1] uint32.  A row is an infoset, a slot one action of it.
 
     Raises `ValueError` unless the variant has regret matching without discounts, or regret matching plus without a
     discount of positive regrets.  Also raises it for an optimistic variant.
@@ -86,9 +86,9 @@ def _bounds(tree, best, sign):
 
 
 def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
-    """Convert one player's slots to numbers over both players: plus `offset`, as int64.
+    """Convert one player's slots (infoset actions) to numbers over both players: plus `offset`.
 
-    NO_SLOT does not change.
+    The result is int64.  NO_SLOT does not change.
     """
     return np.where(cells == NO_SLOT, NO_SLOT, cells + offset).astype(np.int64)
 
@@ -105,7 +105,7 @@ def _groups(
 
 
 def infosets_of(game: Game) -> PrunedInfosets:
-    """Return the infosets of both players in one numbering.
+    """Return the `PrunedInfosets` of a game: both players' infosets in one numbering.
 
     Raises `ValueError` for a game that deals cards outside its tree, and if a player lacks perfect recall.
     """
@@ -159,7 +159,7 @@ class PrunedCfr:
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare a game.
+        """Prepare CFR or CFR+ with regret-based pruning on a game.
 
         threshold  least number of iterations that pruning of an action is estimated to skip; actions that end the game
                    need none
@@ -215,7 +215,10 @@ class PrunedCfr:
         return strategy_of(self.game, [cells[:slots], cells[slots:]])
 
     def _parts(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-        """Yield pairs of 1-D views: a player's part of a kernel array, and the table of it."""
+        """Yield pairs of 1-D views: a player's part of an array of kernels, and the player's table.
+
+        Both hold the same quantity, such as regrets.
+        """
         state = self._pruning.state
         fields = state._asdict() | {kind: getattr(state.tables, kind)[:, 0] for kind in ("regret", "strategy_sum")}
         for kind in (*_SLOT_TABLES, *_ROW_TABLES):

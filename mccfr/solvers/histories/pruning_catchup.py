@@ -26,6 +26,8 @@ SUM, REACH = 0, 1
 class NodeFacts(NamedTuple):
     """Constants of the tree's N nodes for pruning.
 
+    A row is an infoset, a cell is one action of a row; both are numbered over both players.
+
     upper   [N] float64   upper bound, in chips, of a node's value to the player whose action leads to it; 0 after
                           chance and at the root
     row     [N] int64     row of each decision node
@@ -71,7 +73,10 @@ class PrunedInfosets(NamedTuple):
 class Pruned(NamedTuple):
     """State of pruning between iterations, for R rows and C cells of both players; values are in chips.
 
-    tables         Tables [C, 1]  regrets (bounds for pruned actions) and strategy sums; the basis is the regrets
+    A row is an infoset, a cell is one action of a row.  T0 is the iteration in which an action was pruned.  π_{-i} is
+    the opponent's reach times that of chance, U an upper bound of the value that follows an action.
+
+    tables         Tables [C, 1]  regrets (bounds for pruned actions), which also give the next strategy; strategy sums
     reach_sum      [C] float64    own reach times strategy, summed over the opponent's traversals without weights
     payoff_sum     [C] float64    sum of counterfactual payoffs that follow an action without another own action
     assumed        [C] float64    sum of the values π_{-i}·U assumed of a pruned action since T0
@@ -94,6 +99,7 @@ class Pruned(NamedTuple):
 class MetRowMarks(NamedTuple):
     """Marks of R rows (infosets): the traversal and the settlement that last visited each.
 
+    A settlement ends the pruning of an action and counts a best response after it as played.
     Traversals and settlements are numbered by counters, so that marks need no reset.
 
     visited  [R] int64  number of the traversal in which a row was last brought up to date
@@ -108,6 +114,9 @@ class MetRowMarks(NamedTuple):
 
 class PruningScratch(NamedTuple):
     """Scratch of `run_pruned`; the tables and the iteration determine all that must last between calls.
+
+    A row is an infoset, a cell is one action of a row.  To settle an action ends its pruning, which began at iteration
+    T0, and updates regrets and sums.
 
     marks    MetRowMarks     when each row was last visited
     rows     [R] int64       rows visited in this traversal
@@ -155,10 +164,11 @@ class PruningArrays(NamedTuple):
 
 @part_njit
 def meet(step, pruning, sigma, row):
-    """Bring strategy, strategy sums and reach sums of a row and the rows above it up to date, in place.
+    """Bring strategy and sums of an infoset, and of its player's infosets above it, up to date.
 
-    A row's strategy was constant since its last visit.  So its sums grow by the reach that has arrived since, times
-    that strategy.  If no regret is positive, the strategy is uniform over the actions that are not pruned.
+    They are changed in place: strategy, strategy sums and reach sums.  An infoset's strategy was constant since its
+    last visit.  So its sums grow by the reach that has arrived since, times that strategy.  If no regret is positive,
+    the strategy is uniform over the actions that are not pruned.
 
     pruning  PruningArrays
     sigma    [C, 1] float64 current strategies of both players; the rows' cells are written
@@ -198,7 +208,7 @@ def meet(step, pruning, sigma, row):
 
 @inline_njit
 def added(restarts, regret, gain):
-    """Return regret + gain; with `restarts` a positive gain replaces a regret of 0 or below (section 4.2)."""
+    """Return regret + gain; for CFR+ (`restarts`) a positive gain replaces a regret <= 0."""
     return gain if restarts and gain > 0.0 and regret <= 0.0 else regret + gain
 
 
@@ -226,11 +236,12 @@ def _push_histories(tree, pruning, walk, step, cell):
 def _collect(tree, pruning, walk, step, cell):
     """Visit the nodes after action `cell` and add payoffs against the opponent's cumulative strategy.
 
-    That is the opponent's reach, summed over all its past strategies.  Nodes that it has never reached are skipped.
-    Payoffs are added to `scratch.payoff` and `scratch.scale` of the owner's last action before a terminal.  `bound_sum`
-    of the owner's actions below is computed anew.
+    The owner is the player who acts at `cell`.  The cumulative strategy is the opponent's reach, summed over all its
+    past strategies.  Nodes that it has never reached are skipped.  Payoffs are added to `scratch.payoff` and
+    `scratch.scale` of the owner's last action before a terminal.  `bound_sum` (reach times upper bound) of the owner's
+    actions below is computed anew.
 
-    Returns (number of the owner's rows after the action, listed in `scratch.after`; nodes visited).
+    Returns (number of the owner's rows (infosets) after the action, listed in `scratch.after`; nodes visited).
     """
     height = _push_histories(tree, pruning, walk, step, cell)
     player = pruning.infosets.owner[pruning.infosets.row_of[cell]]
@@ -274,7 +285,8 @@ def _collect(tree, pruning, walk, step, cell):
 def _take_payoff(pruning, cell):
     """Add the growth of an action's payoff sum to `scratch.gain`, and store the new sum in the state.
 
-    A growth that is only rounding is not added.
+    The payoff sum has the counterfactual payoffs that follow the action without another action of its player.  A growth
+    that is only rounding is not added.
     """
     state, scratch = pruning.state, pruning.scratch
     growth = scratch.payoff[cell] - state.payoff_sum[cell]
@@ -288,10 +300,10 @@ def _take_payoff(pruning, cell):
 def settle(tree, pruning, walk, step, cell):
     """End the pruning of action `cell`: count a best response after it as played; set regrets to match.
 
-    With CFR+ the regret of an action that has gained becomes at least its mean gain for an iteration since T0.  All
-    gains since T0 would give it the regret of many iterations at once, which no bound allows.
+    With CFR+ the regret of an action that has gained becomes at least its mean gain for an iteration since T0, when it
+    was pruned.  All gains since T0 would give it the regret of many iterations at once, which no bound allows.
 
-    Returns (number of the owner's rows after the action, listed in `scratch.after`; nodes visited).
+    Returns (number of the player's rows (infosets) after the action, listed in `scratch.after`; nodes visited).
     """
     infosets, state, scratch, gain = pruning.infosets, pruning.state, pruning.scratch, pruning.scratch.gain
     regret = state.tables.regret
@@ -322,7 +334,7 @@ def settle(tree, pruning, walk, step, cell):
 
 @part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
-    """Settle the owner's pruned actions after action `cell`; return the number of nodes visited.
+    """End the pruning of the player's actions after action `cell`; return the number of nodes visited.
 
     Actions pruned in `iteration` itself stay pruned, with everything after them.
     """

@@ -43,8 +43,8 @@ from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 def _forward(tree, pruning, walk, step, traverser):
     """Visit all nodes that some traverser's opponent reaches, except those after pruned actions.
 
-    Rows visited are brought up to date.  Counterfactual payoffs of terminals are added to `payoff_sum` of the
-    traversers' actions.
+    Strategies and strategy sums of rows (infosets) visited are brought up to date.  Counterfactual payoffs of terminals
+    are added to `payoff_sum` of the traversers' actions.
 
     pruning    PruningArrays
     walk       HistoryWalk
@@ -126,12 +126,13 @@ def _backward(tree, pruning, walk, traverser, visited):
 
 @part_njit
 def _update(pruning, walk, traverser, rows):
-    """Update the regrets of traversers' rows by the values in `walk.increment`, and set these to 0.
+    """Update regrets of traversers' infosets by the values in `walk.increment`; set these to 0.
 
     traverser  player 0 or 1, or BOTH
-    rows       number of rows visited, in `scratch.rows`
+    rows       number of infosets visited, in `scratch.rows`
 
-    Returns the number of pruned actions whose bound is now above 0, listed in `scratch.waiting`.
+    Returns the number of pruned actions whose regret, an upper bound, is now above 0; they are listed in
+    `scratch.waiting`.
     """
     owner, starts, waiting = pruning.infosets.owner, pruning.infosets.starts, pruning.scratch.waiting
     sigma, increment, regret = walk.sigma, walk.increment, pruning.state.tables.regret
@@ -163,15 +164,15 @@ def _update(pruning, walk, traverser, rows):
 def _consider(tree, pruning, walk, step, iteration, traverser, rows):
     """Prune actions whose regrets are estimated to stay negative for at least `threshold` iterations.
 
-    A better action of the row must stay visited.  Actions that end the game need no threshold.
+    A row is an infoset.  A better action of the row must stay visited.  Actions that end the game need no threshold.
 
     traverser  player 0 or 1, or BOTH: whose rows are handled
     rows       number of rows visited, in `scratch.rows`
 
-    Returns the number of nodes visited by settlements of actions below.
+    Before, older prunings of actions below are ended; returns the number of nodes visited for that.
 
     Rows are handled in reverse order.  So actions that a player prunes below and above in one iteration have the same
-    T0, and settling the upper one serves both.
+    start of pruning, and ending the upper pruning serves both.
     """
     infosets, state, touched = pruning.infosets, pruning.state, 0
     starts, ends, listed, regret = infosets.starts, infosets.ends, pruning.scratch.rows, state.tables.regret
@@ -197,7 +198,7 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
 
 @part_njit
 def _traverse(tree, pruning, walk, step, iteration, traverser):
-    """Run one traversal with all updates, settlements and new prunings; return the nodes visited.
+    """Run one traversal: update regrets, end and begin prunings; return how many nodes were visited.
 
     iteration  number of the iteration, from 1
     traverser  player 0 or 1, or BOTH
@@ -237,7 +238,12 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 
 @njit
 def bring_all_forward(pruning, walk):
-    """Bring the strategy, strategy sums and reach sums of every row up to date, in place."""
+    """Bring the strategy, strategy sums and reach sums of every infoset up to date, in place.
+
+    Before, those of an infoset that traversals have skipped are as of its last visit.
+
+    pruning  PruningArrays; walk is a HistoryWalk
+    """
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.marks.serial[0] += 1
     step = Step(None, None, 1.0, 1.0, 1.0, 0.0)

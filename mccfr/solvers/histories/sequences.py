@@ -48,12 +48,14 @@ class SequenceForm(NamedTuple):
 
 @njit
 def _follow(tree, sigma, checked, starts, above, last, reach):
-    """Fill `above`, `last` and `reach`; return a node where recall fails, or _ALL_WELL.
+    """Fill `above`, `last` and `reach`; return a node where recall or numbering fails, or -1.
+
+    A row is an infoset, a slot one action of it.
 
     sigma    [P, S] float64     strategies by player and slot
     checked  [P] bool           players whose recall and numbering of rows are checked
     starts   P × [R_p+1] int64  first slot of each row, and the end of the last
-    above    P × [R_p] int64    receives the slot of the owner's last action before each row; must hold _NOT_SEEN
+    above    P × [R_p] int64    receives the slot of the owner's last action before each row; must hold -2
     last     [P, N] int32       receives the slot of each player's last action before a node; NO_SLOT at the root
     reach    [N] float64        receives the probability of each node by chance and `sigma`
     """
@@ -90,13 +92,13 @@ def check_histories(game: Game) -> None:
 def sequence_form(
     game: Game, sigma: npt.NDArray[np.float64] | None = None, checked: Sequence[bool] | None = None
 ) -> SequenceForm:
-    """Return the sequence form of a game.
+    """Return the sequence form of a game; a slot is one action of an infoset.
 
     sigma    [P, S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
     checked  [P] whether to check each player's recall; None: all.  For others `above` in `players` may be wrong
 
-    Raises `ValueError` for a game that deals cards outside its tree, and if a checked player lacks perfect recall.
-    Also raises it if the slots of a checked player's row do not come after the slot of the action before the row.
+    Raises `ValueError` for a game that deals cards outside its tree, and if a checked player lacks perfect recall. Also
+    raises it if the slots of a checked player's infoset do not come after the slot of the action before the infoset.
     """
     check_histories(game)
     players = game.tree.players

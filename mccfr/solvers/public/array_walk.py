@@ -77,9 +77,9 @@ class ArrayWalk:
         self._probability = [strategy.probability[block].T for block in range(len(strategy.probability))]
 
     def responding(self) -> "ArrayWalk":
-        """Return this walk itself; it computes values of the strategy and of a best response.
+        """Return this walk itself, which computes values of the strategy and of a best response.
 
-        `responding` of `best_response.Walk` returns a faster walk of best responses alone.
+        Larger games have a faster walk for best responses alone (`Walk` of `best_response`).
         """
         return self
 
@@ -170,9 +170,9 @@ class ArrayWalk:
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
         """Return [B, N] values of the best actions, from the actions' values `below` [A, B, N].
 
-        bucket  [B, N] bucket of each hand on each board, by which locks are found
+        bucket  [B, N] bucket of each hand on each board, used if locks are set by bucket and not by hand
 
-        Hands with locked probabilities play these, and their best free action with the remaining probability.
+        Hands with locked (fixed) probabilities play these, and their best free action with the remaining probability.
         """
         locks = self._game.tree.locks
         if locks is None or node not in locks.shares:

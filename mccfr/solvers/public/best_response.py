@@ -138,8 +138,8 @@ class Walk:
         nodes  decisions; those of the other player get zeros as action values
         game   the game of the public tree, with the deal weights that count in the values of hands and actions
 
-        The walk may have scaled the weights; `total` is by the scaled ones.  Values of hands and actions are for both
-        players following the strategy.
+        `total` counts hands by the walk's deal weights, which may be scaled; the other values by those of `game`.
+        Values of hands and actions are for both players following the strategy.
         """
         public, total, actions = self._public, self.values(player), []
         trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
@@ -252,7 +252,7 @@ def hand_values(
 def is_large(game: Game) -> bool:
     """Return whether strategy sums are so large that they are read without a float64 copy.
 
-    This is for games with cards and without a card abstraction, from `IN_PLACE_CELLS` cells on.
+    This is for games with cards and without a card abstraction, from 131,072 cells on.
     """
     return game.cards.dealt and game.known_cards is None and int(game.tree.row_slots @ game.buckets) >= IN_PLACE_CELLS
 
@@ -273,7 +273,8 @@ def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree |
 def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:
     """Return the strategy sums of each block, [slots, buckets], as they are stored; else None.
 
-    It is None unless all blocks store sums, in one dtype, with all buckets of a slot adjacent.
+    A block is one player on one street, a slot is one action of a decision.  The result is None unless all blocks store
+    sums, in one dtype, with all buckets of a slot adjacent.
     """
     blocks = [rows for rows in strategy.blocks if rows.cells.size]
     dtypes = {rows.cells.dtype for rows in blocks}
@@ -319,7 +320,10 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
 
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
-        """Return a block's action probabilities [slots, buckets]; stored sums are normalised."""
+        """Return action probabilities [slots, buckets] of a street and player.
+
+        A slot is one action of a decision; stored strategy sums are normalised.
+        """
         return full_rows(strategy.blocks[block], row_starts(game, block), threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))

@@ -98,7 +98,7 @@ class CfrBestResponse(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> PublicChanceSolver:
         """Return the solver that iterates on `tables` and changes them in place.
 
-        share  worker number, number of workers and state to continue from; None: a new run
+        share  `Share`: worker number, number of workers and state to continue from; None: a new run
         """
         share = share or Share()
         state = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)

@@ -25,7 +25,7 @@ class HandLists(NamedTuple):
     """Memory for the lists of both players' hands on all boards: room for F hands in all.
 
     A column is one cell of a range: a hand or, with `merge`, all hands of a board that share a bucket.  Columns are
-    counted from 0 on each board.
+    counted from 0 on each board.  Tables of sums by card hold, for each card, the reach of the hands that contain it.
 
     every    [4, F] int32   hand and its column, in the order of columns; then hand and its column, by strength.
                             Without `merge` only the second and third are written, because `columns` has the others
@@ -166,9 +166,11 @@ def _arrange(player, live, bucket, strength, merge, scratch):
 
 @part_njit
 def _arrange_both(board, live, bucket, strength, merge, scratch):
-    """Run `_arrange` for both players on a board, only once if they have the same hands and buckets.
+    """Write both players' hands on a board to `scratch`, by bucket and by strength (`_arrange`).
 
-    live, bucket  [2, N, H] by player and board
+    The hands are sorted only once if both players have the same hands and buckets.
+
+    live, bucket  [2, N, H] by player and board: whether the player can hold a hand, and its bucket
     strength      [H] on this board
     """
     alike = True
@@ -188,10 +190,10 @@ def _arrange_both(board, live, bucket, strength, merge, scratch):
 
 @part_njit
 def _list_hands(player, bucket, merge, scratch, at, out):
-    """Write a player's hands on a board to `out.every`, and their columns to `out.columns`, by bucket.
+    """Write a player's hands on a board to `out.every`, and their columns by bucket to `out.columns`.
 
     bucket  [H] of the hands on this board
-    at      [3] indices in the lists of the player's next column, group and hand
+    at      [3] indices in the lists of the player's next column, group (columns of equal strength) and hand
     out     HandLists
     """
     every, columns, before = out.every, out.columns, -1
@@ -209,7 +211,7 @@ def _list_hands(player, bucket, merge, scratch, at, out):
 def _list_columns(player, hand_cards, strength, merge, scratch, at, out):
     """Write a player's columns on a board by strength; return the number of groups of equal strength.
 
-    They are written to `columns`, `card` and `group` of `out`, and with `merge` the rows of hands' cards to `ranked`.
+    They are written to `columns`, `card` and `group` of `out`; with `merge` the rows of all hands' cards to `ranked`.
 
     strength  [H] of the hands on this board
     at        [3] indices in the lists of the player's next column, group and hand

@@ -26,7 +26,7 @@ def _key(public, entry):
 
 @part_njit
 def _given(share, lock, actions, key):
-    """Return how many of a decision's actions are locked for one hand or bucket.
+    """Return how many of a decision's actions are locked (fixed) for one hand or bucket.
 
     share    [., K] locked probabilities of K hands or buckets, -1 for a free action
     lock     row of the decision's first action in it
@@ -41,7 +41,7 @@ def _given(share, lock, actions, key):
 
 @part_njit
 def hold(public, player, board, lock, rows, sigma, offset):
-    """Put a player's locked probabilities at a decision into sigma[offset : offset+actions].
+    """Put a player's locked (fixed) probabilities at a decision into sigma[offset : offset+actions].
 
     Free actions share the rest in proportion to their probabilities in sigma, or evenly if these are 0.
 
@@ -74,7 +74,8 @@ def hold(public, player, board, lock, rows, sigma, offset):
 def seen(public, player, board, lock, rows, reach, out):
     """Copy `reach` to `out`, and raise it to at least 1e-20 for hands with a locked action at a decision.
 
-    So these hands' strategies enter the average even if no hand reaches the decision.
+    A locked action has a fixed probability.  So these hands' strategies enter the average even if no hand reaches the
+    decision.
 
     lock        row of the decision's first action in `public.locks.share`
     rows        Rows: `actions` of the decision, `count` hands of the player on the board
@@ -91,6 +92,8 @@ def seen(public, player, board, lock, rows, reach, out):
 def level(public, player, board, lock, rows, values, child, total):
     """Set each hand's values of locked actions to the decision's value, so that their gain is 0.
 
+    A locked action has a fixed probability.
+
     lock    row of the decision's first action in `public.locks.share`
     rows    Rows: `actions` of the decision, `count` hands of the player on the board
     values  [., >= count] by hand; row child+a is the value of action a
@@ -105,7 +108,7 @@ def level(public, player, board, lock, rows, values, child, total):
 
 @part_njit
 def respond_locked(public, player, board, lock, rows, values, child, value):
-    """Set value [hand] of hands with locked actions to that of a best response under the locks.
+    """Set value [hand] of hands with locked (fixed) actions to that of their best response.
 
     Such a hand plays its locked probabilities and its best free action.  Other hands keep their value.  If free actions
     remain, the values of the locked ones become -1e30 chips, so that later steps do not choose them.

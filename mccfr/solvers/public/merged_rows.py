@@ -75,7 +75,8 @@ def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
 def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
     """Return [2, E] weights of E columns in the strategy sums and in the regrets of their rows.
 
-    A column counts its hands, times the boards that its board stands for; in regrets also times the deal weight.
+    A column is one hand on a board, or several hands that share a bucket.  It counts its hands, times the boards that
+    its board stands for; in regrets also times the deal weight.
     """
     ranges, every = public.ranges, public.ranges.every
     boards = np.tile(np.arange(ranges.first.shape[1] - 1), 2)
@@ -128,7 +129,7 @@ def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
 def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[np.int64]], swaps: bool) -> bool:
     """Return whether hands that share a bucket on a board are equivalent there up to suits.
 
-    shared  [2] × indices from `_shared`
+    shared  [2] × indices of each player's hands that share the preceding hand's bucket, from `_shared`
     swaps   whether exchanges of two cards of one rank also make hands equivalent
     """
     every, starts = public.ranges.every, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])

@@ -1,11 +1,12 @@
 """Plays two policies against each other on one full board; both ranges go down the betting tree.
 
 A board's result is the sum over terminals and pairs of hands of both reaches times chips.  So no values go up the tree.
-A fold and a call after the same line meet the same range of the other player; they form one job.  LANES jobs are valued
-together (`pair_values`).  Lines that a player never takes are skipped.  Hands are in order of strength.
+A line is the actions so far on a street; lines that a player never takes are skipped.  A fold and a call after the same
+line meet the same range of the other player, so they are valued as one job.  LANES jobs are valued together
+(`pair_values`).  Hands are in order of strength.
 
-With two betting trees, one action may lead to several nodes with probabilities (`PlayedRows.factor`).  They are the
-readings of a bet by a player whose tree lacks it.
+If the players have different betting trees, one bet may lead to several nodes with probabilities
+(`PlayedRows.factor`).  The nodes are the bets as which the other player understands a bet that its tree lacks.
 
 A street tree is the betting of one street after one earlier line; its nodes are called members.  Street trees are
 nested by an explicit stack.  Scratch holds one street tree for each street, and on the last street a group of small
@@ -41,14 +42,14 @@ _GROUP_TREES = 32
 class PlayedRows(NamedTuple):
     """Policies of both players on U street trees with M nodes in all.
 
-    W is the most slots of a player in a street tree; a slot is an action of one of its decisions.  n is the number of
-    hands.
+    A street tree is the betting of one street after one earlier sequence of actions.  W is the most slots of a player
+    in a street tree; a slot is an action of one of its decisions.  n is the number of hands.
 
     tables       RowTables of all blocks (street and player); each player's hold its policy
     first, stop  [2, U] int64       rows first to stop-1 of a player's block are its decisions in a street tree
     at           [M] int64          row of `sigma` with the action that leads to a node; 0 at the roots of street trees
-    factor       [M] float64        probability that the other player reads that action as the one into the node; 1 if
-                                    both have the same tree
+    factor       [M] float64        probability that the other player understands that action as the one into the node;
+                                    1 if both have the same betting tree
     sigma        [2, W, n] float64  scratch: probabilities of each player's actions in the current street tree, by
                                     bucket on the board
     """
@@ -64,9 +65,9 @@ class PlayedRows(NamedTuple):
 class PairJobs(NamedTuple):
     """Terminals grouped into J jobs: a fold and a showdown after one line that meet the same range.
 
-    The actor is the player who acted last.  LANES jobs are valued at a time, one in each lane of a vector.  Two
-    neighbouring lanes form a pair, whose jobs have the same way: an index of both players' ranges at the start of the
-    street.
+    A line is the actions so far on a street; the actor is the player who acted last.  LANES jobs are valued at a time,
+    one in each lane of a vector.  Two neighbouring lanes form a pair, whose jobs have the same way: an index of both
+    players' ranges at the start of the street.
 
     count   [2] int64        number of jobs of each actor
     way     [2, J] int64     way of each job, by actor
@@ -84,8 +85,9 @@ class PairJobs(NamedTuple):
 class PlayScratch(NamedTuple):
     """Scratch arrays for a walk: N nodes of street trees, n hands, S streets, R ways.
 
-    There is room for one street tree of each street, and for a group of small ones on the last.  A way is the number of
-    a street tree in progress and of the ranges at its start: one for each street, and those of the group.
+    A street tree is the betting of one street after one earlier sequence of actions; a line is the actions in it so
+    far.  There is room for one street tree of each street, and for a group of small ones on the last.  A way is the
+    number of a street tree in progress and of the ranges at its start: one for each street, and those of the group.
 
     member_first  [S] int64          first row of a street in arrays of N rows
     tree          [S] int64          stack: street tree of each street
@@ -142,9 +144,10 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 
 @part_njit
 def _take_jobs(scratch, player, start):
-    """Load up to LANES jobs of one actor, from number `start` on, into `scratch.lanes`.
+    """Load up to LANES jobs of a player, from number `start` on, into `scratch.lanes`.
 
-    Returns whether any of them has a showdown.  Each lane values one job.
+    A job is the fold and the showdown after one line of actions; the player acted last in it.  Each lane of a vector
+    values one job.  Returns whether any of them has a showdown.
     """
     none, rows, jobs, showdown = scratch.shares.shape[0] - 1, scratch.lanes.rows, scratch.jobs, False
     last = jobs.count[player] - 1
@@ -163,6 +166,8 @@ def _take_jobs(scratch, player, start):
 def _settle(board, scratch, street):
     """Return player 0's chips at the terminals of all jobs, over pairs of hands; clear the jobs.
 
+    A job is the fold and the showdown after one line of actions.
+
     street  street of the terminals
     """
     lanes, count, won = scratch.lanes, scratch.jobs.count, 0.0
@@ -180,20 +185,22 @@ def _settle(board, scratch, street):
 
 @part_njit
 def _scale(line, factor, count):
-    """Multiply the first `count` cells of `line` by a factor, in place."""
+    """Multiply the first `count` cells of the array `line` by a factor, in place."""
     for k in range(count):
         line[k] *= factor
 
 
 @part_njit
 def _new_job(scratch, player, way, source):
-    """Append a job without terminals for the actor, and return its number.
+    """Append a job without terminals for a player, and return its number.
 
-    player  actor: the player who acted last
+    A job is the fold and the showdown after one line of actions.  Two neighbouring jobs are valued as a pair.
+
+    player  the player who acted last
     way     index of both players' ranges at the start of the street
     source  row in `shares` of the other player's line
 
-    An empty job comes before it if the other lane of its pair has another way.
+    An empty job comes before it if the other job of its pair would have another way.
     """
     none, jobs, job = scratch.shares.shape[0] - 1, scratch.jobs, scratch.jobs.count[player]
     while True:
@@ -211,6 +218,8 @@ def _new_job(scratch, player, way, source):
 @part_njit
 def _add_job(board, scratch, street, way, kind, m, chips):
     """Add the terminal at row `m` of scratch to a job, and multiply its row in `shares` by ±`chips`.
+
+    A job is the fold and the showdown after one line of actions.
 
     way    index of both players' ranges at the start of the street
     kind   0: showdown, where player 0 can win `chips`; 1: fold, where player 0 gets `chips`
@@ -232,11 +241,11 @@ def _add_job(board, scratch, street, way, kind, m, chips):
 
 @part_njit
 def _share(before, sigma, factor, count, out):
-    """Multiply the shares of a line by an action's probabilities; return whether any is positive.
+    """Multiply the shares of a range by an action's probabilities; return whether any is positive.
 
-    before  [n] by bucket: share of the range that takes the line before the action
+    before  [n] by bucket: share of the range that takes the line of actions before this one
     sigma   [n] by bucket: probability of the action
-    factor  further factor (`PlayedRows.factor`)
+    factor  further factor: probability that the other player understands the action as this one
     count   number of buckets
     out     [n] receives before · sigma · factor
     """
@@ -249,7 +258,7 @@ def _share(before, sigma, factor, count, out):
 
 @part_njit
 def _descend(trees, played, board, scratch, tree, base, way):
-    """Carry both players' shares down a street tree, and add jobs at its terminals.
+    """Carry both players' range shares down a street tree; list its terminals for valuation.
 
     tree  number of the street tree
     base  row of the tree's root in scratch arrays
@@ -280,10 +289,12 @@ def _descend(trees, played, board, scratch, tree, base, way):
 
 @part_njit
 def _enter(scratch, street, way, m, below):
-    """Set both players' ranges after the exit at row `m` as those of way `below`, on the next street.
+    """Set both players' ranges after an exit, a node that leads to the next street.
 
-    street  street of the exit, which is a member that leads to the next street
+    street  street of the exit
     way     index of both players' ranges at the start of that street
+    m       row of the exit in scratch arrays
+    below   index at which the ranges on the next street are stored
 
     Returns False if the exit is never reached or a range becomes empty.
     """
@@ -302,6 +313,8 @@ def _enter(scratch, street, way, m, below):
 @part_njit
 def _last_street(trees, played, board, scratch, level):
     """Walk the next last-street trees below a tree, as many as scratch holds; return player 0's chips.
+
+    The chips are summed over weighted pairs of hands.
 
     level  street before the last; the tree is `scratch.tree[level]`
     """

@@ -1,9 +1,9 @@
 """Builds the public tree of a game with listed cards, for walks over all of its boards.
 
-The betting is cut into street trees (`street_trees`), each the betting of one street after one earlier line.  A street
-tree is walked once for each board of its street.  Of boards that differ only by a renaming of suits one is walked
-(`board_copies`).  Hands are listed for the walked boards (`range_sums`): a player's hands with positive reach that
-share no card with the board.
+The betting is cut into street trees (`street_trees`), each the betting of one street after one betting line of earlier
+streets.  A street tree is walked once for each board of its street.  Of boards that differ only by a renaming of suits
+one is walked (`board_copies`).  Hands are listed for the walked boards (`range_sums`): a player's hands with positive
+reach that share no card with the board.
 """
 
 from itertools import pairwise
@@ -43,11 +43,11 @@ class PublicBoards(NamedTuple):
 
 
 class LockedRows(NamedTuple):
-    """Rows with a fixed strategy, for kernels: C actions of locked decisions, K hands or buckets.
+    """Rows whose strategy is fixed by locks: C actions of such decisions, K hands or buckets.
 
-    share    [C, K] float  probabilities in the walk's dtype, -1 for free actions; `MemberRows.lock` is the first row of
-                           a decision
-    by_hand  bool          whether K counts hands; else buckets
+    share    [C, K] float  probabilities in the walk's dtype, -1 for actions that are not fixed; `MemberRows.lock` has
+                           the index of each decision's first row here
+    by_hand  bool          True: K counts hands; False: buckets
     """
 
     share: npt.NDArray[np.floating]
@@ -64,15 +64,18 @@ class PublicTree(NamedTuple):
     ranges        Ranges        hands by board
     reach         [2, H] float  weights of the players' hands at the root, in the dtype of the walk
     row_weight    [2, E] float  weights of a column in its row's strategy sums and in its regrets; [2, 0] unless hands
-                  share columns (`merged_rows`)
+                                share columns (`merged_rows`)
     boards        PublicBoards  boards below each board
     tasks         [K, 3] int64  work below the first street for threads. Either an exit (a member that leads to the next
-                  street) with first and end of some boards below, counted from the first of them. Or, for run-outs
-                  (all-ins before the last street): first member, first and end of the members that contain them
+                                street) with first and end of some boards below, counted from the first of them. Or, for
+                                run-outs (all-ins before the last street): first member, first and end of the members
+                                that contain them
     copies        BoardCopies   walked boards and the boards that they stand for
-    joint_weight  float         sum of reach·reach over disjoint hands; expected values are divided by it
-    locks         LockedRows    rows with a fixed strategy; None: without, and kernels have no code for them
-    balances      Balances      precomputed results of run-outs between hands, for some boards: `with_balances`
+    joint_weight  float         product of both players' reach, summed over pairs of disjoint hands; expected values are
+                                divided by it
+    locks         LockedRows    rows with a fixed strategy; None: there are none, and kernels have no code for them
+    balances      Balances      precomputed results of run-outs between hands, for some boards; `with_balances` fills
+                                them
     """
 
     trees: StreetTrees
@@ -97,14 +100,15 @@ def public_tree(
 ) -> PublicTree:
     """Return the public tree of a game with listed cards; the weights of hands (`reach`) are float64.
 
-    strategies  by block [buckets, slots], for walks on these alone: boards on which they play alike up to suits are
-                then walked once, even if the game's buckets differ
+    strategies  None, or action probabilities [buckets, slots] by block (street and player), if walks use only these.
+                Then boards on which they are equal after a renaming of suits are walked once, even if buckets differ;
+                not in games with locks (fixed strategies)
     merge       whether hands of a board that share a bucket share a column: one cell of ranges and values
     some        whether the listed boards may be a part of those the deck allows; `joint_weight` is then 1
 
-    Raises `ValueError` for a game that keeps its cards in the tree, and for a hand that can be dealt but has no bucket.
-    Also raises it if chance is not uniform: hands of unequal numbers of cards, two hands of the same two cards, or
-    missing boards.
+    Raises `ValueError` for a game whose cards are chance nodes of its tree, and for a hand that can be dealt but has no
+    bucket.  Also raises it if chance is not uniform: hands of unequal numbers of cards, two hands of the same two
+    cards, or missing boards.
     """
     if not game.cards.dealt:
         raise ValueError(
@@ -135,7 +139,7 @@ def public_tree(
 def with_betting(public: PublicTree, game: Game) -> PublicTree:
     """Return the public tree of another game with the same hands and boards, but other betting and ranges.
 
-    Hands of positive weight must be the same. Locks and merged rows are not supported.
+    Hands of positive weight must be the same. Locks (fixed strategies) and hands that share a column are not supported.
     """
     return public._replace(
         trees=(trees := _betting(game)),
@@ -145,7 +149,7 @@ def with_betting(public: PublicTree, game: Game) -> PublicTree:
 
 
 def _betting(game: Game) -> StreetTrees:
-    """Return the street trees of a game, with the rake of each pot."""
+    """Return the street trees of a game (the betting of single streets), with each pot's rake."""
     trees = street_trees(game.tree)
     if game.rake is not None:
         trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
@@ -153,9 +157,11 @@ def _betting(game: Game) -> StreetTrees:
 
 
 def with_balances(public: PublicTree, game: Game) -> PublicTree:
-    """Return the tree with precomputed showdowns of run-outs (all-ins before the last street).
+    """Return the tree with precomputed results of run-outs (all-ins before the last street).
 
-    They take at most an eighth as many cells as the game's strategy has, or `_LEAST_ROOM` if that is more.
+    A board's results are a matrix: for each pair of hands, the last-street boards won minus those lost.  All matrices
+    have at most an eighth as many cells as the game's strategy, or `_LEAST_ROOM` cells if that is more.  A street
+    without room for its matrices gets none, nor does a board on which they save no work.
     """
     trees, cards = public.trees, game.cards.listed()
     street_of = np.repeat(trees.street, np.diff(trees.first))
@@ -167,9 +173,10 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
 
 
 def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows | None]:
-    """Return street trees with `rows.lock` set, and the locked probabilities; None without locks.
+    """Return street trees with `rows.lock` set, and the fixed probabilities as LockedRows.
 
-    `rows.lock` is each decision's first row in `LockedRows.share`, or -1 for a decision without locks.
+    Without locks (decisions with a fixed strategy) the trees are unchanged, and the second result is None.  `rows.lock`
+    is each decision's first row in `LockedRows.share`, or -1 for a decision without locks.
     """
     if tree.locks is None:
         return trees, None

@@ -30,11 +30,11 @@ class Scope(NamedTuple):
     last_player   last traverser
     first_board   first board of the first street to walk
     stop_board    end of these boards
-    respond_from  first street of best responses; before it the responder follows its strategy
-    in_place      True or None, for which kernels contain no code. In training: table rows are updated when they are
-                  visited. With fixed strategies: tables hold strategy sums, not probabilities
-    rule          in training, `Step.rule` of all iterations; None: regret matching
-    predicts      in training, `Step.predicts` of all iterations; None: no prediction
+    respond_from  first street on which the traverser's best response deviates; before it, it follows the strategy
+    in_place      True; or None for False, so that kernels contain no code for it. In training: table rows are updated
+                  when they are visited. With fixed strategies: tables hold strategy sums, not probabilities
+    rule          in training, `Step.rule` of all iterations: NORMAL_HEDGE or a user's rule; None: regret matching
+    predicts      in training, `Step.predicts` of all iterations: OPTIMISTIC or PREDICTIVE; None: no prediction
     fixed         in `train`, True: strategies are fixed and only values are computed; False: training. `value` always
                   takes strategies as fixed
     """
@@ -51,10 +51,13 @@ class Scope(NamedTuple):
 
 
 def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
-    """Return [n, 5] float64 rows of n steps for `train`: positive, negative, keep, weight, iteration.
+    """Return [n, 5] float64 the parameters of n iterations of CFR, for `train`.
 
-    A `Step` holds the discount factors and the weight of one iteration of CFR: the first four columns.  The iterations
-    are numbered from `iteration` on.
+    Columns: factor of positive regrets, of negative regrets, of old strategy sums; weight of the new strategy; number
+    of the iteration.
+
+    steps      Step of each iteration, with the first four columns
+    iteration  number of the first iteration
     """
     factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
     return np.column_stack([factors, np.arange(iteration, iteration + len(steps))])
@@ -79,13 +82,15 @@ def _spread_cells(cells, column, hand, out):
 
 @part_njit
 def _hand_down(ranges, player, board, place, scratch, handed, street, sides):
-    """Copy the ranges at a node to handed.reach[:, street], by number of the hand; other hands get 0.
+    """Copy the ranges at a node to handed.reach[:, street], by number of the hand; others get 0.
 
     ranges   Ranges: hands and columns of each board
-    player   the traverser, whose range is the first
-    place    number of the node in `scratch.own.row`
+    player   the traverser; its range goes to handed.reach[0], the opponent's to handed.reach[1]
+    board    board of the node
+    place    index of the node in the arrays `own.row` and `opponent.row` of `scratch`
     scratch  StreetScratch with the ranges
     handed   StreetExchange that passes ranges and values between streets; its value[street] is set to 0
+    street   street to which the ranges are handed
     sides    0: both ranges are copied; 1: only the opponent's
 
     Returns whether the opponent's range has a positive cell.
@@ -122,7 +127,7 @@ def _hand_up(ranges, player, board, found, out):
 def _next_exit(trees, tree, member):
     """Return the first exit (node that leads to the next street) of a street tree after `member`, or -1.
 
-    tree    number of the street tree: the betting of one street after one earlier line
+    tree    number of the street tree: the betting of one street after one betting line of earlier streets
     member  node, counted from the root of the street tree, like the result; -1: search all nodes
     """
     base = trees.first[tree]
@@ -137,7 +142,7 @@ def _enter(scratch, level, tree, first, stop):
     """Put a street tree and its boards first to stop-1 on the stack, in row `level` of `scratch.state`.
 
     level  street of the tree
-    tree   number of the street tree: the betting of one street after one earlier line
+    tree   number of the street tree: the betting of one street after one betting line of earlier streets
     """
     state = scratch.state[level]
     state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
@@ -148,11 +153,13 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] to boards[1]-1, with all later streets.
 
     step     Step of the iteration; None: strategies are fixed
-    tree     number of the street tree: the betting of `street` after one earlier line
+    street   street of the tree and of the boards
+    tree     number of the street tree: the betting of `street` after one betting line of earlier streets
     scratch  this thread's StreetScratch
 
-    It reads the ranges scratch.by_hand.reach[:, street] [2, H] of H hands.  It adds V values of each of the traverser's
-    hands to scratch.by_hand.value[street] [V, H].
+    It reads the ranges scratch.by_hand.reach[:, street] [2, H] of H hands.  It adds the values of the traverser's hands
+    to scratch.by_hand.value[street] [V, H].  V counts the values of a hand: of the strategy, of a best response, or
+    both.
     """
     level, trees, last, handed = street, public.trees, public.boards.weight.shape[0] - 1, scratch.by_hand
     _enter(scratch, level, tree, boards[0], boards[1])
@@ -208,7 +215,7 @@ def _task(public, traversal, step, board, root, task, scratch):
     scratch  this thread's StreetScratch of the later streets
 
     An exit's values, V for each of the traverser's H hands, go to root.by_hand.task[task] [V, H].  Those of a run-out
-    go to its row in root.value.
+    go to its row in root.value.  V counts the values of a hand: of the strategy, of a best response, or both.
     """
     trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
@@ -234,7 +241,8 @@ def _collect(public, traversal, board, root):
 
     board  board of the first street
     root   StreetScratch of the first street; its by_hand.task [K, V, H] has the values of K tasks, and the sums replace
-           those of each exit's first task; V values of each of the traverser's H hands
+           those of each exit's first task. V values (of the strategy, of a best response, or both) of each of the
+           traverser's H hands
     """
     tasks, task = public.tasks, 0
     while task < tasks.shape[0]:
@@ -254,13 +262,13 @@ def _collect(public, traversal, board, root):
 def _traverse(public, views, step, iteration, scope, root, scratch, crew):
     """Run this thread's part of a traversal for each player and first-street board of `scope`.
 
-    views      Views of player 0 and of player 1
+    views      tables (Views) of player 0 and of player 1
     step       Step of the iteration; None: strategies are fixed
     iteration  seed for rounding 16-bit cells
     scope      Scope: traversers, boards and kind of the walk
     root       StreetScratch of the first street, shared by all threads
     scratch    this thread's StreetScratch of the later streets
-    crew       this thread's WalkThread; the leader alone walks the first street
+    crew       WalkThread: this thread's part of the tasks; one thread, the leader, alone walks the first street
     """
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
@@ -292,14 +300,15 @@ def _traverse(public, views, step, iteration, scope, root, scratch, crew):
 def train(public, views, steps, scope, root, scratch, crew):
     """Run the traversals of `scope` once for each row of steps [n, 5], to train or to evaluate.
 
-    views    Views of player 0 and of player 1; training changes their tables
+    views    tables (Views) of player 0 and of player 1, which training changes
     steps    float64 from `step_rows`; with `scope.fixed` one row, whose numbers are not used
     scope    Scope: traversers, boards, and `fixed`: strategies are fixed and only values are computed
     root     StreetScratch of the first street; values of the traverser's hands are added to its by_hand.value[0] [V, H]
     scratch  this thread's StreetScratch of the later streets
     crew     this thread's WalkThread
 
-    All threads call this with the same arguments, except the last two.
+    V counts the values of a hand: of the strategy, of a best response, or both.  All threads call this with the same
+    arguments, except the last two.
     """
     begin_walks(crew)
     for i in range(steps.shape[0]):
@@ -312,13 +321,13 @@ def train(public, views, steps, scope, root, scratch, crew):
 def value(public, views, scope, root, scratch, crew):
     """Compute the values of the traverser's hands with fixed strategies that are given as probabilities.
 
-    It is smaller than `train`: `step` is None here, so numba drops the code for training.
+    Its compiled code is smaller than that of `train`: `step` is None here, so numba drops the code for training.
 
-    views    Views of player 0 and of player 1; `basis` holds probabilities. The traverser's `regret`, unless empty,
-             receives 1 for the best action of each hand and 0 for the others
+    views    tables (Views) of player 0 and of player 1; their `basis` holds probabilities. The traverser's `regret`,
+             unless empty, receives 1 for the best action of each hand and 0 for the others
     scope    Scope: traversers, boards, first street of best responses
-    root     StreetScratch of the first street; values are added to its by_hand.value[0] [V, H]. With V = 2 they are
-             those of the strategy and of a best response
+    root     StreetScratch of the first street; values are added to its by_hand.value[0] [V, H]. V = 2 values of each of
+             the H hands are those of the strategy and of a best response; V = 1 is the latter
     scratch  this thread's StreetScratch of the later streets
     crew     this thread's WalkThread
 

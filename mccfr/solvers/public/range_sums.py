@@ -1,7 +1,7 @@
 """Hands by board for walks of whole ranges, by bucket and by strength.
 
 Tables, ranges and values hold the hands of a board in the order of their buckets.  The code for terminals
-(`terminals.range_values`) goes through them from weak to strong.  So cards, positions and groups of equal strength are
+(`terminals.range_values`) goes through them from weak to strong.  So cards, columns and groups of equal strength are
 also listed by strength.
 
 Hands that share a bucket and differ only by a renaming of suits may share a *column*.  Ranges and values then have one
@@ -35,7 +35,8 @@ class EveryHand(NamedTuple):
 
     ranked  [F] int32      number of the hand
     place   [F] int32      its column
-    card    [F, 2] uint16  row numbers of its two cards in the sums of reach by card; `NO_CARD`: no card
+    card    [F, 2] uint16  rows of its two cards in a table that has the opponent's reach summed by card; `NO_CARD`: no
+                           card
     """
 
     first: npt.NDArray[np.int64]
@@ -60,11 +61,12 @@ class Ranges(NamedTuple):
     By strength, ascending on a board (before the last street all are equal):
 
     place        [E] int32       column, counted from the board's first
-    card         [E, 2] uint16   row numbers of the hand's two cards in the sums of reach by card; `NO_CARD`: no card
+    card         [E, 2] uint16   rows of the hand's two cards in a table that has the opponent's reach summed by card;
+                                 `NO_CARD`: no card
     same         [E] int32       column of the same two cards in the other player's list of the board, else its length
     group_first  [2, T+1] int64  groups of player p on board t, each of hands of equal strength
-    group        [G, 3] int32    of a group: number of the player's columns on the board up to its end; of the other's
-                                 hands that are weaker; of the other's hands that are weaker or equal
+    group        [G, 3] int32    three counts for each group: the player's columns on the board up to the group's end;
+                                 the other player's hands that are weaker; those that are weaker or equal
     every        EveryHand       single hands by column; shares the arrays above if each hand has its own column
     """
 
@@ -80,14 +82,15 @@ class Ranges(NamedTuple):
 
     @property
     def merged(self) -> bool:
-        """Return whether hands share columns."""
+        """Return whether hands that share a bucket share a column, a cell of ranges and values."""
         return self.every.hand is not self.hand
 
 
 def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: bool = False) -> Ranges:
-    """Return the hands on each walked board of all streets.
+    """Return both players' hands on each walked board of all streets, by bucket and by strength.
 
-    walked  [T] whether each board is walked
+    cards   ListedCards of the game
+    walked  [T] bool: whether each board is walked
     merge   whether hands of a board that share a bucket share a column
 
     Raises `ValueError` for a hand that can be dealt but has no bucket.
@@ -135,8 +138,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
 
 def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
-    """Return the rows of both players in `room`, without the unused rows between them.
+    """Return an array's rows of both players, without the unused rows between them.
 
-    Rows before `end` are player 0's, rows `begin` to `stop-1` are player 1's.
+    room  array: rows before `end` are player 0's, rows `begin` to `stop-1` are player 1's
     """
     return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])

@@ -103,14 +103,16 @@ class RestrictedNash:
         self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
 
     def _by_block(self, kind: str) -> list[npt.NDArray[np.float64]]:
-        """Return the tables of a kind, "regret" or "strategy_sum", by block (2·street + player).
+        """Return a list of the tables [slot, bucket] of a kind by block, 2·street + player.
 
-        A block without decisions has a table of one cell.
+        kind  "regret" or "strategy_sum"
+
+        A block without decisions has a table of one cell, 0.
         """
         return [self.tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(len(self._starts))]
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy of the iterations so far; rows that were never reached are uniform."""
+        """Return both players' average strategy; rows that were never reached are uniform."""
         return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def iterate(self, count: int = 1) -> None:
@@ -127,7 +129,8 @@ class RestrictedNash:
     def _meet(self, player: int) -> None:
         """Write to the tables `_opponents` the strategy against which `player` trains.
 
-        The responder meets the mixture; the opponent meets the responder.
+        The responder trains against the mixture of the opponent's fixed and learning strategies.  The opponent trains
+        against the responder's current strategy.
         """
         if player == self._responder:
             self.mixture.write(self._share, self._fixed, self._frozen, self._opponents)
@@ -136,7 +139,7 @@ class RestrictedNash:
             self._opponents[block][:] = self._frozen[block]
 
     def _train(self, step: Step, player: int) -> None:
-        """Walk the tree; write an iteration's increments for a player to `_regrets` and `_sums`."""
+        """Walk the tree; write the changes of a player's tables to `_regrets` and `_sums`."""
         regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
         opponents, public = street_tables(self._opponents, 1 - player), self._public
         views = (Views(regrets, frozen, sums), Views(opponents, opponents, opponents))
@@ -150,13 +153,13 @@ class RestrictedNash:
         return StepTables(regret, regret, sums)
 
     def _freeze(self, step: Step) -> None:
-        """Write both current strategies to `_frozen`, with locked probabilities where rows are locked."""
+        """Write both current strategies to `_frozen`; locked rows get their fixed probabilities."""
         for block, starts in enumerate(self._starts):
             freeze(step, self._block_tables(block), starts, self._frozen[block])
         self._locked.hold(self._frozen)
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Add the increments to a player's tables, with discounts; then set the increments to 0."""
+        """Add the changes from `_train` to a player's tables, with discounts, and set them to 0."""
         for block in range(player, len(self._starts), 2):
             increments = (self._regrets[block], self._sums[block])
             absorb(step, self._block_tables(block), self._starts[block], increments, np.ones(increments[0].shape[1]))

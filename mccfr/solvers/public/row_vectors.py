@@ -5,8 +5,8 @@ for each action, than on arithmetic.  Here all actions of a decision are handled
 one masked vector.  Results have the same bits as those of `mccfr.solvers.minimisers`.
 
 Tables are [slot, column]: a slot is one action of a decision, columns are hands or buckets.  They are read and written
-for a board's `count` columns and no further.  Rows of scratch are whole vectors long (`street_arrays`): cells after
-`count` up to the end of a vector are changed too.
+for a board's `count` columns and no further.  Rows of scratch arrays (ranges, strategies and values) are whole vectors
+long: cells after `count` up to the end of a vector are changed too.
 """
 
 import numpy as np
@@ -95,9 +95,10 @@ class _Vectors:
         emit_prefetch(self.builder, self.builder.bitcast(place, ir.IntType(8).as_pointer()), write=True)
 
     def each_ahead(self, name, count, body):
-        """Emit the loop of `each` with body(k, ahead), where `ahead` is how far to prefetch in a row.
+        """Emit body(k, ahead) for each vector of the first `count` cells of a row, as `each` does.
 
-        name   table; `ahead` is `count`, the distance to the next board's columns, or None in a table of one board
+        ahead  how many cells later to prefetch: `count` (the next board's columns), or None in a table of one board
+        name   name of the table
         """
         with self.builder.if_else(self.builder.icmp_signed("<", count, self.code.cells(name))) as (several, alone):
             with several:
@@ -122,7 +123,10 @@ def _unpacked(builder, tuple_, count):
 
 
 def _matching(names):
-    """Return the code generator of `_match`, or of `_match_reach` for the names "sigma basis reach"."""
+    """Return the function that emits the code of `_match` or `_match_reach`.
+
+    names  arrays in the order of its arguments: "sigma basis"; or "sigma basis reach", to multiply by reach
+    """
 
     def codegen(context, builder, signature, arguments):
         arrays = len(names.split())
@@ -156,7 +160,7 @@ def _matching(names):
 def _match(typing_context, sigma, basis, span, uniform):
     """Write a decision's regret matching to sigma[place+a, k] for each action a and column k.
 
-    sigma    [., W] scratch
+    sigma    [., W] scratch array
     basis    [slot, column] regrets (or strategy sums)
     span     (place, slot, column, actions, count) int64: regrets are basis[slot+a, column+k] for k < count
     uniform  probability of each action where no regret is positive
@@ -168,7 +172,7 @@ def _match(typing_context, sigma, basis, span, uniform):
 def _match_reach(typing_context, out, basis, reach, span, uniform):
     """Write reach[k] times a decision's regret matching to out[place+a, k] for action a and column k.
 
-    out      [., W] scratch
+    out      [., W] scratch array
     basis    [slot, column] regrets
     reach    [W] scratch
     span     (place, slot, column, actions, count) int64: regrets are basis[slot+a, column+k] for k < count
@@ -179,7 +183,7 @@ def _match_reach(typing_context, out, basis, reach, span, uniform):
 
 @intrinsic
 def _average(typing_context, sums, sigma, reach, span, keep, weight):
-    """Set sums[slot+a, column+k] to keep · itself + weight · reach[k] · sigma[place+a, k].
+    """Multiply sums[slot+a, column+k] by keep; add weight · reach[k] · sigma[place+a, k] to it.
 
     sums          [slot, column] strategy sums
     sigma, reach  [., W] and [W] scratch
@@ -210,7 +214,8 @@ def _average(typing_context, sums, sigma, reach, span, keep, weight):
 def _gaining(vectors, slot, column, first, actions, factors):
     """Return a function (k, mean) that emits the regret update of all actions for a vector of columns.
 
-    k is the vector's first column, `mean` a vector of the decision's values.
+    Here k is the vector's first column, `mean` a vector of the decision's values.  Each regret grows by the action's
+    value minus `mean` and is multiplied by a factor by its sign.
 
     factors  LLVM tuple (factor of positive regrets, of negative ones, limit); gains up to limit · |mean| count as 0
     """
@@ -260,7 +265,7 @@ def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
     and is then multiplied by a factor by sign.
 
     span     (first, slot, column, actions, count) int64, with a < actions and k < count
-    means    (target, place)
+    means    (target, place): row of `values` for the decision, row of `sigma` for its first action
     factors  (factor of positive regrets, factor of negative ones, limit): a difference of at most limit · |value|
              counts as 0, because it is only rounding
     """
@@ -331,7 +336,7 @@ def weigh(typing_context, out, cells, weights, start, count):
 def _mean(vectors, first, place, actions, k):
     """Emit the sum over actions a of values[first+a], each times sigma[place+a] unless `place` is None.
 
-    k  first column of the vector, the same in `values` and `sigma`
+    k  first column of the vector, the same in `values` and `sigma`, whose rows are actions
     """
     builder = vectors.builder
 
@@ -377,7 +382,7 @@ def add_rows(typing_context, values, sigma, span):
 
 @part_njit
 def _span(place, rows):
-    """Return (place, slot, column, actions, count) as int64, from a row number in scratch and `Rows`."""
+    """Return (place, slot, column, actions, count): a row of scratch, and the fields of Rows."""
     return np.int64(place), np.int64(rows.slot), np.int64(rows.column), np.int64(rows.actions), np.int64(rows.count)
 
 
@@ -408,12 +413,11 @@ def ask_if_alone(table, rows):
 
 @part_njit
 def match_rows(basis, rows, sigma, place):
-    """Write regret matching of a decision to sigma[place : place+actions, :count].
+    """Write a decision's regret matching to sigma[place : place+actions, :count].
 
     basis  [slot, column] regrets or strategy sums
     rows   Rows: first slot, actions, first column and number of columns (`count`)
-
-    Same bits as `minimisers.regret_matching`.
+    sigma  [., W] scratch array; its row `place` is for the first action
     """
     _match(sigma, basis, _span(place, rows), as_element(sigma, 1.0) / as_element(sigma, rows.actions))
 
@@ -422,9 +426,10 @@ def match_rows(basis, rows, sigma, place):
 def strategy_rows(step, tables, rows, sigma, place):
     """Write a decision's current strategy to sigma[place : place+actions, :count].
 
-    It is by regret matching from `tables.basis`, in vectors, unless `step.rule` names another rule.
+    It is regret matching on `tables.basis`, or the rule that `step.rule` gives: NormalHedge or a user's.
 
-    rows  Rows: first slot, actions, first column and number of columns (`count`)
+    rows   Rows: first slot, actions, first column and number of columns (`count`)
+    sigma  [., W] scratch array; its row `place` is for the first action
     """
     if step.rule is None:
         match_rows(tables.basis, rows, sigma, place)
@@ -438,9 +443,8 @@ def average_rows(step, tables, rows, sigma, place, reach):
 
     step   Step, with `keep` and `weight`
     rows   Rows: first slot, actions, first column and number of columns (`count`)
-    reach  [W] scratch: the player's reach by column
-
-    Same bits as `minimisers.update_average`.
+    sigma  [., W] scratch array of the strategy: row place+a is for action a
+    reach  [W] scratch: the player's reach by column k
     """
     sums = tables.strategy_sum
     _average(sums, sigma, reach, _span(place, rows), as_element(sums, step.keep), as_element(sums, step.weight))
@@ -469,11 +473,9 @@ def _factors(step, regret):
 def regret_rows(step, tables, rows, values, first, total):
     """Add each action's gain, values[first+a, k] - total[k], to a decision's regrets and discount these.
 
-    step           Step, with the factors of regrets by sign; with a prediction `tables.basis` is written as well
+    step           Step, with the factors of regrets by sign; with a prediction, predicted regrets go to `tables.basis`
     rows           Rows: first slot, actions, first column and number of columns (`count`)
-    values, total  [., W] and [W] scratch: values of the actions, and of the decision
-
-    Same bits as `minimisers.update_regrets`.
+    values, total  [., W] and [W] scratch: values of the actions (row first+a of action a), and of the decision
     """
     if step.predicts is None:
         _gains(tables.regret, values, total, _span(first, rows), _factors(step, tables.regret))
@@ -490,7 +492,7 @@ def mean_and_regrets(step, regret, rows, values, sigma, at):
     step    Step, with the factors of regrets by sign; `step.predicts` must be None
     regret  [slot, column]
     rows    Rows: first slot, actions, first column and number of columns (`count`)
-    at      (target, first, place)
+    at      (target, first, place): row of `values` for the decision; rows of `values` and `sigma` for the first action
     """
     target, first, place = at
     _mean_gains(regret, values, sigma, _span(first, rows), (np.int64(target), np.int64(place)), _factors(step, regret))

@@ -71,20 +71,21 @@ class SampledBoard(NamedTuple):
 
 
 def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, ordered: bool = False) -> SampledBoard:
-    """Return a full board with both players' hands on it.
+    """Return a SampledBoard: a full board with both players' hands on it.
 
     board    index of a listed board, or its cards in order of dealing
     dtype    float dtype of the hands' weights
     ordered  whether hands are in order of strength; else ascending by number
 
-    Raises `ValueError` for an invalid board, for a hand without a bucket, and for games without cards.
+    Raises `ValueError` for an invalid board, for a hand without a bucket, for games without cards, and for three and
+    more players.
     """
     hands = cards.board_hands(board)
     return of_hands(by_strength(hands) if ordered else hands, cards.deck_size, dtype)
 
 
 def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
-    """Return a full board from the hands on it; its vectors over hands have their order.
+    """Return a SampledBoard from the hands on it; its vectors over hands have their order.
 
     hands_on  BoardHands: hands, weights, buckets, strengths and cards
     cards     number of cards in the deck
@@ -129,7 +130,10 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
 
 
 def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
-    """Fill in `rows`, `bucket`, `local` and `direct` of a player's hands on each street, in place.
+    """Find the different buckets of a player's hands on each street, and store them in the board.
+
+    The board's `rows` gets their number, `bucket` the buckets, `local` the index of each hand's bucket among them, and
+    `direct` whether hands share buckets.
 
     bucket  [S, n] int32 bucket of each of the player's n hands on each street
     """
@@ -146,8 +150,9 @@ def _unique_rows(bucket, ordered, rows, found, local, direct):
 
     bucket                      [S, n] int32 bucket of each hand on each street
     ordered                     [S, n] int32 the same, ascending on each street
-    rows, found, local, direct  [S], [S, n], [S, n], [S]: the player's part of `rows`, `bucket`, `local` and `direct` of
-                                SampledBoard, set here
+    rows, found, local, direct  results [S], [S, n], [S, n], [S]: number of different buckets; these buckets; index of
+                                each hand's bucket among them; 0 if hands share a bucket, 2 if buckets are consecutive
+                                and in order, else 1
     """
     for street in range(bucket.shape[0]):
         here, known, count, in_order = bucket[street], found[street], 0, True
@@ -176,7 +181,7 @@ def _unique_rows(bucket, ordered, rows, found, local, direct):
 def both_buckets(first: SampledBoard, second: SampledBoard) -> SampledBoard:
     """Return a board with player 0's buckets from `first` and player 1's from `second`.
 
-    Both must be the same board of games that differ only in their buckets.
+    first, second  SampledBoards: the same board in two games that differ only in their buckets
     """
     parts = ("rows", "bucket", "local", "direct")
     mixed: dict[str, Any] = {
@@ -197,9 +202,10 @@ def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) 
 
 
 def by_strength(hands: BoardHands) -> BoardHands:
-    """Return BoardHands with each player's hands (`live`, `weight`) in order of strength, weakest first.
+    """Return the hands on a board, each player's in order of strength, weakest first.
 
-    So vectors over them need no reordering at showdowns.
+    So vectors over them need no reordering at showdowns.  The lists `live` (numbers of the hands) and `weight` of
+    BoardHands are reordered; the arrays for all hands of the game are not.
     """
     orders = [np.argsort(hands.strength[live], kind="stable") for live in hands.live]
     live = [each[order] for each, order in zip(hands.live, orders, strict=True)]
@@ -209,7 +215,7 @@ def by_strength(hands: BoardHands) -> BoardHands:
 class BoardSource:
     """Draws a full board at random for each iteration of a sampling algorithm or evaluation.
 
-    An iteration's board depends only on (seed, worker, purpose, iteration).
+    An iteration's board depends only on the constructor's seed, worker and purpose, and on the iteration's number.
 
     If the game lists its boards, they are drawn in rounds; each round is a fresh random order of all of them.  A single
     draw is uniform, and no board waits longer than two rounds.  Otherwise boards are dealt from the deck.
@@ -228,8 +234,8 @@ class BoardSource:
         """Prepare the boards of a game.
 
         dtype                  float dtype of the hands' weights
-        seed, worker, purpose  numbers that select the random stream; purpose is one of `mccfr.common.rng`, such as
-                               DEALS
+        seed, worker, purpose  numbers that select the random stream; `purpose` is a constant of `mccfr.common.rng`,
+                               such as DEALS
         ordered                whether hands are in order of strength; else ascending by number
 
         Raises `ValueError` for a game that deals no cards outside its tree.
@@ -266,7 +272,7 @@ class BoardSource:
         return deck[:count].tolist()
 
     def board(self, iteration: int) -> SampledBoard:
-        """Return the board of an iteration with both players' hands on it."""
+        """Return the SampledBoard of an iteration: its board with both players' hands on it."""
         drawn = self.drawn(iteration)
         if self.listed is None:
             return self._made(drawn)

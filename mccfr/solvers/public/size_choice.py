@@ -1,10 +1,12 @@
-"""Chooses a few bet sizes for each decision of a spot, those that lose least against a fine menu.
+"""Chooses a few bet sizes for each decision of an endgame, those that lose least.
+
+A spot is an endgame given by both players' ranges, the board, the pot and the stacks. A menu is the bet sizes that a
+game allows: the fine menu has all that can be chosen, the default menu a few.
 
 The decisions are chosen one after the other: first bets before raises, early streets before later ones. For each
 decision, trees that differ only in its sizes are solved side by side. Decisions that are still to be chosen have the
-few sizes of a default menu. The first size is the one with the best value for the player to act. Each further size is
-the best addition. Both are among every second size of the fine menu. Then sizes move to their neighbours while that
-gains.
+sizes of the default menu. The first size is the one with the best value for the player to act. Each further size is the
+best addition. Both are among every second size of the fine menu. Then sizes move to their neighbours while that gains.
 
 * A first bet is judged in the whole betting of its street, so both players adapt to it.
 * A raise of the first street is judged by the rest of the hand, with both players' ranges when it is made.
@@ -77,8 +79,9 @@ class SizeChoice:
     def __init__(self, spot: Game, menus: SizeMenus, variant: Variant, workers: int = 1) -> None:
         """Prepare the choice for a spot, with the CFR variant that solves its trees.
 
-        spot     game without locks; its tree is ignored, and hands alike up to suits must not be merged
-        menus    the sizes that can be chosen, and how many
+        spot     Game of the endgame, without fixed strategies (locks). Its tree is ignored, and hands that differ only
+                 by a renaming of suits must have buckets of their own
+        menus    SizeMenus: the sizes that can be chosen, and how many
         workers  number of threads; the choice does not depend on it
         """
         self.spot, self.menus, self._variant, self._workers = spot, menus, variant, workers
@@ -86,9 +89,11 @@ class SizeChoice:
         self._public = public_tree(replace(spot, tree=self._tree().tree), some=True)
 
     def choose(self, progress: Callable[[int], object]) -> dict[str, Sequence[float]]:
-        """Return {betting line: chosen amounts to raise to}, in chips that a player puts in over the hand.
+        """Return {betting line: chosen amounts}, in chips that a player puts in over the hand.
 
-        progress  called before each decision with the number of decisions that are chosen
+        The key is the text of the actions that lead to the decision, such as "cr300c".
+
+        progress  called before each decision with the number of decisions that are done
         """
         while todo := self._next_decisions(here := self._tree()):
             cfr = self._solved(here.tree, self.spot.cards.listed().reach)
@@ -98,7 +103,10 @@ class SizeChoice:
         return self._chosen
 
     def _tree(self, line: str | None = None) -> LineTree:
-        """Return the betting tree with the sizes chosen so far, and all fine sizes at `line`."""
+        """Return the betting tree with the sizes chosen so far, and else those of the default menu.
+
+        line  text of the actions that lead to one decision, which has all sizes of the fine menu; None: no decision has
+        """
 
         def sizes(at: str, state: BettingState) -> Sequence[float]:
             if at == line:
@@ -108,7 +116,12 @@ class SizeChoice:
         return line_tree(self.menus.fine, sizes)
 
     def _next_decisions(self, here: LineTree) -> list[str]:
-        """Return the betting lines of the decisions to choose next; they do not depend on each other."""
+        """Return the betting lines (texts of actions) that lead to the decisions to choose next.
+
+        These decisions do not depend on each other.  The list is empty if all are chosen.
+
+        here  tree with the sizes chosen so far
+        """
         order = {
             line: (here.state[line].street, here.state[line].bets, here.state[line].acted)
             for line in here.sizes
@@ -121,6 +134,7 @@ class SizeChoice:
         """Return the chosen amounts to raise to at the decision after `line`, in chips over the hand.
 
         here  tree with the sizes chosen so far
+        line  text of the actions that lead to the decision
         cfr   solver that has solved this tree
         """
         state, dealt = here.state[line], self.spot.cards.listed().reach
@@ -147,7 +161,7 @@ class SizeChoice:
         """Solve a betting tree and return its solver.
 
         reach  [2, H] ranges at the root
-        equal  (player, n): the first n actions of the root are played equally often
+        equal  (player at the root, n): its first n actions there are played equally often; None: nothing is fixed
         """
         game = replace(self.spot, tree=tree, cards=replace(self.spot.cards.listed(), reach=reach))
         cfr = VectorCfr(game, self._variant, "float32", self._workers, public=with_betting(self._public, game))
@@ -160,10 +174,12 @@ class SizeChoice:
     def _values(self, tree: CompiledTree, actions: int, player: int, ranges: Floats) -> Floats:
         """Solve a tree and return [actions] values of the root actions, in chips times weight.
 
-        While the tree is solved, all root actions are played equally often.  A value is the sum of the player's
-        hands' counterfactual values, each times the hand's weight in `ranges`.
+        While the tree is solved, all root actions are played equally often.  A value is the sum of the counterfactual
+        values of the player's hands, each times the hand's weight in `ranges`.
 
-        ranges  [2, H] ranges at the root
+        actions  number of root actions
+        player   player who acts at the root
+        ranges   [2, H] both players' ranges at the root
         """
         cfr = self._solved(tree, ranges, (player, actions))
         sums = [
@@ -175,9 +191,10 @@ class SizeChoice:
         return found
 
     def _reach(self, cfr: VectorCfr, node: int) -> Floats:
-        """Return [2, H] both ranges at a decision by the average strategies of a solver.
+        """Return [2, H] both players' ranges at a decision by the average strategies of a solver.
 
-        A hand's strategy on a street is the mean over the street's boards.
+        Each action on the way multiplies the weights of the acting player's hands by its probability, averaged over the
+        boards of its street.
         """
         tree, cards = cfr.game.tree, cfr.game.cards.listed()
         arrays, reach, path = tree.arrays, cards.reach.copy(), tree.path(node)

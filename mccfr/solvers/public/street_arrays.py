@@ -1,4 +1,4 @@
-"""Arrays for the walk of a street tree: tables of both players, the current board, and scratch arrays."""
+"""Arrays for a walk of one street's betting: players' tables, the board, and scratch arrays."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,7 +32,8 @@ class Views(NamedTuple):
     basis         in place: regrets that give the current strategy; by increments: the current strategy; fixed:
                   probabilities, or strategy sums if `in_place` of the walk is True
     strategy_sum  in place: the strategy sums; by increments: their increments; fixed: empty
-    narrow        tables with 16-bit cells that are used instead, in place or for fixed strategy sums; else None
+    narrow        Int16Rows: tables with 16-bit cells, used instead of the others in place or for fixed strategy sums;
+                  None: the others are used
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
@@ -71,7 +72,7 @@ def narrow_tables(
 def no_tables(dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], ...]:
     """Return an empty table for each street, for a walk that neither reads nor fills it.
 
-    None instead would compile kernels anew.
+    They have the type that kernels are compiled for; None in their place would compile kernels anew.
     """
     return (np.zeros((0, 0), dtype),) * _MOST_STREETS
 
@@ -86,7 +87,7 @@ class Traversal(NamedTuple):
     opponent         the opponent's tables that give its strategy: [slot, bucket] by street, its `Views.basis`
     opponent_narrow  None, or the opponent's tables with 16-bit cells, used instead of `opponent`
     iteration        seed for rounding 16-bit cells
-    respond_from     first street of best responses; before it the responder follows its strategy
+    respond_from     first street on which the traverser's best response deviates; before it, it follows the strategy
     fixed            True: strategies are fixed and only values are computed; so too if a kernel's `step` is None
     """
 
@@ -101,7 +102,7 @@ class Traversal(NamedTuple):
 
 
 class BettingRound(NamedTuple):
-    """A street tree (the betting of one street after one earlier line) and a board on which it is walked.
+    """A street tree (betting of a street after one line of earlier streets) and a board for it.
 
     street  number of the street, from 0
     tree    number of the street tree among those of all streets
@@ -146,11 +147,12 @@ class StreetExchange(NamedTuple):
 class StreetScratch(NamedTuple):
     """Scratch arrays of a walk, with room for one street tree of each of its streets.
 
-    A street tree is the betting of one street after one earlier line.  N nodes, A actions of one player, at most X at a
-    decision; S streets; W cells of a vector.  A cell is a hand of a board, or hands that share a bucket.
+    A street tree is the betting of one street after one betting line of earlier streets.  N nodes, A actions of one
+    player, at most X at a decision; S streets; W cells of a vector.  A cell is a hand of a board, or hands that share a
+    bucket.
 
     In training V = 1: the value of the strategy (FOLLOW).  With fixed strategies V = 2 adds that of a best response
-    (RESPOND).  V = 1 is then the latter alone, which follows the strategy before street `respond_from`.
+    (RESPOND).  V = 1 is then only that of the best response, which follows the strategy before street `respond_from`.
 
     member_first  [S] int64       first row of a street in arrays of N rows
     cell_first    [S] int64       first row of a street in sigma
@@ -162,7 +164,7 @@ class StreetScratch(NamedTuple):
     by_hand       StreetExchange  ranges and values passed between streets
     state         [S, 4] int64    stack, a row for each street: street tree that is walked, current board, end of its
                                   boards, and the exit (node to the next street) where the walk is
-    lanes         TerminalLanes   scratch for terminal values: ranges side by side
+    lanes         TerminalLanes   scratch for the values of folds and showdowns of several ranges side by side
     """
 
     member_first: npt.NDArray[np.int64]
@@ -180,7 +182,7 @@ class StreetScratch(NamedTuple):
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> StreetScratch:
     """Return scratch arrays for walks of some streets.
 
-    streets  streets whose street trees have room; ranges and values by hand have room for all
+    streets  streets whose betting the scratch has room for; ranges and values passed between streets have room for all
     dtype    of ranges, strategies and values: float32 or float64
     values   number of values of each hand: 1 or 2
     """
@@ -208,7 +210,9 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
 
 
 def one_value(room: StreetScratch) -> StreetScratch:
-    """Return a StreetScratch for one value of each hand that shares the memory of `room`.
+    """Return scratch for one value of each hand, which shares most arrays with the scratch `room`.
+
+    room  StreetScratch for one or two values of each hand
 
     Only `by_hand.value` and `by_hand.task` are new arrays.
     """

@@ -1,8 +1,8 @@
 """One player's walk of a street tree on a board, for all hands, to train or to evaluate strategies.
 
-A street tree is the betting of one street after one earlier line.  Vector form of CFR (Zinkevich et al. 2007; Johanson
-et al. 2011).  Both players' reach goes down as vectors over their hands; counterfactual values of the traverser's hands
-come up.  At the traverser's decisions there are two cases:
+A street tree is the betting of one street after one betting line of earlier streets.  Vector form of CFR (Zinkevich et
+al. 2007; Johanson et al. 2011).  Both players' reach goes down as vectors over their hands; counterfactual values of
+the traverser's hands come up.  At the traverser's decisions there are two cases:
 
 * Training, with the iteration's `step`: the value is that of the current strategy, and the traverser's regrets and
   strategy sums are updated.
@@ -52,7 +52,7 @@ def copy(source, out):
 
 @inline_njit
 def first_side(traversal, step):
-    """Return the first range a walk needs: 0, the traverser's (training), or 1, the opponent's (else)."""
+    """Return the first range that a walk carries: 0, the traverser's (training); 1, the opponent's."""
     return 1 if step is None or traversal.fixed else 0
 
 
@@ -62,7 +62,7 @@ def _plays(traversal, step, values, street):
 
     Else they have only that of a best response, which begins on street `traversal.respond_from`.
 
-    values  number of values of each hand: with fixed strategies 2 for strategy and best response, 1 for the latter
+    values  number of values of each hand: with fixed strategies 2 for strategy and best response, 1 for a best response
     """
     if step is None or traversal.fixed:
         return values > 1 or street < traversal.respond_from
@@ -78,7 +78,7 @@ def take_cells(cells, numbers, out):
 
 @part_njit
 def is_walked(copies, street, board):
-    """Return whether a board is walked; else a board equal up to a renaming of suits stands for it."""
+    """Return whether a board is walked; if not, one that differs only by a renaming of suits is."""
     return copies.first[street, board] < copies.first[street, board + 1]
 
 
@@ -87,7 +87,7 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
     """Add weight · value of the player's hands on a board, and on the boards it stands for, to out [H].
 
     value  [W] by column of the board: a hand, or hands that share a bucket
-    out    [H] by number of the hand; on the other boards a renaming of suits changes the hands as well
+    out    [H] by number of the hand; the boards differ by renamings of suits, which change the hands as well
     """
     every = ranges.every
     first, stop = every.first[player, board], every.first[player, board + 1]
@@ -107,7 +107,7 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
     table  [slot, bucket] probabilities; a slot is one action of a decision
     rows   Rows: first slot, actions, and number of hands of the decision
-    out    [., W] by hand of the board
+    out    [., W] by hand of the board; row `place` is for the first action
     """
     first = ranges.first[player, board]
     bucket = ranges.bucket[first : first + rows.count]
@@ -117,7 +117,7 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
-    """Write the opponent's strategy at a decision to scratch.opponent.reach[place : place+actions]."""
+    """Write the opponent's strategy at a decision to rows of scratch.opponent.reach, from `place` on."""
     table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
     if step is None or traversal.fixed:
         if traversal.in_place is not None:
@@ -133,7 +133,7 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
 
 @inline_njit
 def _is_locked(public, lock):
-    """Return whether a decision has locked probabilities; `lock` is the first of their rows, or -1."""
+    """Return whether a decision has fixed probabilities; `lock` is their first row, or -1."""
     return public.locks is not None and lock >= 0
 
 
@@ -147,7 +147,7 @@ def _matches_at_once(traversal, step):
 def _learns_at_once(public, traversal, step, lock):
     """Return whether a decision's value and its regrets can be computed in one pass.
 
-    They can for float tables updated in place, without prediction, locks (`lock` below 0) or hands that share a column.
+    They can for float tables updated in place, if nothing is predicted or fixed (lock < 0) and no hands share a column.
     """
     plain = traversal.in_place is not None and traversal.views.narrow is None and step.predicts is None
     return plain and not _is_locked(public, lock) and public.row_weight.shape[1] == 0
@@ -157,7 +157,7 @@ def _learns_at_once(public, traversal, step, lock):
 def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
     """Write the opponent's range after each action to scratch.opponent.reach[place : place+actions].
 
-    at  (place, row of its range at the decision in the same array, first row of locked probabilities or -1)
+    at  (place, row of its range at the decision in the same array, first row of its fixed probabilities or -1)
     """
     (place, row, lock), reach = at, scratch.opponent.reach
     learns = step is not None and not traversal.fixed
@@ -172,9 +172,11 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """Put locked probabilities into scratch.sigma; return the reach [W] for the strategy sums.
+    """Put fixed probabilities into scratch.sigma; return the reach [W] for the strategy sums.
 
-    at  (first row of the decision in sigma, row of the range in scratch.own.reach, first row of locks or -1)
+    at  (first row of the decision in sigma, row of the range in scratch.own.reach, row of fixed probabilities or -1)
+
+    The reach is the range, raised to at least 1e-20 for hands with a fixed action.
     """
     place, own, lock = at
     counted = scratch.own.reach[own]
@@ -190,7 +192,7 @@ def _counted(public, player, board, rows, scratch, at):
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
     """Write the traverser's strategy at a decision to scratch.sigma[place : place+actions].
 
-    at  (place, row of its range in scratch.own.reach, first row of locked probabilities or -1)
+    at  (place, row of its range in scratch.own.reach, first row of its fixed probabilities or -1)
 
     In training this also updates the strategy sums, or their increments if rows are not updated in place.
     """
@@ -325,10 +327,9 @@ def descend(public, traversal, step, here, scratch):
 def _respond(public, traversal, here, lock, rows, values, child, value):
     """Set `value` [W] to a best response's value at a decision, and record the best actions.
 
-    `Views.regret` receives probability 1 for the best action of each hand, the first of equal ones, else 0.  Nothing is
-    recorded in an empty table.
+    `Views.regret`, unless empty, receives 1 for the best action of each hand, the first of equal ones, else 0.
 
-    lock    row of the decision in `public.locks`, or -1
+    lock    first row of the decision's fixed probabilities in `public.locks`, or -1
     values  [., W] by hand of the board; row child+a is the value of action a
     """
     copy(values[child], value)
@@ -429,9 +430,9 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
 
 @part_njit
 def _share(value, ending, jobs):
-    """Copy value[0] at terminals to the other values of `value` [V, N+1, W], which are equal there.
+    """Copy terminals' value[0] (of the strategy) to value[1] (of a best response), if there is one.
 
-    ending  [2, J] rows of the folds and showdowns of J jobs in `value`, NOWHERE for none; the first `jobs` count
+    ending  [2, J] rows in `value` of J jobs (a fold, a showdown, or both), NOWHERE: none; the first `jobs` count
     """
     for more in range(1, value.shape[0]):
         for job in range(jobs):
@@ -459,8 +460,8 @@ def terminals(public, player, here, scratch):
 def run_outs(public, player, here, first, stop, scratch, lanes):
     """Compute the values of the run-outs (all-ins before the last street) among nodes first to stop-1.
 
-    Nodes are counted from the root of the street tree `here`.  Ranges and values are in `scratch`; `lanes` may belong
-    to another thread's scratch.
+    Nodes are counted from the root of the street tree (one street's betting) in `here` (BettingRound).  Ranges and
+    values are in `scratch`; `lanes` may belong to another thread's scratch.
     """
     street, tree, board = here
     trees, boards, top, count, weight = public.trees, public.boards, scratch.member_first[street], np.int64(0), 1.0
@@ -481,10 +482,10 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
 
 @part_njit
 def ascend(public, traversal, step, here, scratch):
-    """Compute values from the leaves of a street tree up and add them to by_hand.value[street] [V, H].
+    """Compute values from the leaves of a street tree up; add them to by_hand.value[street] [V, H].
 
-    `here` is a BettingRound.  The values of run-outs and of exits to the next street must already be set.  In training
-    this updates the traverser's regrets.
+    These are V values (of strategy, best response or both) of H hands.  `here` is a BettingRound.  Values of run-outs
+    and of exits to the next street must be set before.  Training updates the traverser's regrets.
     """
     street, tree, board = here
     trees, top = public.trees, scratch.member_first[street]

@@ -5,8 +5,9 @@ updated player 0; with simultaneous ones both play against the strategies at the
 [slot, bucket] for each street and player; with the iteration number they are the whole state.
 
 Rows are updated in place if updates alternate and each hand on each board has a bucket of its own, numbered board by
-board.  Hands that are alike but for suits may share one (`merged_rows`).  Otherwise current strategies and increments
-need further tables, three times the size of the regrets.
+board.  Hands that are alike but for suits may share one (`merged_rows`).  Otherwise a traversal reads current
+strategies from a table and collects its changes of regrets and strategy sums in two more, which are added afterwards.
+Each of the three takes the memory of the regrets.
 
 The *nodes touched* by a traversal are public nodes: the decisions and terminals of each street's betting, for each
 board.  A chance node counts wherever cards are dealt to continue (the end of a street, a run-out).  Boards that stand
@@ -42,11 +43,11 @@ Array = npt.NDArray[np.floating]
 
 
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Return names, shapes [slot, bucket] and dtypes of the tables; nothing is allocated.
+    """Return the specs (name, shape [slot, bucket], dtype) of the tables; nothing is allocated.
 
     A slot is one action of a decision.  Tables of int16 have further tables of scales, [decision, bucket] uint8
     (`narrow_rows`).  Raises `ValueError` for a dtype other than float32, float64 and int16.  Also raises it for int16
-    with optimistic or simultaneous updates.
+    with predictions (an optimistic variant) or simultaneous updates.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: one of {', '.join(DTYPES)} is needed")
@@ -71,7 +72,7 @@ def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
 
 
 def _threads(public: PublicTree, workers: int) -> int:
-    """Return the number of threads: `workers`, but at most one for each task below the first street."""
+    """Return the number of threads: `workers`, but at most one for each task (part of the walk)."""
     return max(1, min(workers, len(public.tasks)))
 
 
@@ -183,19 +184,22 @@ class VectorCfr:
     # --- tables ---
 
     def _by_block(self, kind: str) -> list[Array]:
-        """Return the tables of a kind, such as "regret", by block 2·street + player.
+        """Return a list of the tables [slot, bucket] of a kind by block 2·street + player.
 
-        A player who never acts on a street has a table of one cell there.
+        kind  first part of the tables' names, such as "regret"
+
+        Tables of scales of 16-bit cells are [decision, bucket].  A player who never acts on a street has a table of one
+        cell, 0, there.
         """
         empty = np.zeros((1, 1), np.uint8 if kind.endswith("_scale") else self._dtype)
         return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
 
     def _basis(self) -> list[Array]:
-        """Return the tables of regrets that give the current strategies, by block (street and player)."""
+        """Return a list of the regret tables that give strategies, by block 2·street + player."""
         return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
 
     def _player_views(self, player: int) -> Views:
-        """Return a player's tables as the `Views` that a walk takes."""
+        """Return the tables of a player that a walk reads and changes, by street, as Views."""
         if self.in_place:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
@@ -217,11 +221,14 @@ class VectorCfr:
         return 2 * self._nodes * self.iteration
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy of the iterations so far; rows that were never reached are uniform."""
+        """Return both players' average strategy; rows that were never reached are uniform."""
         return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def current_strategy(self) -> Strategy:
-        """Return the strategy that regrets give the next iteration; every row (infoset) has weight 1."""
+        """Return both players' strategy of the next iteration, which the regrets give.
+
+        In this Strategy every row (infoset) has weight 1.
+        """
         probability, weight = [], []
         for block, starts in enumerate(self._starts):
             tables = self._block_tables(block)
@@ -267,9 +274,10 @@ class VectorCfr:
         return self._root.by_hand.value[0, 0].copy()
 
     def _collect_increments(self, step: Step) -> None:
-        """Run an iteration whose walks collect increments in tables of their own, which are then added.
+        """Run an iteration whose walks collect changes in tables of their own, then add them.
 
-        With alternating updates they are added after each player's walk, else after both.
+        The changes are those of regrets and strategy sums.  With alternating updates they are added after each player's
+        walk, else after both.
         """
         self._freeze(step, range(2))
         for player in range(2):
@@ -282,7 +290,10 @@ class VectorCfr:
                 self._absorb(step, player)
 
     def _walk(self, steps: Sequence[Step], players: range, count: int = 1) -> None:
-        """Run the traversals of some players for each of the first `count` iterations, in all threads."""
+        """Run some players' traversals for the first `count` iterations of `steps`, in all threads.
+
+        steps  Step of each iteration: its discounts, weight and regret rule
+        """
         first, stop = self._field.boards.root.tolist()
         rule, predicts = (steps[0].rule, steps[0].predicts) if self.in_place else (None, None)  # else set by `freeze`
         scope = Scope(
@@ -299,13 +310,13 @@ class VectorCfr:
         return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])
 
     def _freeze(self, step: Step, players: range) -> None:
-        """Write the current strategies of some players to `_frozen`."""
+        """Write the current strategies of some players to `_frozen`, [slot, bucket] by block."""
         for block, starts in enumerate(self._starts):
             if block % 2 in players:
                 freeze(step, self._block_tables(block), starts, self._frozen[block])
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Add a player's increments to its tables, with the discounts of `step`, and set them to 0."""
+        """Add the collected changes to a player's tables, with discounts; set the changes to 0."""
         for block in range(player, len(self._frozen), 2):
             increments = self._increments[block]
             ones = np.ones(increments[0].shape[1], self._dtype)

@@ -59,9 +59,10 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
     rows_apart  whether no two boards have a table row in common; else all boards of an exit form one share, because
                 buckets may occur on several of them
 
-    A share is a run of consecutive tasks that one thread does.  The cost of an exit's task is the number of its boards
-    times the nodes of the street tree below.  A task of run-outs costs 16 for each board of the next street, or 0 if
-    their results are precomputed.
+    A share is a run of consecutive tasks that one thread does.  A task is some boards below an exit of the first street
+    (a node that leads to the next street), or some run-outs (all-ins).  The cost of an exit's task is the number of its
+    boards times the nodes of the street tree below.  A task of run-outs costs 16 for each board of the next street, or
+    0 if their results are precomputed.
     """
     trees, tasks = public.trees, public.tasks
     if not len(tasks):
@@ -79,7 +80,7 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
 
 
 def alone(public: PublicTree) -> WalkThread:
-    """Return the state of the only thread of a walk, which does one task after the other in their order."""
+    """Return the WalkThread of the only thread of a walk, which does the tasks in their order."""
     tasks = np.arange(len(public.tasks))
     return _crew(np.stack([tasks, tasks + 1], axis=1), 1)[0]
 
@@ -92,7 +93,9 @@ def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[WalkThread]:
 def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[StreetScratch]) -> None:
     """Call `work` in as many threads as there are scratches; the calling thread leads and uses the first.
 
-    shares  [C, 2] first task and end of each share
+    work       function of a thread's WalkThread and StreetScratch
+    shares     [C, 2] first task and end of each share (a run of tasks that one thread does)
+    scratches  each thread's scratch of the streets after the first
 
     An exception from `work` in any thread is raised once all threads have ended.
     """
@@ -154,7 +157,11 @@ def _let_others_run(typing_context):
 
 @part_njit
 def _wait(common, counter, least):
-    """Wait until common[counter] is at least `least`; return True, or False if the leader ends before."""
+    """Wait until a counter is at least `least`; return True, or False if the leader ends before.
+
+    common   counters that all threads share; the leader is the thread that walks the first street
+    counter  index of the counter
+    """
     looks = 0
     while True:
         value = _look(common, counter)
@@ -171,7 +178,9 @@ def _wait(common, counter, least):
 def begin_walks(crew):
     """Start a thread's part of the walks: set its walk to 0 and draw the number of its first share.
 
-    crew  WalkThread
+    A share is a run of tasks that one thread does.
+
+    crew  WalkThread: state of this thread
     """
     crew.mine[_WALK] = 0
     crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
@@ -179,20 +188,24 @@ def begin_walks(crew):
 
 @inline_njit
 def begin_tasks(crew):
-    """Allow all threads to start the tasks of this walk; called by the leader.
+    """Allow all threads to start the tasks of the present walk; called by the leader.
 
-    crew  WalkThread
+    A walk is one player's traversal from one first-street board.
+
+    crew  WalkThread: state of this thread
     """
     _take_number(crew.common, _BEGUN)
 
 
 @inline_njit
 def drawn_share(crew):
-    """Return the thread's drawn share of its walk, an index in `crew.shares`, or -1 if none is left.
+    """Return the share that the thread has drawn, an index in `crew.shares`; -1: of a later walk.
+
+    A share is a run of tasks that one thread does; a walk is one player's traversal from one first-street board.
 
     Waits until the leader has begun the tasks of this walk; also returns -1 if the leader has ended instead.
 
-    crew  WalkThread
+    crew  WalkThread: state of this thread
     """
     shares, walk = crew.shares.shape[0], crew.mine[_WALK]
     if crew.mine[_NUMBER] >= (walk + 1) * shares or not _wait(crew.common, _BEGUN, walk + 1):
@@ -202,9 +215,9 @@ def drawn_share(crew):
 
 @inline_njit
 def end_share(crew):
-    """Count the thread's share as done and draw the number of its next share.
+    """Count the thread's share (run of tasks) as done and draw the number of its next share.
 
-    crew  WalkThread
+    crew  WalkThread: state of this thread
     """
     _take_number(crew.common, _DONE)
     crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
@@ -212,9 +225,11 @@ def end_share(crew):
 
 @inline_njit
 def end_tasks(crew):
-    """Move the thread on to the next walk; the leader first waits until all shares of this walk are done.
+    """Move the thread on to the next walk; the leader first waits until this walk's tasks are done.
 
-    crew  WalkThread
+    A walk is one player's traversal from one first-street board.
+
+    crew  WalkThread: state of this thread
     """
     crew.mine[_WALK] += 1
     if crew.leads:

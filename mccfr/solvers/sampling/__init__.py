@@ -1,1 +1,1 @@
-"""External and outcome sampling, each with a kernel for betting trees and one for trees of any kind."""
+"""External and outcome sampling, each with a kernel for betting trees and one for any game tree."""

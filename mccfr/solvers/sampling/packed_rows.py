@@ -1,8 +1,8 @@
 """Updates of table rows of up to eight actions as vectors; vector forms of `mccfr.solvers.regret`.
 
-Each function is one LLVM sequence on eight masked lanes.  Its scalar form in `mccfr.solvers.regret` has the same name
-without `_row` and gives the same bits, because both add in the same order.  Elements are float32 or float64.  Lanes
-beyond the row's actions are never read or written in tables.
+Each function is one LLVM sequence on a vector of eight cells (*lanes*), of which a mask selects those of the row.  Its
+scalar form in `mccfr.solvers.regret` has the same name without `_row` and gives the same bits, because both add in the
+same order.  Elements are float32 or float64.  Lanes beyond the row's actions are never read or written in tables.
 """
 
 from llvmlite import ir
@@ -24,7 +24,7 @@ def _pointer(context, builder, array_type, array, index):
 
 
 def _splat(builder, value):
-    """Emit a vector with the same number in all lanes."""
+    """Emit a vector of eight cells that all have the same number."""
     vector = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     vector = builder.insert_element(vector, value, _I32(0))
     return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
@@ -36,12 +36,17 @@ def _int32(builder, number):
 
 
 def _lane_mask(builder, actions):
-    """Emit the mask of the lanes that hold a row's actions."""
+    """Emit a mask of eight booleans: true for the cells of a vector that hold a row's actions."""
     return builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, _int32(builder, actions)))
 
 
 def _masked(builder, verb, result, arguments):
-    """Emit a call of LLVM's masked load or store of eight lanes."""
+    """Emit a call of LLVM's masked load or store of a vector of eight cells.
+
+    verb       "load" or "store"
+    result     LLVM type of the result
+    arguments  LLVM arguments of the call
+    """
     vector = result if verb == "load" else arguments[0].type
     width = "f32" if isinstance(vector.element, ir.FloatType) else "f64"
     name, kind = f"llvm.masked.{verb}.v{LANES}{width}.p0", ir.FunctionType(result, [a.type for a in arguments])
@@ -50,14 +55,14 @@ def _masked(builder, verb, result, arguments):
 
 
 def _load(builder, address, mask):
-    """Emit a load of the masked lanes at an address; the other lanes are 0."""
+    """Emit a load of the cells that a mask selects from eight at an address; the others are 0."""
     vector = ir.VectorType(address.type.pointee, LANES)
     address, nothing = builder.bitcast(address, vector.as_pointer()), ir.Constant(vector, [0.0] * LANES)
     return _masked(builder, "load", vector, [address, _I32(_ALIGNED), mask, nothing])
 
 
 def _store(builder, vector, address, mask, actions=None):
-    """Emit a store of the masked lanes at an address.
+    """Emit a store, at an address, of those of a vector's eight cells that a mask selects.
 
     actions  number of actions, if the mask is that of a row; allows the faster form for machines without masked stores
     """
@@ -92,14 +97,20 @@ def _shuffled(builder, vector, lanes):
 
 
 def _totals(builder, vector):
-    """Emit the sum of all lanes into each lane, added as ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+    """Emit a vector of eight cells that all have the sum of the cells of `vector`.
+
+    Cells are added as ((0+4)+(2+6)) + ((1+5)+(3+7)).
+    """
     for half in (4, 2, 1):
         vector = builder.fadd(vector, _shuffled(builder, vector, [i ^ half for i in range(LANES)]))
     return vector
 
 
 def _prefix_sums(builder, vector):
-    """Emit the sums of lanes 0 to i in each lane i; each half is summed first, as its shuffles are cheap."""
+    """Emit a vector of eight cells; cell i has the sum of cells 0 to i of `vector`.
+
+    Each half is summed first, because its shuffles are cheap.
+    """
     nothing = LANES
     vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, 0, 1, 2, nothing, 4, 5, 6]))
     vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, nothing, 0, 1, nothing, nothing, 4, 5]))
@@ -107,7 +118,7 @@ def _prefix_sums(builder, vector):
 
 
 def _strategy(builder, row, mask, actions):
-    """Emit regret matching of a loaded row; lanes beyond its actions are 0."""
+    """Emit regret matching of a row in a vector of eight cells; cells beyond its actions are 0."""
     zero = ir.Constant(row.type, [0.0] * LANES)
     positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
     totals = _totals(builder, positive)
@@ -119,15 +130,15 @@ def _strategy(builder, row, mask, actions):
 
 
 def _counts(builder, actions, element):
-    """Emit the number of actions in each lane, as floating-point numbers."""
+    """Emit a vector of eight cells of the type `element`, which all have the number of actions."""
     return builder.sitofp(_splat(builder, _int32(builder, actions)), ir.VectorType(element, LANES))
 
 
 def _drawn(builder, row, mask, actions, u, even):
-    """Emit the action (int64) drawn by u in proportion to the positive cells of a loaded row.
+    """Emit the action (int64) that u draws in proportion to the positive cells of a row.
 
-    The code has no branches.  u is a random number in [0, 1) in the dtype of the row.  All actions are equally likely
-    if `even` (boolean) is true or no cell is positive.
+    The row is a vector of eight cells, and the code has no branches.  u is a random number in [0, 1) in the row's
+    dtype.  All actions are equally likely if `even` (boolean) is true or no cell is positive.
     """
     element, bits = row.type.element, ir.IntType(LANES)
     zero = ir.Constant(row.type, [0.0] * LANES)
@@ -150,7 +161,7 @@ def _drawn(builder, row, mask, actions, u, even):
 
 
 def _put(context, builder, array_type, array, index, vector):
-    """Emit a store of eight lanes at array[index]."""
+    """Emit a store of a vector of eight cells from array[index] on."""
     target = _pointer(context, builder, array_type, array, index)
     builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
 
@@ -159,7 +170,7 @@ def _put(context, builder, array_type, array, index, vector):
 def regret_matching_row(typing_context, regret, start, actions, sigma, offset):
     """Write the current strategy of a regret row into sigma[offset : offset+8].
 
-    Lanes beyond `actions` become 0.
+    The row is regret[start : start+actions].  Cells of sigma beyond its actions become 0.
 
     Vector form of `mccfr.solvers.regret.regret_matching`; regret and sigma have the same dtype.
     """
@@ -176,12 +187,12 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, offset):
 
 @intrinsic
 def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, offset):
-    """Write the current strategy as `regret_matching_row` does and return an action drawn from it.
+    """Write a row's regret matching to sigma[offset : offset+8]; return an action drawn from it.
 
     u     random number in [0, 1)
     even  boolean: draw every action with the same probability
 
-    Vector form of `mccfr.solvers.regret.choose`.
+    The row is regret[start : start+actions].  Vector form of `mccfr.solvers.regret.choose`.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -196,7 +207,7 @@ def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma,
 
 
 def _in_element(builder, vector, element):
-    """Emit a floating-point vector converted to elements of another width."""
+    """Emit a vector converted to cells of the type `element`, float32 or float64."""
     kind = ir.VectorType(element, LANES)
     if vector.type == kind:
         return vector
@@ -230,9 +241,10 @@ def add_row(typing_context, sums, start, actions, sigma, offset, weight, word):
 
 
 def _action_values(context, builder, signature, arguments, mask):
-    """Emit the values of a node's actions: terminals first, then children from the worklist.
+    """Emit the values of a node's actions: first those that end the hand, then those of children.
 
-    The arguments are those of `update_row`.
+    arguments  LLVM values of the arguments of `update_row` or `update_explored_row`
+    mask       eight booleans: the cells that hold actions
     """
     value_, child_ = (builder.extract_value(arguments[4], i) for i in (0, 1))
     kinds = (types.int32, signature.args[0].dtype) * 2
@@ -256,7 +268,9 @@ def _action_values(context, builder, signature, arguments, mask):
 def _gains(context, builder, signature, arguments, mask):
     """Emit (node value, value of each action minus it, mask of the actions that were not pruned).
 
-    The arguments are those of `update_row`, for which the mask is None, or of `update_explored_row`.
+    arguments  LLVM values of the arguments of `update_row`, with which the last result is None, or
+               `update_explored_row`
+    mask       eight booleans: the cells that hold actions
     """
     dtype, (sigma_, place_) = signature.args[3].types[0], (builder.extract_value(arguments[3], i) for i in (0, 1))
     vector = ir.VectorType(context.get_value_type(dtype.dtype), LANES)
@@ -272,7 +286,11 @@ def _gains(context, builder, signature, arguments, mask):
 
 
 def _update(context, builder, signature, arguments):
-    """Emit the code of `update_row`, or of `update_explored_row` if the weight is a pair of numbers."""
+    """Emit the code of `update_row`, or of `update_explored_row`; return the node's value.
+
+    arguments  LLVM values of the arguments; the last is the weight, or in `update_explored_row` the pair (weight,
+               floor)
+    """
     regret_, start_, actions_, _, _, _, weight_ = arguments
     regret, weight = signature.args[0], signature.args[6]
     dtype, mask = regret.dtype, _lane_mask(builder, actions_)
@@ -295,9 +313,10 @@ def update_row(typing_context, regret, start, actions, strategy, values, termina
 
     strategy   (sigma, index of the first action's probability)
     values     (worklist values, index of the value of the first action that does not end the hand)
-    terminals  (folds, fold value, ends, call value) of the two actions that may end the hand, which come first: 1 if
-               there is such an action, else 0, and its chips. With three and more players they are of any kind
-    weight     of the update
+    terminals  (folds, fold value, ends, call value): `folds` and `ends` are 1 if the first actions are a fold and a
+               call that end the hand, else 0; the values are in chips. With three and more players they are any actions
+               that do
+    weight     discount weight of the update
 
     v = sum of sigma·values; regret += weight · (values - v).  Vector form of `mccfr.solvers.regret.update`.
     """
@@ -312,8 +331,9 @@ def update_explored_row(typing_context, regret, start, actions, strategy, values
 
     strategy   (sigma, index of the first action's probability)
     values     (worklist values, index of the value of the first action that does not end the hand)
-    terminals  (folds, fold value, ends, call value) of the two actions that may end the hand, which come first: 1 if
-               there is such an action, else 0, and its chips. With three and more players they are of any kind
+    terminals  (folds, fold value, ends, call value): `folds` and `ends` are 1 if the first actions are a fold and a
+               call that end the hand, else 0; the values are in chips. With three and more players they are any actions
+               that do
     floored    (weight of the update, floor); updated regrets are kept at `floor` or above
 
     Vector form of `mccfr.solvers.regret.update_explored`.

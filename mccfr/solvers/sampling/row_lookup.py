@@ -1,4 +1,4 @@
-"""Limits and row addresses that the sampled kernels share."""
+"""Finds where the rows of a deal's buckets begin in the flat tables, for the sampled kernels."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class HandRows(NamedTuple):
     """First cells of the current deal's buckets in the flat tables of regrets and of strategy sums.
 
     Both fields are indices [B] int64 by block, a street and player: P·street + player of P players.  Indices of
-    strategy sums are negative for blocks without them.
+    strategy sums are negative for blocks that keep no sums.
     """
 
     regrets: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Common parts of external and outcome sampling: tables [bucket, slot], deals, batches."""
+"""Common parts of external and outcome sampling: the algorithm, its solver, deals and batches."""
 
 import time
 from abc import ABC, abstractmethod
@@ -32,7 +32,7 @@ BATCH_SHARE = 0.2  # of a period, in one batch of all workers together: bounds t
 
 
 def schedule_of(solver: SampledConfig) -> Schedule:
-    """Return the discount schedule that a `[solver]` table of the configuration sets, with defaults."""
+    """Return the discount Schedule that `[solver]` sets, with a default length of its periods."""
     return Schedule(
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
@@ -43,6 +43,8 @@ def schedule_of(solver: SampledConfig) -> Schedule:
 def batch_nodes(schedule: Schedule, workers: int) -> int | None:
     """Return the largest number of nodes in a batch; None, for a single worker: no limit.
 
+    A batch is the iterations that a worker runs in one call of compiled code.
+
     A worker learns only after a batch that the others have ended a period.  Until then it trains on with the old
     weight.  So the batches of all workers together have at most `BATCH_SHARE` of a period.  The result of a single
     worker does not depend on batches.
@@ -51,7 +53,7 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 
 
 class SampledAlgorithm(Algorithm):
-    """Common part of external and outcome sampling as an `Algorithm`: options, table layout and traits."""
+    """Common part of external and outcome sampling as an Algorithm: settings, tables, traits."""
 
     walks_all: ClassVar[bool]
     """Whether the traverser walks all their actions, or a sampled one."""
@@ -66,21 +68,22 @@ class SampledAlgorithm(Algorithm):
 
     @property
     def schedule(self) -> Schedule:
-        """Return the discount schedule of `[solver]`."""
+        """Return the discount Schedule of the settings: weights and discounts by nodes touched."""
         return self._schedule
 
     def problem(self) -> str | None:
         """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        It refuses only `run.strata` with the discount `dcfr`, which multiplies whole tables at the ends of periods.
+        It refuses only `run.strata` (groups of boards are trained apart) with the discount `dcfr`, which multiplies
+        whole tables at the ends of periods.
         """
         whole = self.config.run.strata is None or not self.schedule.sweeps
         return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
     def layout(self, game: Game) -> TableLayout:
-        """Return names, shapes and dtypes of the run's tables.
+        """Return the layout of the run's tables: name, shape and dtype of each.
 
-        Raises `ValueError` for rows in which only some actions are locked.
+        Raises `ValueError` for rows in which only some actions have a fixed probability (a lock).
 
         Strategy sums of the dtype "auto" are float32, which stochastic rounding keeps exact enough at any length.
         """
@@ -94,14 +97,17 @@ class SampledAlgorithm(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Return the properties of the algorithm; runs in strata do not support locked rows."""
+        """Return the algorithm's Traits.
+
+        Rows with a fixed strategy (locks) are supported, but not if groups of boards (strata) are trained apart.
+        """
         locks = self.config.run.strata is None
         return Traits(sweeps=self.schedule.sweeps, takes_locks=locks, takes_seats=True, takes_pots=True)
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the floor of first-street regrets after `total_nodes` nodes: -inf, for no floor.
+        """Return the least regret kept on the first street after `total_nodes` nodes: -inf (none).
 
-        Algorithms that prune override it.
+        Algorithms that skip actions of very negative regret override it.
         """
         del game, total_nodes
         return -inf
@@ -114,13 +120,16 @@ class SampledAlgorithm(Algorithm):
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Return the initial four words of the random generator of actions, for a worker or stratum."""
+        """Return the initial four words of the random generator of actions.
+
+        worker  number of the worker, or of the stratum (group of boards) that is trained
+        """
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
-        """Return the expected nodes touched and strategy-sum updates of each decision in an iteration.
+        """Return a CoverageEstimate: expected nodes touched and visits of decisions per iteration.
 
-        All players are assumed to play by fixed guesses, such as 0.4 for a fold.
+        Visits are updates of strategy sums.  All players are assumed to play by fixed guesses, such as 0.4 for a fold.
         """
         return forecast(game, self.walks_all)
 
@@ -128,7 +137,8 @@ class SampledAlgorithm(Algorithm):
 class SampledSolver(ABC):
     """Solver of external and outcome sampling: runs iterations in batches and changes the tables in place.
 
-    Each worker of a run has one; other workers may change the tables at the same time.
+    A batch is the iterations of one call of compiled code.  Each worker of a run has one; other workers may change the
+    tables at the same time.
     """
 
     _config: SampledConfig
@@ -164,13 +174,18 @@ class SampledSolver(ABC):
 
     @abstractmethod
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        """Set `_kernel` and its `_scratch`, for a packed betting tree (`packed`) or general node records."""
+        """Set the compiled code `_kernel` and its scratch arrays `_scratch`.
+
+        packed  True: for a packed betting tree; False: for general records, one for each node of any tree
+        """
 
     @abstractmethod
     def _own(self, total_nodes: int) -> tuple[Any, ...]:
-        """Return the last arguments of the kernel, which only this algorithm has, after `total_nodes` nodes.
+        """Return a tuple of the last arguments of the kernel, which only this algorithm has.
 
-        They are pruning limits of external sampling, or the exploration of outcome sampling.
+        total_nodes  nodes that the run has touched before
+
+        They are pruning limits of external sampling, if it prunes, or the exploration of outcome sampling.
         """
 
     def _next_change(self, total_nodes: int) -> int | None:
@@ -179,20 +194,20 @@ class SampledSolver(ABC):
         return None
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them from the cache, without changing anything."""
+        """Compile the kernels (numba functions), or load them from the cache; change nothing."""
         self._call(0, 0, 0, self._schedule.weight(0), 0)
         self._dealer.draw(0, 0, self._deals)
         if self._sweep is not None:
             self._sweep.warm_up()
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run one batch and return its (iterations, nodes).
+        """Run one batch and return its (iterations, nodes touched).
 
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
         brings it to `node_limit` nodes.  The end of a discount period and a change of the kernel's arguments also end
-        it.  So do the limit `_batch_nodes` and the last of the deals drawn in advance.  `total_nodes` is the number of
-        nodes that the run has touched before.  Outcome sampling plays whole groups of deals and may pass a limit within
-        one.
+        it.  So do a limit of nodes for each batch and the last of the deals drawn in advance.  `total_nodes` is the
+        number of nodes that the run has touched before.  Outcome sampling plays whole groups of deals and may pass a
+        limit within one.
         """
         began, first = time.perf_counter(), self.state.iterations
         if self._sweep is not None:
@@ -216,7 +231,7 @@ class SampledSolver(ABC):
         return iterations, nodes
 
     def train_on(self, tables: TableArrays) -> None:
-        """Train other tables, of the same dtypes, in all later iterations instead of the present ones."""
+        """Train other TableArrays, of the same dtypes, in all later iterations."""
         self._tables = tables
 
     def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
@@ -247,7 +262,7 @@ class SampledSolver(ABC):
         return int(iterations), int(nodes)
 
     def _draw(self, first: int) -> None:
-        """Draw the deals of the iterations from number `first` on.
+        """Draw deals in advance for the iterations from number `first` on.
 
         Each deal is a function of its iteration number, so it does not matter how many are drawn together.
         """

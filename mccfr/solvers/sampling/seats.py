@@ -1,8 +1,8 @@
 """Payoffs and sampling probabilities of three and more players on betting trees, for kernels.
 
-The number of players is the length of a tuple, so it is a constant in compiled code.  With two players there is None in
-place of the arrays, and no code for more is compiled.  Chips of a pot are shared evenly by the best hands among its
-contenders.  Training ignores odd chips.
+The number of players is the length of a tuple, so it is a constant in compiled code.  With two players `SeatArrays` is
+None, and no code for more is compiled.  Chips of a pot are shared evenly by the best hands among its contenders.  Such
+a share may be a fraction of a chip.
 """
 
 from typing import NamedTuple
@@ -95,11 +95,12 @@ def begin_deal(seats, strengths, deal):
 
 @inline_njit
 def begin_traversal(seats, traverser):
-    """Write the part of a pot that a traverser wins, by the pot's contenders, to `share`; set row[0] = 0.
+    """Write the part of a pot that a traverser wins, by its set of contenders, to `seats.share`.
 
     seats  SeatArrays, changed in place; None for a tree without pots, and nothing is written
 
-    Returns the factor that turns player 0's chips into the traverser's, of two players: 1 or -1.
+    The root gets row 0 of `seats.sampled`.  Returns 1 or -1: the factor that turns player 0's chips into the
+    traverser's, of two players.
     """
     if seats is not None:
         for contenders in range(1, seats.best.shape[0]):
@@ -129,7 +130,7 @@ def others_sampled(seats, position, player):
     """Return the probability of all players' sampled actions but those of `player`, up to a decision.
 
     seats     SeatArrays; None for two players, for whom it is 1
-    position  index of the decision in the worklist
+    position  index of the decision in the worklist, the list of decisions that a traversal visits
     """
     if seats is None:
         return 1.0
@@ -142,14 +143,14 @@ def others_sampled(seats, position, player):
 
 @inline_njit
 def add_sampled(seats, rows, position, player, probability):
-    """Write a new row of `sampled`: a decision's row times the probability of the player's sampled action.
+    """Add a row to `seats.sampled`: a decision's row times the probability of its sampled action.
 
     seats        SeatArrays, changed in place; None for two players, for whom nothing is written
     rows         number of rows after row 0 so far
-    position     index of the decision in the worklist; its `row` becomes the new one
+    position     index of the decision in the worklist of a traversal; its `row` becomes the new one
     probability  of the sampled action of `player`
 
-    Returns the number of rows now; 0 with two players.
+    Only the cell of `player` is multiplied.  Returns the number of rows after row 0 now; 0 with two players.
     """
     if seats is None:
         return 0
@@ -163,7 +164,10 @@ def add_sampled(seats, rows, position, player, probability):
 
 @inline_njit
 def inherit(seats, position, above):
-    """Give decision `position` of a worklist the row of `sampled` of its parent, decision `above`.
+    """Give a decision the row of `seats.sampled` of its parent.
+
+    position  index of the decision in the worklist, the list of decisions that a traversal visits
+    above     index of its parent there
 
     Nothing is done with two players, for whom `seats` is None.
     """

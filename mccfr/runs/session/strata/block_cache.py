@@ -19,9 +19,10 @@ from storage.checkpoint import Checkpoint
 
 
 class BlockCache:
-    """Keeps blocks of strata in frames of memory, and moves them from and to disk in a thread of its own.
+    """Keeps blocks of table rows in frames of memory; a thread moves them from and to disk.
 
-    The out-of-core pool fetches from it the block to train next.
+    A block is the rows of some strata (groups of flops); a frame is memory for one block. The out-of-core pool fetches
+    from it the block to train next.
 
     store            files of the blocks on disk, of which checkpoints name versions
     moving_seconds   seconds spent on moving blocks, both ways, in this session
@@ -39,17 +40,20 @@ class BlockCache:
         self._mover = ThreadPoolExecutor(1, "blocks")
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Start from the blocks of a checkpoint, or from zeros (None); no block is in memory yet."""
+        """Start from a checkpoint's blocks of table rows (None: zeros), none of them in memory."""
         self.store.go_on(checkpoint)
         self._holds = [None] * len(self._holds)
         self._changed.clear()
 
     def fetch(self, block: int) -> bool:
-        """Return True if a block of strata is in memory; else start to load it and return False.
+        """Return True if a block of table rows is in memory; else begin to load it, and return False.
 
-        While a block is moving, the result is False, and no other move starts.
+        While any block is moving, the result is False, and no other move starts.
 
-        Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
+        block  number of the block
+
+        Raises `OSError` if an earlier move could not read or write a block, and `NotFiniteError` if it met a NaN or
+        infinite cell.
         """
         if self._moving is not None and self._moving.done():
             move, self._moving = self._moving, None
@@ -63,7 +67,7 @@ class BlockCache:
     def _note_waiting(self, is_present: bool) -> None:
         """Add the time since the last call to `waiting_seconds` if the block was missing then.
 
-        is_present  whether the block is in memory now
+        is_present  whether the wanted block of table rows is in memory now
         """
         now = time.monotonic()
         if self._waits_since is not None:
@@ -71,7 +75,7 @@ class BlockCache:
         self._waits_since = None if is_present else now
 
     def ahead(self, block: int, training_block: int) -> None:
-        """Start to load the block of strata that trains next, while another block trains.
+        """Start to load the block of table rows that trains next, while another block trains.
 
         block           number of the block to load
         training_block  number of the block that trains, whose frame of memory is not used
@@ -82,15 +86,15 @@ class BlockCache:
             self._move(self._frame_for(block, training_block), block)
 
     def frame(self, block: int) -> int:
-        """Return the number of the memory frame that holds a block of strata; it must be loaded."""
+        """Return the number of the memory frame that holds a loaded block of table rows."""
         return self._holds.index(block)
 
     def note_changed(self, block: int) -> None:
-        """Record that a block of strata is trained, so it is written before it leaves memory."""
+        """Record that a block of table rows is trained, so it is written before it is replaced."""
         self._changed.add(self.frame(block))
 
     def flush(self) -> None:
-        """Wait until no block of strata moves, and write all changed blocks to disk.
+        """Wait until no block of table rows moves, and write all changed blocks to disk.
 
         Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
         """
@@ -101,17 +105,17 @@ class BlockCache:
             self._write(frame)
 
     def close(self) -> None:
-        """Wait until no block moves, ignoring errors of the move, and close the store."""
+        """Wait until no block of table rows moves, or is removed from disk; ignore errors of moves."""
         self._mover.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
     def _frame_for(self, block: int, training_block: int | None = None) -> int:
-        """Return the number of the frame of memory into which to load a block of strata.
+        """Return the number of the frame of memory into which to load a block of table rows.
 
         If all blocks have frames, it is the block's own. Otherwise it is an empty frame, else one whose block does not
         train, preferably an unchanged one.
 
-        training_block  block in training, whose frame is not idle; None: no block trains
+        training_block  number of the block in training, whose frame must be kept; None: no block trains
         """
         if self._whole:
             return block
@@ -122,7 +126,7 @@ class BlockCache:
         self._moving = self._mover.submit(self._replace, frame, block)
 
     def _replace(self, frame: int, block: int) -> None:
-        """Write a frame's block to disk if it has changed, and read another block into the frame."""
+        """Write a memory frame's block of table rows to disk if changed, and read another one."""
         if frame in self._changed:
             self._write(frame)
         self._holds[frame] = None

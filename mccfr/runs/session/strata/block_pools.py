@@ -71,26 +71,29 @@ class BlockIntervals(Intervals):
         self._resident = BlockCache(store, tables, len(frame_blocks(run.config, layout, parts)))
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Resume with a checkpoint's blocks and its place in the order of blocks; None: new run."""
+        """Resume from a checkpoint's blocks of table rows and count of trained blocks.
+
+        None begins a new run.
+        """
         self._resident.go_on(checkpoint)
         if checkpoint is not None:
             ended = checkpoint.state[TURNS]
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write all changed blocks of strata to disk; return what a checkpoint stores about them.
+        """Write all changed blocks of table rows to disk; return a checkpoint's data on them.
 
-        The result is (fields of the checkpoint's state, such as the position, {name of a block's version: content
-        hash}). Call it only between the training of two blocks.
+        The result is (fields of the checkpoint, {name of a block's version: content hash}). The fields contain the
+        number of blocks trained so far. Call it only between the training of two blocks.
         """
         self._resident.flush()
         position, store = self._turns.position, self._resident.store
         return {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}, **store.state()}, store.names()
 
     def facts(self) -> dict[str, Any]:
-        """Return the field "disk" of a line of `trends.jsonl`: bytes moved, and seconds.
+        """Return {"disk": numbers of this session so far} for a line of `trends.jsonl`.
 
-        They are for this session so far.
+        The numbers are bytes moved, and seconds of moving and of waiting.
         """
         resident = self._resident
         disk = {
@@ -101,18 +104,22 @@ class BlockIntervals(Intervals):
         return {"disk": disk}
 
     def settle(self) -> None:
-        """Remove versions of blocks that no checkpoint names, except the newest; called after a commit."""
+        """Remove versions of blocks of table rows that no checkpoint names, except the newest.
+
+        It is called after a checkpoint is committed.
+        """
         self._resident.store.settle()
 
     def place(self) -> tuple[int, int]:
-        """Return (number of the frame, number of the block) that the present interval trains."""
+        """Return (number of the memory frame, number of the block of rows) that trains now."""
         block = self._turns.block()
         return self._resident.frame(block), block
 
     def pause(self) -> None:
-        """Let training pause when the present block of strata has been trained.
+        """Let training pause when the present block of table rows has been trained.
 
-        No effect if the limit of nodes or iterations is reached already: training then ends with the cycle.
+        No effect if the limit of nodes or iterations is reached already: training then ends with the cycle, in which
+        each block trains once.
         """
         nodes, iterations = self.totals()
         if nodes < self._stop[0] and iterations < self._stop[1]:
@@ -148,13 +155,13 @@ class BlockIntervals(Intervals):
         self._turns.end()
 
     def close(self) -> None:
-        """Wait until no block moves between memory and disk, and close the store of blocks."""
+        """Wait until no block of table rows moves, or is removed from disk; ignore errors of moves."""
         self._resident.close()
 
     def _moved(self, move: Callable[[], bool]) -> bool:
-        """Call `move`, which moves a block, and return its result.
+        """Call `move`, which moves a block between memory and disk, and return its result, a bool.
 
-        Returns False if the disk is full; training then waits, and the next attempt is ROOM_SECONDS later. Raises
+        Returns False if the disk is full; training then waits for some seconds before the next attempt. Raises
         `RuntimeError` with one sentence if a block cannot be moved for another reason.
         """
         try:
@@ -179,13 +186,16 @@ class BlockIntervals(Intervals):
 
 
 class BlockPool(StrataPool):
-    """Pool of worker processes for out-of-core runs; each trains strata of the present block."""
+    """Pool of workers for `tables.memory_budget`, which train one block of table rows at a time.
+
+    A block is the table rows of some strata (groups of flops); each worker trains some of the block's strata.
+    """
 
     _turns: BlockIntervals
 
     @classmethod
     def problem(cls, config: Config) -> str | None:
-        """Return a sentence if the configuration has fewer than two strata, else None."""
+        """Return a sentence if `run.strata` (groups of flops) is unset or below 2, else None."""
         strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
         return first_refused(
             config,

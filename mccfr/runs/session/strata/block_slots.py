@@ -30,14 +30,18 @@ _FIELDS = {
 
 
 def first_specs(layout: TableLayout) -> list[ArraySpec]:
-    """Return specs (name, shape, dtype) of the first street's tables, which strata share."""
+    """Return specs (name, shape, dtype) of the first street's tables, which all strata share.
+
+    A stratum is a group of flops with rows of its own after the first street.
+    """
     return [spec for spec in layout.specs if FIRST_STREET in spec.name]
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
-    """Return the division of the table rows after the first street into blocks (groups of strata).
+    """Return the `Partition` of the table rows after the first street into the configured blocks.
 
-    Raises `ValueError` for cycles that are too short to give every stratum an iteration.
+    A block is the rows of some strata (groups of flops); a cycle trains every block once. Raises `ValueError` if a
+    cycle has too few iterations to give every stratum one.
     """
     assert game.strata is not None
     (blocks, iterations), least = turns_of(config), least_cycle_iterations(game.strata.shares.tolist())
@@ -50,7 +54,10 @@ def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
 
 
 def divided(game: Game, layout: TableLayout, blocks: int) -> Partition:
-    """Return the partition of the tables' rows after the first street into `blocks` blocks of strata."""
+    """Return the `Partition` of the tables' rows after the first street into `blocks` blocks.
+
+    A block is the rows of consecutive strata (groups of flops); all have about equally many strata.
+    """
     assert game.strata is not None
     strata = np.array(block_bounds(game.strata.count, blocks))
     later = tuple(spec for spec in layout.specs if FIRST_STREET not in spec.name)
@@ -63,7 +70,10 @@ def divided(game: Game, layout: TableLayout, blocks: int) -> Partition:
 
 
 def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
-    """Return the blocks that each frame may hold: one each if all fit in memory, else all in two frames.
+    """Return, for each frame of memory, the range of blocks that it may hold.
+
+    A frame is memory for one block of table rows. If all blocks fit in memory, each has a frame of its own; else there
+    are two frames, each for any block.
 
     Raises `ValueError`, with the bytes given and needed, if `tables.memory_budget` is too small.
 
@@ -83,20 +93,27 @@ def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[
 
 
 def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
-    """Return the specs of a frame's tables, with rows for the largest of the given blocks."""
+    """Return specs (name, shape, dtype) of a frame's tables, for the largest of `blocks`.
+
+    A frame is memory for one block of table rows.
+    """
     rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
     return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
 
 
 def frame_name(frame: int, name: str) -> str:
-    """Return the name, such as "frame0/TABLE", that a table of a frame has among the live tables."""
+    """Return the name, such as "frame0/TABLE", of a frame's table among the run's tables in memory.
+
+    A frame is memory for one block of table rows.
+    """
     return f"frame{frame}/{name}"
 
 
 def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
-    """Return the specs of a run's tables in memory.
+    """Return the specs (name, shape, dtype) of a run's tables in memory.
 
-    With `tables.memory_budget` these are the first street's and those of the frames; otherwise all tables.
+    With `tables.memory_budget` these are the first street's, and those of the frames, each memory for one block of
+    table rows; otherwise all tables.
     """
     if config.tables.memory_budget is None:
         return list(layout.specs)
@@ -111,21 +128,24 @@ def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpe
 def cells_of(
     tables: Mapping[str, npt.NDArray[Any]], parts: Partition, frame: int, block: int
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return {table name: view of a block's rows} from the frame that holds the block.
+    """Return {table name: view of a block's rows} from the frame of memory that holds the block.
 
-    tables  the run's live tables, those in memory
-    parts   division of the tables into blocks
+    tables        the run's tables in memory
+    parts         division of the tables into blocks
+    frame, block  their numbers
     """
     return {spec.name: tables[frame_name(frame, spec.name)][: spec.shape[0]] for spec in parts.parts(block)}
 
 
 def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
-    """Return the tables as kernels take them, with a block's rows addressed in its frame.
+    """Return the tables as compiled kernels take them, which find a block's rows in its frame.
 
-    The addresses of the first street's tables stay the same.
+    Kernels reach a row from a start index and the row's number in the whole table. The result has start indices such
+    that the numbers of the block's rows lead into the frame. Those of the first street's tables stay the same.
 
-    tables  the run's live tables, those in memory
-    parts   division of the tables into blocks
+    tables        the run's tables in memory
+    parts         division of the tables into blocks
+    frame, block  their numbers
     """
     kernel = tables.kernel
     assert kernel is not None

@@ -35,10 +35,10 @@ _NAP_SECONDS = 0.0005
 class Intervals:
     """State of a run's strata, which are trained interval by interval; a pool uses it.
 
-    An interval is the training between two barriers, at which all workers rest. Each stratum has a quota in it: a
-    number of iterations.
+    A stratum is a group of flops. An interval is the training between two barriers, at which all workers rest. Each
+    stratum has a quota in it: a number of iterations.
 
-    rows      [N, columns] int64 states and quotas of the N strata, read and written by workers (`control`)
+    rows      [N, columns] int64 counters, random states and quotas of the N strata, read and written by workers
     interval  the present interval; None at a barrier
     """
 
@@ -54,31 +54,40 @@ class Intervals:
         self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
 
     def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
-        """Write the states of the strata into `rows`, which is kept; empty `states`: a new run."""
+        """Use `rows` from now on, and write the state of each stratum into its row.
+
+        A stratum is a group of flops.
+
+        rows    [N, columns] int64, shared with the workers
+        states  counters and random states of the N strata; empty: a new run
+        """
         states = states or first_states(self._algorithm, self._strata)
         self.rows, self._rounding_left = rows, [state.due for state in states]
         for row, state in zip(rows, states, strict=True):
             publish(row, state)
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Let intervals follow until the run's nodes or iterations reach these counts."""
+        """Let training go on by intervals until the run reaches these nodes or iterations."""
         self._stop, self._goes_on = (stop_nodes, stop_iterations), True
 
     def pause(self) -> None:
-        """Let no interval follow the next barrier."""
+        """Let training rest at the end of the present interval."""
         self._goes_on = False
 
     def ready(self) -> bool:
-        """Return whether the next interval can begin now; a block on disk may still be loading."""
+        """Return whether the next interval can begin now; table rows may still be loading."""
         return True
 
     def over(self) -> bool:
-        """Return whether no interval follows the present barrier."""
+        """Return whether no interval is to follow: after `pause`, or at a limit of `release`."""
         nodes, iterations = self.totals()
         return not self._goes_on or nodes >= self._stop[0] or iterations >= self._stop[1]
 
     def start(self) -> Interval:
-        """Begin an interval, and write each stratum's quota of iterations into `rows`."""
+        """Begin and return an interval; write each stratum's iterations in it into `rows`.
+
+        A stratum is a group of flops.
+        """
         states = self.states()
         self.interval, quotas = self._barrier.begin(states)
         self._rounding_left = [state.due for state in states]
@@ -88,7 +97,7 @@ class Intervals:
     def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
         """End the interval: add the workers' changes to the tables of the first street.
 
-        changes  [W, cells] int64 change by each of W workers, times the interval's scale
+        changes  [W, cells] int64 change of each cell by each of W workers, times the interval's scale (a power of two)
         fits     whether all changes fit in 64 bits
 
         Raises `RuntimeError` unless they fit.
@@ -104,22 +113,25 @@ class Intervals:
         self.interval = None
 
     def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add summed changes, [cells] int64 times the interval's scale, to the first street."""
+        """Add changes to the tables of the first street.
+
+        changes  [cells] int64 change of each cell, times the interval's scale (a power of two)
+        """
         self._barrier.add(interval, changes)
 
     def totals(self) -> tuple[int, int]:
-        """Return (nodes, iterations) of all strata; consistent at barriers."""
+        """Return the run's (nodes, iterations); they are consistent while all workers rest."""
         return int(self.rows[:, control.NODES].sum()), int(self.rows[:, control.ITERATIONS].sum())
 
     def states(self) -> list[WorkerState]:
-        """Return the states of all strata: the counters and random states to continue from."""
+        """Return counters and random states of all strata (groups of flops) to continue from."""
         return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
 class IntervalPool(Pool):
     """Base class of pools that train strata interval by interval, on one machine or on several.
 
-    An interval is the training between two barriers, at which all workers rest.
+    A stratum is a group of flops. An interval is the training between two barriers, at which all workers rest.
     """
 
     _intervals: Intervals
@@ -141,7 +153,10 @@ class IntervalPool(Pool):
 
 
 class StrataPool(IntervalPool, ProcessPool):
-    """Pool of worker processes, each with some strata and its copy of the first street's tables."""
+    """Pool of worker processes, each with some strata and its copy of the first street's tables.
+
+    A stratum is a group of flops, which one worker at a time trains.
+    """
 
     _program = "mccfr.runs.session.strata.strata_worker"
 
@@ -186,9 +201,9 @@ class StrataPool(IntervalPool, ProcessPool):
             self._order(control.RUN)
 
     def _place(self) -> None:
-        """Tell workers which block trains in the new interval, and its frame of memory.
+        """Tell workers which block of table rows trains now, and its frame of memory.
 
-        The out-of-core pool overrides this; here all strata are in memory, and nothing is done.
+        The out-of-core pool overrides this; here all rows are in memory, and nothing is done.
         """
 
     def wait(self, seconds: float) -> None:

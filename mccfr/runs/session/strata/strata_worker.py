@@ -31,11 +31,12 @@ _NAP_SECONDS = 0.0005
 def stratum_worker(
     run: Run, game: Game, regions: Sequence[Region], copies: Path, changes: npt.NDArray[np.int64]
 ) -> StratumWorker:
-    """Return a worker that trains strata in the run's live tables.
+    """Return a worker that trains strata (groups of flops) in the run's shared tables.
 
-    regions  places of all tables in shared memory
+    regions  where each table lies in shared memory
     copies   path of a new file for the worker's own copy of the first street's tables
-    changes  [cells] int64, receives each cell's change in an interval times the interval's scale, rounded
+    changes  [cells] int64, receives the change of each first-street cell in an interval, times the interval's scale
+             (a power of two), rounded
     """
     algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
@@ -48,9 +49,9 @@ def stratum_worker(
 
 
 def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Iterable[int], interval: Interval) -> bool:
-    """Train strata for their quotas of iterations in `rows`, and update their states there.
+    """Train strata (groups of flops) for their quotas of iterations; update states in `rows`.
 
-    rows    [N, columns] int64 states of all strata and their quotas (iterations in this interval)
+    rows    [N, columns] int64 counters, random states and quotas (iterations in this interval) of all strata
     strata  numbers of the strata to train
 
     Returns False if a change of the first street did not fit in 64 bits.
@@ -78,7 +79,10 @@ class Placing:
         self._parts = partition(run.config, game, run.layout(game)) if in_turn else None
 
     def __call__(self, frame: int, block: int) -> None:
-        """Let the kernels train on the block in this frame from now on."""
+        """Let kernels train on this block of table rows, in this frame of memory, from now on.
+
+        frame, block  their numbers
+        """
         if self._parts is not None and self._at != (frame, block):
             self._worker.solver.train_on(placed(self._worker.tables, self._parts, frame, block))
             self._at = (frame, block)
@@ -90,8 +94,9 @@ def work(
     """Carry out the coordinator's orders until QUIT or until the coordinator has ended.
 
     place    called before each interval as place(frame, block), the numbers of the memory frame and of the block
-             of strata that trains
-    cells    control cells (`control`): rows of the coordinator, the workers and the strata
+             of table rows that trains
+    cells    [rows, columns] int64 cells of orders, counters and states, shared by the coordinator and the workers: a
+             row for the coordinator, for each worker and for each stratum (group of flops)
     number   index of this worker, from 0
     workers  number of workers
     parent   process id of the coordinator
@@ -121,7 +126,9 @@ def work(
 
 
 def main(assignment: str, number: int) -> None:
-    """Run a worker process: read the assignment, build the game, map the tables, and train strata.
+    """Run a worker process: read the assignment, build the game, map the tables, and train.
+
+    It trains some strata (groups of flops).
 
     assignment  path of the file that the coordinator has written for its workers
     number      index of this worker, from 0

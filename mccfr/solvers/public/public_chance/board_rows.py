@@ -24,7 +24,7 @@ GROUP = 4  # hands, and actions, that are handled together if hands share rows
 class DecisionRows(NamedTuple):
     """Scratch for a decision of A actions, in the dtype of regrets: n hands, in at most n rows.
 
-    A row is one of the different buckets of the player's hands on the board.
+    A row is one of the different buckets of the player's hands on the board.  GROUP (4) actions are handled together.
 
     sigma  [A, n]         current strategy of each row
     gain   [A, n]         gain of each action by row; before that, copied regrets or weighted values
@@ -76,6 +76,8 @@ def current_strategy(table, slot, actions, board, street, player, sigma, gathere
 def pass_reach(board, place, incoming, rows, reach, passed):
     """Set the range after each action: reach[a, k] = incoming[k] · sigma[a, row of hand k].
 
+    A row is one of the different buckets of the player's hands on the board.
+
     board     SampledBoard
     place     (street, player)
     incoming  [n] range before the decision
@@ -118,6 +120,8 @@ def _any_above(values, count):
 def _pass_group(board, place, incoming, rows, reach, some):
     """Compute the ranges after the actions rows.taken[:some], where hands share rows.
 
+    A row is one of the different buckets of the player's hands on the board.
+
     place     (street, player)
     incoming  [n] range before the decision
     reach     [actions, n]; row a receives incoming[k] · sigma[a, row of hand k]
@@ -136,7 +140,7 @@ def _pass_group(board, place, incoming, rows, reach, some):
 def _put_aside(sigma, taken, some, side, rows):
     """Copy the strategy of `some` actions side by side: side[row, i] = sigma[taken[i], row].
 
-    Columns i from `some` to GROUP-1 become 0.
+    A row is one of the different buckets of a player's hands.  Columns i from `some` to GROUP-1 (3) become 0.
 
     rows  number of rows that are set
     """
@@ -147,9 +151,9 @@ def _put_aside(sigma, taken, some, side, rows):
 
 @part_njit
 def sum_rows(board, street, player, reach, total, parts):
-    """Set total [rows] to the sum of reach [n] over the hands that share each row.
+    """Set total [rows] to the sum of reach [n] over the hands that share each row (bucket).
 
-    parts  [4, n, GROUP] scratch; four partial sums of every fourth hand need not wait for each other
+    parts  [4, n, GROUP] scratch: four partial sums, each of every fourth hand, so that additions need not wait
     """
     local, count, rows = board.local[street, player], board.count[player], board.rows[street, player]
     parts[:, :rows, 0] = as_element(parts, 0.0)
@@ -169,6 +173,8 @@ def sum_rows(board, street, player, reach, total, parts):
 @part_njit
 def add_sums(table, slot, board, place, step, total, rows):
     """Add weight · total · sigma to one action's strategy sums, by row, computed in float64.
+
+    A row is one of the different buckets of the player's hands on the board.
 
     table  [slot, bucket] strategy sums, changed in place
     slot   slot of the decision's first action
@@ -194,6 +200,8 @@ def add_sums(table, slot, board, place, step, total, rows):
 @part_njit
 def add_regrets(table, slot, board, street, player, step, gain):
     """Add weight · gain to the regrets of one action, by row.
+
+    A row is one of the different buckets of the player's hands on the board.
 
     table  [slot, bucket] regrets, changed in place
     slot   slot of the action
@@ -240,7 +248,7 @@ def copy_values(values, out, count):
 
 @part_njit
 def take_values(values, out, count):
-    """Subtract values[k] from out[k] for the first `count` rows."""
+    """Subtract values[k] from out[k] for the first `count` cells."""
     for k in range(count):
         out[k] -= values[k]
 
@@ -262,6 +270,8 @@ def weigh_gains(values, mean, weight, out, count):
 @part_njit
 def share_rows(values, board, place, rows, out):
     """Compute each hand's value and each row's weighted action values, where hands share rows.
+
+    A row is one of the different buckets of the player's hands.
 
     values  [actions, n] values of the actions by hand
     board   SampledBoard; its weights of the player's hands are `weight` below
@@ -329,6 +339,9 @@ def _by_actions(builder, some, body):
 
 def _side_rows(code, k):
     """Emit LLVM code that loads the row of each of four hands, and the strategies of these rows.
+
+    code  Code that is emitted, with the arrays `local` and `side`
+    k     LLVM value of the number of the first hand
 
     Returns (four rows local[k : k+4], four vectors side[row]), as LLVM values.
     """

@@ -60,7 +60,7 @@ class PublicChance(Algorithm):
     def layout(self, game: Game) -> TableLayout:
         """Return names, shapes [slot, bucket] and dtypes of the tables; a slot is a decision's action.
 
-        Raises `ValueError` for a game without cards, and for rows in which only some actions are locked.
+        Raises `ValueError` for a game without cards, and for infosets with only some actions locked (fixed).
         """
         if not game.cards.dealt:
             raise ValueError(
@@ -75,7 +75,7 @@ class PublicChance(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """Return the solver that iterates on `tables` and changes them in place.
 
-        share  worker number, number of workers and state to continue from; None: a new run
+        share  `Share`: worker number, number of workers and state to continue from; None: a new run
         """
         share, config = share or Share(), self._solver
         given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
@@ -83,7 +83,7 @@ class PublicChance(Algorithm):
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
-    """Return the weights and discounts of updates for a `[solver]` table."""
+    """Return the `PublicChanceOptions` of a `[solver]` table: weights and discounts of updates."""
     schedule = schedule_of(config)
     return PublicChanceOptions(schedule, schedule.kind == "none")
 
@@ -91,7 +91,7 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 def known_state(share: Share) -> PublicChanceState:
     """Return the sampler's state of a worker: counts of iterations, nodes, discounted periods.
 
-    If the worker's `share.state.rng` is empty, it is set to four zeros; its first word is the last of these counts.
+    The last of these is kept in the first word of `share.state.rng`, which is set to four zeros if it is empty.
     """
     state = share.state
     state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
@@ -99,7 +99,7 @@ def known_state(share: Share) -> PublicChanceState:
 
 
 class PublicChanceSolver:
-    """Runs iterations of public chance sampling or CFR-BR in batches, and keeps locked rows locked.
+    """Runs iterations of public chance sampling or CFR-BR in batches; locked strategies stay fixed.
 
     The tables are changed in place.
     """

@@ -63,7 +63,10 @@ class PublicChanceOptions:
 
 @dataclass
 class PublicChanceState:
-    """State that a worker needs to continue bit for bit; boards follow from the iteration number."""
+    """Counts that a worker needs to continue bit for bit: iterations, nodes, discounts.
+
+    Boards follow from the iteration number.
+    """
 
     iterations: int = 0
     nodes: int = 0
@@ -99,7 +102,7 @@ def period_nodes(game: Game) -> int:
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
     """Return the average strategy of `strategy_sum` tables [slot, bucket].
 
-    Raises `ValueError` for a negative or infinite sum.
+    A slot is one action of a decision.  Raises `ValueError` for a negative or infinite sum.
     """
     return average_strategy(game, TableSet(tables, table_specs(game)))
 
@@ -196,7 +199,7 @@ def _check_options(options: PublicChanceOptions) -> None:
 def _kernel_tables(
     game: Game, tables: Mapping[str, npt.NDArray[np.generic]]
 ) -> tuple[VectorTables, np.dtype[np.generic]]:
-    """Check names, shapes and dtypes of the tables; return them by block, and the dtype of regrets.
+    """Check names, shapes and dtypes of tables; return (tables by street and player, dtype of regrets).
 
     Raises `ValueError` for tables of another form.
     """

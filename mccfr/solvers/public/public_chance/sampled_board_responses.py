@@ -5,18 +5,19 @@ section 4.  There the opponent is a regret minimiser in the trunk of the game an
 iteration needs only a sampled part of the game.
 
 Here the trunk ends before the last street, and the sample is one board.  Both players learn in one run, each against an
-opponent of its own.  For each player in turn (`responded_traversals`) there are two walks.  The opponent's walk finds
-each hand's best response on this board to the player's current strategy, and updates the opponent's regrets in the
-trunk.  The player's own walk meets the opponent's trunk strategy and then this best response.
+opponent of its own: a second strategy for the other seat.  For each player in turn (`responded_traversals`) there are
+two walks.  The opponent's walk finds each hand's best response on this board to the player's current strategy, and
+updates the opponent's regrets in the trunk.  The player's own walk meets the opponent's trunk strategy and then this
+best response.
 
 Exact: the response on the last street.  Sampled: boards.  Changed from the paper: the opponent's trunk there is the
-part before the flop or turn, without abstraction.  Here `trunk` names its buckets, and coarse ones cost a little
-accuracy.
+part before the flop or turn, without abstraction.  Here the opponent may have its own buckets in the trunk, and coarse
+ones cost a little accuracy.
 
-All tables are discounted as in DCFR (Brown & Sandholm 2019), by period.  Learners keep negative regrets (beta = 1): a
-bucket's gain varies by whole pots between boards, and a forgotten bad action would soon be played again.  Opponents
-forget them (beta = 0), because they respond to the current strategy.  After 4,000 boards of whole
-hold'em the exploitability on eight flops is 614 mbb/g this way, 677 if both forget and 702 if neither does
+All tables are discounted as in DCFR (Brown & Sandholm 2019), whenever a period of nodes touched ends.  Learners keep
+negative regrets (beta = 1): a bucket's gain varies by whole pots between boards, and a forgotten bad action would soon
+be played again.  Opponents forget them (beta = 0), because they respond to the current strategy.  After 4,000 boards of
+whole hold'em the exploitability on eight flops is 614 mbb/g this way, 677 if both forget and 702 if neither does
 (docs/measured/evaluation.md).  Without the opponents' discounts it is a quarter more.  On finer buckets opponents have
 beta = 0.5, the best of the values tried.
 """
@@ -60,8 +61,9 @@ OF_FINER = Schedule("dcfr", period_nodes=100_000, beta=0.5)
 def responding_specs(
     game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32"
 ) -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of the players' tables and of the opponents' regrets.
+    """Return the specs (name, shape, dtype) of the players' tables and of the opponents' regrets.
 
+    game   Game with the players' buckets
     trunk  the same game with the opponents' buckets, which only the part before the last street (the trunk) uses
 
     Opponents have regrets before the last street only.  All tables are [slot, bucket]; a slot is one action of a
@@ -81,9 +83,9 @@ class RespondedSampling(PublicChanceSampling):
     game          Game whose cards are dealt outside of its betting tree, with the players' buckets
     tables        arrays of `responding_specs` by name, changed in place; None: new ones, in float32
     trunk         the same game with the opponents' buckets; None: opponents have the players' buckets
-    seed, worker  seed of the random boards
-    state         state to continue from, changed in place
-    options       weights and discounts of updates
+    seed, worker  numbers that select the random boards
+    state         PublicChanceState to continue from, changed in place; None: a new run
+    options       PublicChanceOptions: weights of the players' updates and discounts of their tables
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class RespondedSampling(PublicChanceSampling):
         return nodes
 
     def answered(self, learner: int, ranges: Sequence[npt.NDArray[np.floating]]) -> npt.NDArray[np.float64]:
-        """Run one player's part of the next iteration with given ranges.
+        """Run the next iteration's traversals for one learner, with given ranges; return values.
 
         learner  player who learns; the other responds
         ranges   2 × [H] both players' weights of their hands; hands that the game does not deal are ignored

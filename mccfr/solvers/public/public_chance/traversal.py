@@ -8,9 +8,8 @@ of a bucket.
 Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
 counterfactual regret minimization", figure 1, PCS.
 
-A street tree is the betting of one street after one earlier line; its nodes are its *members*.  Scratch holds the tree
-in progress of each street (a stack), and on the last street a group of small ones.  A *job* is a fold, a showdown, or
-one of each that meet the same range of the opponent; LANES jobs are valued together.
+A street tree is the betting of one street after one betting line of earlier streets; its nodes are its *members*.
+A *job* is a fold, a showdown, or one of each that meet the same range of the opponent.
 """
 
 from typing import NamedTuple
@@ -46,7 +45,7 @@ _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill 
 
 
 class VectorTables(NamedTuple):
-    """Regrets and strategy sums: tables [action slot, bucket] by block, 2·street + player, or one cell."""
+    """Regrets and strategy sums by block 2·street + player: [action slot, bucket]; unused ones [1, 1]."""
 
     regret: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
@@ -60,8 +59,8 @@ class Task(NamedTuple):
     sum_weight     factor of new strategy sums
     floored        1: regrets below 0 are set to 0
     word           random bits of the iteration, for rounding float32 strategy sums
-    response       best response of a player on the last street; if there is one, the board's hands are in order of
-                   strength
+    response       Response of the player who plays a best response on the last street (-1: none); with one, the board's
+                   hands must be in order of strength
     """
 
     traverser: int
@@ -88,22 +87,21 @@ class Response(NamedTuple):
 
 
 class SampledScratch(NamedTuple):
-    """Scratch for a walk: N nodes of street trees, n hands, S streets, G trees; F the dtype of regrets.
+    """Scratch for a walk: N nodes of street trees, n hands, S streets; F is the dtype of regrets.
 
-    There is room for one street tree of each street, and for several small ones on the last street.
+    A street tree is the betting of one street after one line of earlier streets.  There is room for one street tree of
+    each street, and for up to G small ones on the last street.
 
     member_first  [S] int64     first row of a street in arrays of N rows
-    tree          [S] int64     stack: street tree of each street
+    tree          [S] int64     street tree in progress on each street
     exit          [S] int64     node of that tree at which the search for the next exit to a later street continues
-    group         [3, G] int64  last-street trees in progress: tree, its first row, row for its value
+    group         [3, G] int64  last-street trees in progress: tree, row of its root, row of `value` that gets its value
     range_of      [N] int64     row in `reach` of the opponent's range at a node; NOWHERE: never reached
-    reach         [N+1, n] F    opponent's ranges; a node's row is for the action that leads to it, the last is the
-                                initial range
-    value         [N+1, n] F    counterfactual values of the traverser's hands, in chips times reach; the last row is
-                                spare
-    decision      DecisionRows  rows of the current decision
-    jobs          Jobs          N terminals
-    lanes         Lanes         ranges side by side, for terminals
+    reach         [N+1, n] F    opponent's range at a node, after the action that leads there; last row: initial range
+    value         [N+1, n] F    values of the traverser's hands, in chips times the opponent's reach; last row: spare
+    decision      DecisionRows  scratch for the current decision
+    jobs          Jobs          terminals: room for N folds and showdowns
+    lanes         Lanes         scratch for the terminal values of LANES ranges
     """
 
     member_first: npt.NDArray[np.int64]
@@ -125,7 +123,7 @@ def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response
 
 
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
-    """Return scratch for up to `hands` hands, rows LANES cells longer, and for a deck of `cards` cards."""
+    """Return scratch for boards of up to `hands` hands, with spare cells, and a deck of `cards` cards."""
     hands += LANES
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
@@ -151,7 +149,8 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
 def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Update strategy sums at an opponent's node and compute the ranges after its actions.
 
-    here, child  rows in scratch arrays: of the range before, and of the first action's node
+    here    row of scratch.reach with the opponent's range at the node
+    child   row of scratch.reach for the range after the first action; the next rows are for the other actions
     """
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
@@ -181,7 +180,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
 
 @part_njit
 def _follow(count, actions, response, member, incoming, scratch, child):
-    """Compute ranges after a responder's decision: each hand takes the best action noted by `_respond`.
+    """Compute ranges after a responder's decision: each hand takes the best action in `response`.
 
     At a decision that the responder's traversal did not reach, all hands take the first action: any one is best.
     """
@@ -210,7 +209,7 @@ def _add_response(table, slot, board, task, member, incoming):
 def _respond(count, actions, response, member, value, here, child):
     """Set value[here] at a responder's decision to each hand's best of value[child : child+actions].
 
-    Records the best actions for `_follow`; the first of equal actions is taken.
+    Rows of `value` are nodes.  The best actions are recorded for `_follow`; of equal actions the first is taken.
     """
     noted = response.action[member]
     response.found[member] = response.walk[0]
@@ -224,11 +223,12 @@ def _respond(count, actions, response, member, value, here, child):
 
 @part_njit
 def _descend(trees, tables, board, task, scratch, at, count):
-    """Walk a street tree down: update strategy sums, compute ranges, add its terminals to `count` jobs.
+    """Walk a street tree down: update strategy sums, compute ranges, list its terminals as jobs.
 
-    at  (street tree, row of its root in scratch arrays); the root's range is already there
+    at     (number of a street's betting tree, row of its root in scratch arrays); the root's range is already there
+    count  number of jobs listed before; a job is a fold, a showdown, or one of each that meet the same range
 
-    Returns (number of jobs, nodes touched).  A job is a fold, a showdown, or one of each that meet the same range.
+    Returns (number of jobs listed in all, nodes touched).
     """
     tree, base = at
     first, range_of, jobs = trees.first[tree], scratch.range_of, scratch.jobs
@@ -260,9 +260,10 @@ def _descend(trees, tables, board, task, scratch, at, count):
 
 @part_njit
 def _sort_jobs(jobs, count):
-    """Sort numbers of `count` jobs into `jobs.order`: with a showdown only, with both, with a fold only.
+    """Write the numbers of the first `count` jobs (groups of terminals) to `jobs.order`.
 
-    Returns the positions in `order` at which jobs with a fold begin, and at which jobs with a showdown end.
+    First are jobs with a showdown only, then those with a showdown and a fold, then those with a fold only.  Returns
+    two indices in `order`: that of the first job with a fold, and the end of the jobs with a showdown.
     """
     place, first, stop, order = 0, 0, 0, jobs.order
     for kind in range(3):
@@ -280,7 +281,7 @@ def _sort_jobs(jobs, count):
 
 @part_njit
 def _terminals(board, task, scratch, count):
-    """Write the values of the folds and showdowns of `count` jobs to `scratch.value`, LANES at a time."""
+    """Compute the traverser's `scratch.value` at terminals, which are grouped in `count` jobs."""
     player, lanes, order = task.traverser, scratch.lanes, scratch.jobs.order
     limit, whole = lanes.limit, board.showdown.cards[0] + 1
     folds_from, showdowns_to = _sort_jobs(scratch.jobs, count)
@@ -299,7 +300,7 @@ def _terminals(board, task, scratch, count):
 
 @part_njit
 def _load(board, task, scratch, here):
-    """Load the opponent's ranges that jobs number `here` meet into `lanes.reach` [hand by strength, lane]."""
+    """Copy the opponent's range at each job (group of terminals) in `here` to `lanes.reach`."""
     jobs, lanes, other, reach = scratch.jobs, scratch.lanes, 1 - task.traverser, scratch.reach
     count, used, picked = board.count[other], len(here), lanes.picked[0]
     for lane in range(LANES):
@@ -318,8 +319,9 @@ def _load(board, task, scratch, here):
 
 @part_njit
 def _store(board, task, scratch, here, kind, span):
-    """Store the values of the folds (kind 0) or showdowns (1) of jobs number `here` in `scratch.value`.
+    """Write values at the folds (kind 0) or showdowns (1) of some jobs to `scratch.value`.
 
+    here  numbers of the jobs (groups of terminals that meet the same range) that `lanes` holds
     span  (first, stop): values of the jobs here[first] to here[stop-1] are stored
     """
     jobs, lanes, player, (first, stop) = scratch.jobs, scratch.lanes, task.traverser, span
@@ -345,7 +347,7 @@ def _store(board, task, scratch, here, kind, span):
 def _own_node(trees, tables, board, task, member, scratch, m, child):
     """Set value[m] of a traverser's node from value[child + a] of its actions a, and update its regrets.
 
-    For a responder on the last street, record each hand's best action instead of the regrets.
+    Rows of `value` are nodes.  For a responder on the last street, record each hand's best action, not regrets.
     """
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
@@ -402,9 +404,11 @@ def _ascend(trees, tables, board, task, scratch, at):
 
 @part_njit
 def _last_street(trees, tables, board, task, scratch, level, jobs):
-    """Walk the next last-street trees below street `level`, as many as fit; return the nodes touched.
+    """Walk last-street trees that follow the current tree of street `level`, as many as have room.
 
-    Their terminals are valued together with `jobs` jobs of earlier streets that have no values yet.
+    jobs  number of earlier streets' jobs (groups of terminals) without values; they are valued with the new ones
+
+    Returns the nodes touched.  `scratch.exit[level]` moves past the exits whose trees were walked.
     """
     tree, group, range_of = scratch.tree[level], scratch.group, scratch.range_of
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
@@ -432,7 +436,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs):
 def sampled_traversal(trees, tables, board, task, scratch):
     """Run one player's traversal on a board and return the nodes touched.
 
-    board    SampledBoard
+    board    SampledBoard: one full board and the hands on it
     tables   VectorTables, changed in place
     scratch  SampledScratch, changed in place; scratch.value[0] receives the values of the traverser's hands [n], in
              chips times the opponent's reach
@@ -487,8 +491,8 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
 def responded_traversals(trees, tables, board, task, scratch):
     """Run the responder's traversal, then the learner's, and return the nodes touched.
 
-    The responder, `task.traverser`, updates its regrets before the last street and computes a best response on it.
-    Only the learner's strategy sums are updated.
+    The responder, `task.traverser`, updates its regrets before the last street and computes a best response on it. The
+    learner is the other player.  Only the learner's strategy sums are updated.
     """
     task.response.walk[0] += 1
     nodes = sampled_traversal(trees, tables, board, task, scratch)

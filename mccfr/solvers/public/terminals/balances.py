@@ -49,12 +49,13 @@ def no_balances(boards: int) -> Balances:
 def make_balances(
     cards: ListedCards, ranges: Ranges, last: npt.NDArray[np.int64], streets: Sequence[int], room: int
 ) -> Balances:
-    """Return run-out results between hands for boards of some streets, in at most `room` cells.
+    """Return run-out results between hands for boards of some streets, as Balances.
 
-    Each board's results are one matrix.  Earlier streets come first.
+    A run-out is an all-in before the last street.  Each board's results are one matrix.
 
     ranges  Ranges: hands and columns of each board
-    last    [T, 2] last-street boards below each board, first and end, as in `PublicBoards`
+    last    [T, 2] last-street boards that follow each board: first and end
+    room    number of cells that all matrices together may have
 
     A board gets a matrix only if it is less work than walking its run-outs, and a street only if all of them have room.
     """
@@ -123,8 +124,10 @@ def _count(mine, theirs, strengths, won, there):
 def count_boards(hands, hand_cards, showdowns, boards, balances, room):
     """Fill the matrices of `boards` in `balances`, and after each the numbers of hands of its columns.
 
-    hands       (fields `first`, `hand` and `column` of EveryHand, field `first` of Ranges); `hand` numbers the rows of
-                `hand_cards` and the columns of `strength`
+    A matrix has for pairs of hands the last-street boards that player 0 wins, minus those that it loses.
+
+    hands       arrays (`first`, `hand` and `column` of EveryHand; `first` of Ranges). The numbers in `hand` are rows of
+                `hand_cards` and columns of `strength`
     hand_cards  [H, cards] int64; -1 for missing cards
     showdowns   (strength [B, H] int32, first and end [n, 2] of the last-street boards below each board)
     room        ([h, k], [k]) int32 scratch for h and k hands of the players
@@ -196,12 +199,13 @@ def _times_lanes(typing_context, tables, span, used):
 
 @part_njit
 def balance(ranges, balances, player, board, used, lanes):
-    """Set lanes.won [column, lane] of a player by the board's matrix, for run-outs of this board.
+    """Set lanes.won [column, lane] of a player for run-outs of a board, by the board's matrix.
 
-    It is the number of boards won minus lost against each of the opponent's hands, times its reach, summed up.  For a
-    column of several hands it is their mean.  The opponent's ranges are in `lanes.reach` by column.
+    For each hand it is the number of last-street boards won minus lost against each of the opponent's hands, times that
+    hand's reach, summed up.  For a column of several hands it is their mean.  The opponent's ranges are in
+    `lanes.reach` [column, lane]; a lane is one of several ranges side by side.
 
-    used  number of lanes
+    used  number of lanes in use
     """
     rows = ranges.first[0, board + 1] - ranges.first[0, board]
     columns = ranges.first[1, board + 1] - ranges.first[1, board]

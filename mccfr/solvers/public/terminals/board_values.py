@@ -25,11 +25,12 @@ class Lanes(NamedTuple):
     """Scratch for terminal values of LANES ranges: n hands, C cards; a float dtype except for `picked`.
 
     reach   [n+1, LANES]      ranges, in order of strength
-    won     [n, LANES]        reach that a hand beats minus reach that beats it, plus the whole minus its cards' sums
+    won     [n, LANES]        reach that a hand beats minus reach that beats it, plus (all reach - sums of its two
+                              cards)
     total   [C+3, LANES]      sums of reach by card; then 0, for a missing card; the whole range; and a row that is
                               never read, for additions for missing cards
     turned  [LANES, n]        rows during a change of the order of hands
-    picked  [2, LANES] int64  source row of each range, and target row of its values
+    picked  [2, LANES] int64  row from which each range is copied, and row to which its values go
     factor  [LANES]           factor of the values
     limit   [LANES]           values closer to 0 before the factor become 0
     """
@@ -44,7 +45,7 @@ class Lanes(NamedTuple):
 
 
 def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
-    """Return scratch for boards of at most `hands` hands and a deck of `cards` cards."""
+    """Return Lanes for boards of at most `hands` hands of a player and a deck of `cards` cards."""
     reach, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, cards + 3))
     factor, limit = np.zeros(LANES, dtype), np.zeros(LANES, dtype)
     return Lanes(reach, won, total, np.zeros((LANES, hands), dtype), np.zeros((2, LANES), np.int64), factor, limit)
@@ -54,7 +55,11 @@ def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
 
 
 def _cells(code, name, row, lane=None):
-    """Emit a pointer to a row of LANES cells as a vector, or to the 32 bytes of it from `lane` on."""
+    """Emit a pointer to a row of LANES cells as a vector, or to 32 bytes of the row.
+
+    code  Code that emits, with the array `name`
+    lane  first of the cells in the 32 bytes; None: all LANES cells
+    """
     builder, start = code.builder, code.builder.mul(row, I64(LANES))
     width = LANES if lane is None else code.lanes(name)[1]
     cell = builder.gep(code.data(name), [start if lane is None else builder.add(start, lane)])
@@ -62,9 +67,10 @@ def _cells(code, name, row, lane=None):
 
 
 def _rest(code, found, hand, lane=None):
-    """Emit `found` minus the sums by card (`total`) of a hand's two cards.
+    """Emit `found` minus two rows of the array `total`: the sums of reach with each card of a hand.
 
-    It is for all LANES, or for the 32 bytes of cells from `lane` on.
+    found  vector of all LANES, or of the 32 bytes of cells from `lane` on
+    hand   number of the hand
     """
     for card in code.cards(hand):
         found = code.builder.fsub(found, code.load(_cells(code, "total", card, lane)))
@@ -100,7 +106,10 @@ def _add_hands(typing_context, total, reach, card, none, first, stop):
 
 
 def _resting(adds):
-    """Return the code generator of `_set_rests` or, with `adds`, of `_add_rests`."""
+    """Return the function that emits the code of `_set_rests`, or of `_add_rests` with `adds`.
+
+    For each hand this code stores in `won`, or adds to it, the sum of reach without the hand's two cards.
+    """
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "won total card")
@@ -118,7 +127,7 @@ def _resting(adds):
 def _set_rests(typing_context, won, total, card, none, first, stop):
     """Set won[k] to the whole minus the sums of hand k's cards in `total`, for hands first to stop-1.
 
-    The whole is the sum of all hands added to `total` so far.
+    The whole is the sum of the reach of all hands added to `total` so far.  won is [n, LANES], total [C+3, LANES].
 
     card  [n, 2] int16 cards of each hand; `none` for a missing card
     """
@@ -129,7 +138,7 @@ def _set_rests(typing_context, won, total, card, none, first, stop):
 def _add_rests(typing_context, won, total, card, none, first, stop):
     """Add the whole minus the sums of hand k's cards in `total` to won[k], for hands first to stop-1.
 
-    The whole is the sum of all hands added to `total` so far.
+    The whole is the sum of the reach of all hands added to `total` so far.  won is [n, LANES], total [C+3, LANES].
 
     card  [n, 2] int16 cards of each hand; `none` for a missing card
     """
@@ -137,7 +146,10 @@ def _add_rests(typing_context, won, total, card, none, first, stop):
 
 
 def _storing(showdown):
-    """Return the code generator of `_store_folds` or, with `showdown`, of `_store_showdowns`."""
+    """Return the function that emits the code of `_store_folds`, or of `_store_showdowns`.
+
+    showdown  True: `_store_showdowns`
+    """
 
     def codegen(context, builder, signature, arguments):
         names = "rows total card table same target factor limit"
@@ -198,10 +210,10 @@ def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first,
 
 @part_njit
 def sum_lanes(board, hero, showdown, lanes):
-    """Set `lanes.total`, and with `showdown` also `lanes.won`, for the hands of player `hero`.
+    """Sum up the ranges that the hands of player `hero` meet, for values at folds or showdowns.
 
-    The hands meet the other player's ranges in `lanes.reach` [hand by strength, lane].  Its row after the last hand is
-    set to 0.
+    Sets `lanes.total`, the sums of reach by card, and with `showdown` also `lanes.won`.  The other player's ranges are
+    in `lanes.reach` [hand by strength, lane], whose row after the last hand is set to 0.
 
     board  SampledBoard
     """

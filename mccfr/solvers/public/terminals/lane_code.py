@@ -1,6 +1,6 @@
-"""Emits vector code for lanes: cells side by side that are handled together.
+"""Emits vector code for lanes: the cells of a row, one for each of several ranges side by side.
 
-Compiled loops over lanes that are gathered or transposed are several times slower than these loads and shuffles.
+Compiled loops that gather or transpose such cells are several times slower than these loads and shuffles.
 """
 
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ I64 = ir.IntType(64)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return an array of zeros whose first cell is at the start of a cache line (64 bytes)."""
+    """Return an array of zeros; its first cell is at the start of a cache line (64 bytes)."""
     size, cells = np.dtype(dtype).itemsize, int(np.prod(shape))
     room = np.zeros(cells + LINE_BYTES // size, dtype)
     start = -room.ctypes.data % LINE_BYTES // size
@@ -28,9 +28,10 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[A
 
 @contextmanager
 def counting(builder, start, stop, step=1):
-    """Emit a loop around the code of the `with` block, and yield its int64 index.
+    """Emit a loop around the code that the `with` block emits, and yield its int64 index.
 
-    The index goes from start to at most stop-1, in steps of `step`.
+    start, stop  LLVM int64 values; the index goes from start to at most stop-1
+    step         a Python number
     """
     before, function = builder.block, builder.function
     head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
@@ -94,19 +95,19 @@ class Code:
                     body(self.vector(name, self.width))
 
     def lanes(self, name):
-        """Return how many cells of an array fit in a row of 64 bytes and in a block of 32 bytes."""
+        """Return (cells of an array in 64 bytes, the size of a row; cells in 32 bytes)."""
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
     def index(self, name, position):
-        """Emit a load of cell `position` of an integer array without negative cells, as int64."""
+        """Emit a load of the cell with index `position` of an array of integers >= 0, as int64."""
         cell = self.builder.load(self.builder.gep(self.data(name), [position]))
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
     def row(self, name, row):
-        """Emit a pointer to the first lanes of row `row` (64 bytes) of an array, as a vector.
+        """Emit a pointer to the first cells of a row of 64 bytes of an array, as a vector.
 
-        Inside of `by_width`, which determines the number of these lanes: all or half of them.
+        It is used in code that `by_width` emits, which determines the number of these cells: all or half of the row.
         """
         cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
         return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
@@ -155,8 +156,8 @@ class Code:
     def begin_run(self, kind):
         """Emit two variables for `add_hand`, and return the two pointers to them.
 
-        The first variable is a vector of type `kind`: the sum of reach of the hands with one card, the second card of
-        the last hand added.  The second variable is the card's row number in the sums by card.
+        The first variable is a vector of type `kind`: the sum of reach of the hands that hold a card.  This card is the
+        second one of the hand that was added last.  The second variable is its row number in the sums by card.
         """
         run = self.room(kind), self.room(I64)
         self.builder.store(ir.Constant(kind, [0.0] * kind.count), run[0])
@@ -178,7 +179,7 @@ class Code:
         whole     pointer to the sum of all hands
         run       the pointers of `begin_run`; `end_run` must follow the last hand
         entry     number of the hand in the array named `cards`, which has two row numbers of `sums` for each hand
-        position  row of the hand in the array "reach"
+        position  index of the hand's row in the array "reach"
 
         Consecutive hands usually share their second card, so its sum stays in a variable of `run`.
         """
@@ -247,15 +248,16 @@ def transposed(builder, rows):
 
 
 def is_clear(builder, value, limit):
-    """Emit the mask of lanes in which the absolute value is at least `limit`."""
+    """Emit a vector of booleans: whether each cell's absolute value is at least that in `limit`."""
     below = builder.fsub(ir.Constant(limit.type, [0.0] * limit.type.count), limit)
     return builder.or_(builder.fcmp_ordered(">=", value, limit), builder.fcmp_ordered("<=", value, below))
 
 
 def swept(builder, start, stop, carried, body):
-    """Emit a loop over start to stop-1 that carries values in registers; return the last values.
+    """Emit a loop over start to stop-1 that renews values in each step; return the last values.
 
-    body  function of (k, carried) that returns the new values
+    carried  list of LLVM values before the first step; they stay in registers
+    body     function of (k, values before step k) that emits the step and returns the list of new values
     """
     before = builder.block
     head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
@@ -276,6 +278,10 @@ def swept(builder, start, stop, carried, body):
 
 
 def first_cells(context, builder, kind, value):
-    """Return a list of pointers to the first cells of the arrays in the tuple `value` of type `kind`."""
+    """Return a list of pointers to the first cells of the arrays in a tuple.
+
+    kind   numba type of the tuple
+    value  its LLVM value
+    """
     parts = [builder.extract_value(value, i) for i in range(len(kind.types))]
     return [context.make_array(each)(context, builder, part).data for each, part in zip(kind.types, parts, strict=True)]

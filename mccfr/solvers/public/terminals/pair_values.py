@@ -37,8 +37,8 @@ class HandLists(NamedTuple):
     same    [2, n] int32       index of the same two cards in the other player's list; else that list's length
     place   [S, 2, n+1] int32  index of each hand's bucket on a street, its row in `PairLanes.shares`; the last stays 0
     phases  [2] int64          number of phases of a showdown in which the player's hands meet the other's
-    phase   [2, 2n, 3] int64   a phase is a run of this player's hands: number of the other's hands added so far; first
-                               and end of the hands that meet them
+    phase   [2, 2n, 3] int64   a phase is a run of the player's hands that meet the same hands, the weakest, of the
+                               other: number of the other's hands; first and end of the run
     cards   [1] int64          C
     """
 
@@ -57,13 +57,13 @@ class PairLanes(NamedTuple):
     The actor is the player who acted last; the other player is the one who did not.  A share is the probability of a
     player's actions on the street with a bucket.  A way is an index of both players' ranges at the start of the street.
 
-    rows     [3, LANES] int64  rows of shares: the other player's; the actor's after a call; after a fold
-    ways     [BLOCK] int64     way of each two neighbouring lanes
+    rows     [3, LANES] int64  source rows of shares: the other player's; the actor's after a call; after a fold
+    ways     [BLOCK] int64     way of each two neighbouring lanes, which must have the same
     shares   3 × [n, LANES]    shares by bucket: the other player's; the actor's after a call and after a fold, times
                                the chips at stake
     weights  2 × [n+1, BLOCK]  weights of hands at the start of the street, for each pair of lanes: the other's, the
                                actor's
-    roots    [BLOCK] int64     rows of the ranges in use
+    roots    [BLOCK] int64     source rows of one player's ranges, while `weights` are copied
     total    [C+1, LANES]      sums by card of the other player's ranges; 0 for no card
     won      [LANES]           chips of player 0
     """
@@ -107,7 +107,10 @@ def new_pair_lanes(hands: int, cards: int) -> PairLanes:
 
 
 def _cell(context, builder, array_type, array, *index):
-    """Emit a pointer to a cell of an array with contiguous rows; two indices need cells of 8 bytes."""
+    """Emit a pointer to a cell of an array with contiguous rows.
+
+    index  LLVM index of the cell, or indices of its row and column; with two, cells must have 8 bytes
+    """
     array_struct = context.make_array(array_type)(context, builder, array)
     offset = index[-1]
     if len(index) == 2:
@@ -157,7 +160,8 @@ def _transpose_block(typing_context, out, k, shares, rows, lane):
 def _hand_block(typing_context, out, k, reach, shares, place):
     """Set out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; return a bit for each positive result.
 
-    place  [n] int32 row of shares of each hand; the other arrays are float64
+    place  [n] int32 index in `shares` (a player's action probabilities by bucket) of each hand; the other arrays are
+           float64
     """
 
     def codegen(context, builder, signature, arguments):
@@ -183,38 +187,48 @@ class _Hands:
     """
 
     def __init__(self, context, builder, kind, value):
-        """Take pointers to the first cells of `value`, the tuple (weights, cards, rows of shares)."""
+        """Take pointers to the first cells of the arrays in a tuple.
+
+        value  (weights of the hands, their cards, rows of shares of their buckets), of the numba type `kind`
+        """
         self._builder = builder
         self._weights, self._card, self._place = first_cells(context, builder, kind, value)
 
     def weights(self, k):
-        """Emit the weights [LANES] of hand k at the start of the street."""
+        """Emit hand k's weights at the start of the street on LANES betting lines, as a vector."""
         start = self._builder.gep(self._weights, [self._builder.mul(k, I64(BLOCK))])
         weights = self._builder.load(self._builder.bitcast(start, _BLOCK_VECTOR.as_pointer()), align=8)
         lanes = ir.Constant(ir.VectorType(_I32, LANES), [lane // PAIRS for lane in range(LANES)])
         return self._builder.shuffle_vector(weights, weights, lanes)
 
     def shares(self, k, *tables):
-        """Emit loads of the shares of hand k's bucket: its row in each of the tables [bucket, LANES]."""
+        """Emit loads of hand k's row in each of `tables`: vectors of LANES shares.
+
+        A share is the probability of the player's actions on a betting line; tables are [bucket, LANES].
+        """
         row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), I64)
         return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
 
     def sums(self, k, total):
-        """Emit pointers to the rows of both cards of hand k in the sums by card `total` [card, LANES]."""
+        """Emit pointers to the rows of hand k's two cards in `total` [card, LANES] of reach."""
         builder = self._builder
         first = builder.gep(self._card, [builder.mul(k, I64(2))])
         cards = [builder.sext(builder.load(each), I64) for each in (first, builder.gep(first, [_I32(1)]))]
         return [_row(builder, total, card) for card in cards]
 
     def rest(self, k, total, whole):
-        """Emit `whole`, the sum of all hands added so far, minus the sums of hand k's cards."""
+        """Emit a vector of LANES: `whole` minus the two rows of `total` for hand k's cards.
+
+        total  [card, LANES] sums of reach by card, of the hands added so far
+        whole  vector of LANES: the sum of their reach
+        """
         for each in self.sums(k, total):
             whole = self._builder.fsub(whole, self._builder.load(each, align=8))
         return whole
 
 
 def _row(builder, table, row):
-    """Emit a pointer to a row of a table [., LANES]."""
+    """Emit a pointer to a row of a table [., LANES], as a vector of LANES cells."""
     start = builder.gep(table, [builder.mul(row, I64(LANES))])
     return builder.bitcast(start, _LANE_VECTOR.as_pointer())
 
@@ -223,10 +237,11 @@ def _row(builder, table, row):
 def _weigh(typing_context, tables, theirs, mine, lists, span):
     """Set won [LANES] to player 0's chips on LANES lines, over all pairs of hands; `total` must be 0.
 
-    tables        (shares of the other player; the actor's after a call and after a fold; total; won), float64
-    theirs, mine  (weights, cards, rows of shares) of hands: the other player's, the actor's
+    tables        (shares [bucket, LANES], probabilities of a player's actions: the other player's, the actor's after a
+                  call and after a fold; total; won), float64
+    theirs, mine  (weights, cards, rows of shares) of hands: the other player's, the actor's, who acted last
     lists         (index of a hand's two cards in the other's list; phases of a showdown, [., 3] int64: number of the
-                  other's hands added so far, first and end of the actor's hands that meet them)
+                  other's weakest hands, first and end of the actor's hands that meet them)
     span          (numbers of phases, of the actor's hands, of the other's; row of `total` for no card)
     """
 
@@ -245,13 +260,13 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
             return [builder.fadd(carried[0], here)]
 
         def add_until(first, stop, whole):
-            """Emit the addition of hands first to stop-1; the sum of no card is reset to 0 afterwards."""
+            """Emit the addition of hands first to stop-1; `total` for no card is set to 0."""
             whole = swept(builder, first, stop, [whole], add)[0]
             builder.store(nothing, _row(builder, total, none), align=8)
             return whole
 
         def weigh(p, carried):
-            """Emit a phase of a showdown: weaker hands count twice, equal ones once."""
+            """Emit phase p of a showdown: a run of the actor's hands that meet the same hands of the other."""
             whole, won, counted = carried
             cell = builder.mul(p, I64(3))
             until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, I64(i))])) for i in range(3))
@@ -286,13 +301,13 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
 @part_njit
 def _add_phase(phase, phases, counted, first, stop):
-    """Append the phase in which hands first to stop-1 meet the other's first `counted` hands.
+    """Append a phase of a showdown: hands first to stop-1 meet `counted` hands of the other player.
 
     phase   [., 3] int64 list of phases (counted, first, stop)
     phases  number of phases before
 
-    A phase that continues the last one with the same `counted` is merged with it.  One that meets no hand is left out.
-    Returns the number of phases.
+    These are the weakest ones.  A phase that continues the last one with the same `counted` is merged with it.  One
+    that meets no hand is left out.  Returns the number of phases.
     """
     if counted == 0:
         return phases
@@ -352,7 +367,7 @@ def list_hands(board, lists):
 
 @part_njit
 def _transpose(table, rows, count, out):
-    """Set out[k, j] = table[rows[j], k] for k < count and each lane j."""
+    """Set out[k, j] = table[rows[j], k] for k < count and each column j of `out`."""
     whole = count - count % BLOCK
     for k in range(0, whole, BLOCK):
         for first in range(0, out.shape[1], BLOCK):
@@ -398,9 +413,9 @@ def weigh_lanes(lists, street, hero, showdown, reach, lanes):
 
     lists     HandLists
     showdown  whether any lane has a showdown; else only folds are weighed
-    reach     [2R, n+1] float64  ranges at the start of the street: of player p in way r in row 2r + p; 0 after the last
-              hand
-    lanes     PairLanes with the shares and the ways of LANES betting lines
+    reach     [2R, n+1] float64  R pairs of ranges at the start of the street: row 2r + p is player p's of pair r; 0
+                                 after the last hand
+    lanes     PairLanes with the shares of LANES betting lines, and the number r (`ways`) of each two lines' ranges
     """
     other, none = 1 - hero, lists.cards[0]
     for kind in range(2):

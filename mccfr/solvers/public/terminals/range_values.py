@@ -51,7 +51,7 @@ class Jobs(NamedTuple):
     ending  [2, J] int64  row for the values of a fold (0) or a showdown (1) in an array of values; NOWHERE: none
     chips   [2, J]        factor of that value, in chips
     rake    [J]           chips that a showdown costs each player in addition, half of the pot's rake
-    order   [J] int64     order in which jobs are done
+    order   [J] int64     numbers of the jobs in the order in which they are done
     """
 
     source: npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class Jobs(NamedTuple):
 
 
 def new_jobs(count: int, dtype: npt.DTypeLike) -> Jobs:
-    """Return zeroed memory for `count` jobs; `dtype` is that of chips and rake."""
+    """Return zeroed Jobs for `count` groups of terminals; `dtype` is that of chips and rake."""
     ending, chips = np.zeros((2, count), np.int64), np.zeros((2, count), dtype)
     return Jobs(np.zeros(count, np.int64), ending, chips, np.zeros(count, dtype), np.zeros(count, np.int64))
 
@@ -92,7 +92,7 @@ class TerminalLanes(NamedTuple):
     running     [C+3, L]          the same sums during a sweep
     aim         Aim               destinations of the lanes
     jobs        Jobs              N+L jobs
-    job_of      [N] int64         last job with the range of a row
+    job_of      [N] int64         for each row of ranges, the number of the last job that meets this range
     hand_value  [H, L]            values of run-outs by hand
     """
 
@@ -126,7 +126,7 @@ def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype:
 
 @intrinsic
 def load_ranges(typing_context, reach, rows, source, count, used):
-    """Set reach[k, l] = rows[source[l], k] for k < count, lanes l < used, both rounded up to 32 bytes."""
+    """Set reach[k, l] = rows[source[l], k] for k < count, l < used, both rounded up to 32 bytes."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "reach rows source")
@@ -148,7 +148,7 @@ def load_ranges(typing_context, reach, rows, source, count, used):
 def store_values(typing_context, rows, target, table, factor, limit, count, used):
     """Set rows[target[l], k] = factor[l] · table[k, l], or 0 if table[k, l] is closer to 0 than limit[l].
 
-    It is done for k < count and lanes l < used, both rounded up to 32 bytes of cells.
+    It is done for k < count and l < used, both rounded up to 32 bytes of cells.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -204,7 +204,7 @@ def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, use
 
 @intrinsic
 def _meet_lanes(typing_context, tables, hands, first, stop, used):
-    """Set disjoint[place[e]] to the reach that entry e meets, for e from first to stop-1.
+    """Set disjoint[place[e]] to the reach that shares no card with entry e, from first to stop-1.
 
     tables  (disjoint, total, reach), all [., L]; total has sums of the opponent's reach by card
     hands   (place, card, same) of the player's entries (hands of a list): column, rows of its cards in `total`, and row
@@ -285,7 +285,7 @@ def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit,
     """Add won[column[e]] to hand_value[renamed[hand[e]]] for entries (hands of a list) first to stop-1.
 
     renamed  [H] image of each hand under a renaming of suits
-    limit    [L]; values closer to 0 count as 0
+    limit    [L] for each lane (range): values closer to 0 count as 0
     """
 
     def codegen(context, builder, signature, arguments):
@@ -309,9 +309,9 @@ def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit,
 
 @part_njit
 def _sum_range(ranges, player, board, their_place, used, lanes):
-    """Set `lanes.total` and rounding limits (Aim) for `used` ranges of `player`, whom the hands meet.
+    """Set `lanes.total` to `player`'s reach by card in `used` ranges, and set rounding limits.
 
-    their_place  row in `lanes.reach` of each of that player's hands
+    their_place  row in `lanes.reach` of each of the player's hands
     """
     every, total, limit = ranges.every, lanes.total, lanes.aim.limit
     first, stop = every.first[player, board], every.first[player, board + 1]
@@ -343,12 +343,12 @@ def _win(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _aim(lanes, kind, start, used, nowhere):
-    """Set the targets and factors of `used` lanes for the folds (0) or showdowns (1) of jobs from `start`.
+    """Set the targets and factors of `used` lanes for one kind of terminals of the jobs from `start` on.
 
     kind     0: folds; 1: showdowns
     nowhere  row for the values of other lanes, and of jobs without such a terminal
 
-    Returns whether there are any such terminals.
+    Each job (group of terminals that meet the same range) has one lane.  Returns whether there are any such terminals.
     """
     found, aim, jobs = False, lanes.aim, lanes.jobs
     for lane in range(aim.target.shape[0]):
@@ -361,7 +361,7 @@ def _aim(lanes, kind, start, used, nowhere):
 
 @part_njit
 def _is_raked(jobs, start, used):
-    """Return whether rake is taken at a showdown of any of the `used` jobs from number `start` on."""
+    """Return whether a showdown in any of `used` jobs (terminal groups) from `start` has rake."""
     raked = False
     for job in range(start, start + used):
         raked |= jobs.ending[1, job] != NOWHERE and jobs.rake[job] > 0
@@ -380,9 +380,11 @@ def _meet(ranges, player, board, used, lanes):
 
 @part_njit
 def _take_rake(lanes, start, count):
-    """Convert `lanes.won` of the jobs from `start` on to chips after rake, with rounding errors set to 0.
+    """Convert `lanes.won` from reach to chips after rake, for the jobs from `start` on.
 
-    Call it after `_aim`; the factors become 1 and the limits 0.  `count` is the number of the player's columns.
+    Rounding errors become 0.  Call it after `_aim`, whose factors become 1 and limits 0.
+
+    count  number of the player's columns
     """
     aim, rake, zero = lanes.aim, lanes.jobs.rake, as_element(lanes.won, 0.0)
     for k in range(count):
@@ -428,12 +430,12 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
 
 @part_njit
 def _walk_run_outs(ranges, copies, span, used, lanes):
-    """Set `lanes.won` for a player's hands, summed over the boards that may follow.
+    """Set `lanes.won`, the reach that a hand beats minus what beats it, summed over boards to follow.
 
     span  (player, street, board, first and stop of the last-street boards below it)
-    used  number of lanes
+    used  number of lanes (ranges side by side)
 
-    The ranges are in `lanes.disjoint` by column of the board.
+    The opponent's ranges are in `lanes.disjoint` [column of the board, lane].
     """
     player, street, board, first_board, stop_board = span
     other, width, dealt = 1 - player, lanes.aim.target.shape[0], copies.first[street + 1]

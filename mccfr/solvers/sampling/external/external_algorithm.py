@@ -1,4 +1,7 @@
-"""External-sampling MCCFR as an `Algorithm`; the algorithm is described in `external_packed`."""
+"""External-sampling MCCFR as a subclass of `Algorithm`, with its settings, floors and solver.
+
+Regrets are kept above a floor if actions of very negative regret are skipped (pruning).
+"""
 
 from math import inf
 
@@ -10,7 +13,10 @@ from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 
 
 class ExternalSolver(SampledSolver):
-    """Solver of external sampling, with or without sampled pruning, for one worker of a run."""
+    """Solver of external sampling for one worker of a run.
+
+    With sampled pruning it skips actions of very negative regret on most traversals.
+    """
 
     _config: ExternalSamplingConfig
 
@@ -43,9 +49,12 @@ class ExternalSampling(SampledAlgorithm):
     iterates = ExternalSolver
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the floor of first-street regrets after `total_nodes` nodes; -inf if there is none.
+        """Return the least regret that is kept on the first street; -inf if there is no limit.
 
-        It is in chips times the discount weight, as regrets are.  There is a floor only while actions are pruned.
+        It is in chips times the discount weight, as regrets are.  There is a limit only while actions of very negative
+        regret are pruned.
+
+        total_nodes  nodes that the run has touched so far
         """
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         solver = self.config.solver

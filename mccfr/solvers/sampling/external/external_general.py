@@ -36,7 +36,7 @@ class Worklist(NamedTuple):
     sigma    [N] R      current strategies; each action's probability is at the index of its child
     updated  [1] int64  number of decisions visited so far: regrets at the traverser's are updated, sums at the
                         opponent's
-    hand     HandRows   table offsets of the current deal
+    hand     HandRows   indices in the flat tables at which the cells of the current deal's buckets begin
     payoffs  [N, P] float64  payoffs of three and more players in chips; [0, P] with two players or with pots
     sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
     seats    SeatArrays           pots of three and more players in betting trees; else None
@@ -55,7 +55,7 @@ class Worklist(NamedTuple):
 
 
 def new_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> Worklist:
-    """Return scratch arrays for the general records of a tree and regrets of `dtype`."""
+    """Return a Worklist for all nodes of a tree, of any kind, and regrets of `dtype`."""
     nodes, blocks, players = len(tree.parent), len(tree.row_slots), tree.players
     paid = np.zeros((0, players)) if tree.payoffs is None else tree.payoffs
     sampled = np.ones((nodes if players > 2 else 0, players))
@@ -70,12 +70,14 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
 
     tree     TreeArrays with N nodes
     tables   TableArrays, changed in place
-    deals    Deals
-    limits   [3] int64: first deal, end of the deals, and number of nodes; the iteration that reaches it is the last
+    deals    Deals: each deal's bucket by block and showdown result
+    limits   [3] int64: index of the first deal, end of the deals, and number of nodes touched that ends the run
     weight   discount weight of the updates
     rng      [4] uint64, state of the generator, changed in place
     work     Worklist for N nodes, changed in place
-    pruning  Pruning
+    pruning  Pruning: whether actions are skipped, and below which regret
+
+    The last iteration is the one that reaches the number of nodes.
     """
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
@@ -92,14 +94,16 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
 
 @part_njit
 def visit(tree, tables, traverser, weight, rng, work, pruning):
-    """Run the forward pass of a player's traversal: current strategies, strategy sums, sampled choices.
+    """Run the forward pass of a player's traversal, from the root to the terminals.
+
+    It computes current strategies, updates strategy sums and samples the actions of others and chance.
 
     tree     TreeArrays
     tables   TableArrays; strategy sums are changed in place
     weight   discount weight of the updates
     rng      [4] uint64, state of the generator
     work     Worklist, changed in place
-    pruning  Pruning
+    pruning  Pruning: whether actions are skipped, and below which regret
 
     Returns (length of the worklist `work.order`, nodes touched).
     """

@@ -13,9 +13,10 @@ A traversal is a breadth-first worklist.  The forward pass computes strategies, 
 rows.  The backward pass computes values and updates regrets.  Each pushed node has the index where its value goes.  An
 opponent's node passes this index on to its sampled child, so the backward pass visits only the traverser's decisions.
 
-This kernel handles packed betting trees, with rows as vectors.  `external_general` handles general records, action by
-action; both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being
-negative.  The kernel branches on draws: a right prediction starts the next prefetches early.
+This kernel handles packed betting trees, one record for each decision with its terminals, and rows as vectors.
+`external_general` handles general records, action by action; both give the same bits on betting trees.  Indices are
+unsigned, because numba checks signed ones for being negative.  The kernel branches on draws: a right prediction starts
+the next prefetches early.
 
 With sampled pruning the traverser skips actions of very negative regret on 95 % of its traversals.  It never does so on
 the last street or if the action ends the hand.  An action is skipped only if its probability is 0, so the node's value
@@ -62,7 +63,8 @@ class Pruning(NamedTuple):
     below        float64  chips; an action is pruned if its regret is below -below·weight, with the discount weight of
                           updates
     floor        float64  chips, above `below`; regrets are kept at -floor·weight or above, so that actions can return
-    first_floor  float64  the floor on the first street; infinite in strata, where the floor is applied to the totals
+    first_floor  float64  the floor on the first street; infinite (no floor) if groups of boards, strata, are trained
+                          apart: then the floor is applied to the sum of their tables
     """
 
     active: int
@@ -88,7 +90,7 @@ class PackedWorklist(NamedTuple):
     sigma    [8·(D+1)] R  current strategies at the traverser's decisions; the last 8 cells are for one of the opponent
     updated  [1] int64    number of decisions visited so far: regrets at the traverser's are updated, sums at the
                           opponent's
-    hand     HandRows     table offsets of the current deal
+    hand     HandRows     indices in the flat tables at which the cells of the current deal's buckets begin
     seats    SeatArrays   pots and probabilities of three and more players, D+1 rows; None for two
     """
 
@@ -105,7 +107,7 @@ class PackedWorklist(NamedTuple):
 
 
 def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorklist:
-    """Return scratch arrays for the packed form of a tree and regrets of `dtype`."""
+    """Return a PackedWorklist for the decisions of a betting tree and regrets of `dtype`."""
     decisions, blocks = len(tree.decisions), len(tree.row_slots)
     start = np.zeros(decisions, np.int64)
     order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
@@ -120,7 +122,7 @@ def _fold(node, seats, traverser):
 
     With two players only a fold counts: `_call` returns the chips of a check or call.
 
-    node   PACKED_NODE
+    node   PACKED_NODE: record of the decision
     seats  SeatArrays; None for two players
     """
     if seats is None:
@@ -134,7 +136,7 @@ def _call(node, seats, traverser, result):
 
     With three and more players this holds for the second action, if the first ends the hand too.
 
-    node    PACKED_NODE
+    node    PACKED_NODE: record of the decision
     seats   SeatArrays; None for two players
     result  showdown of two players: 1 if the traverser wins, -1 if the opponent wins, 0 for a tie
     """
@@ -148,7 +150,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
     """Run external sampling on deals over a packed tree; return (iterations run, nodes touched).
 
     `tables`, `rng` and `work` are changed in place.  `tree` is [D] PACKED_NODE, `weight` the updates' discount weight.
-    `limits` [3] int64 is (first deal, end, number of nodes: the iteration that reaches it is the last).
+    `limits` [3] int64 is (index of the first deal, end, number of nodes; the iteration that reaches it is the last).
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     (order, start, slot, own, first_value, value, sigma), seats = work[:7], work.seats

@@ -1,4 +1,4 @@
-"""Outcome-sampling MCCFR as an `Algorithm`; the algorithm is described in `outcome_packed`."""
+"""Outcome-sampling MCCFR as a subclass of `Algorithm`: one sampled path per player and deal."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, Compil
 
 
 def tree_depth(tree: CompiledTree) -> int:
-    """Return the most decisions on a path from the root."""
+    """Return the largest number of decisions on a path from the root of a game tree."""
     depth = np.zeros(len(tree.parent), np.int64)
     for node, parent in enumerate(tree.parent):
         depth[node] = (0 if parent == NO_PARENT else depth[parent]) + (tree.arrays.kind[node] == DECISION)
@@ -20,7 +20,7 @@ def tree_depth(tree: CompiledTree) -> int:
 
 
 class OutcomeSolver(SampledSolver):
-    """Solver of outcome sampling: runs iterations in batches, for one worker of a run."""
+    """Solver of outcome sampling for one worker of a run: runs batches of iterations."""
 
     _config: OutcomeSamplingConfig
     _packs_pots = False

@@ -41,7 +41,7 @@ class SeatPaths(NamedTuple):
     paths    Paths            path P·d + p is player p's path of deal d
     payoffs  [N, P] float64   payoffs of three and more players in chips; [0, P] with two players or with pots
     sampled  [P] float64      probability of each opponent's sampled actions on the path
-    updated  [1] int64        the array `paths.updated`: number of decisions visited so far
+    updated  [1] int64        number of decisions visited so far: the same array as `paths.updated`
     seats    SeatArrays       pots of three and more players in betting trees; else None
     """
 
@@ -74,12 +74,14 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_path
 
     tree        TreeArrays
     tables      TableArrays, changed in place
-    deals       Deals
-    limits      [3] int64: first deal, end of the deals, and number of nodes; the group that reaches it is the last
+    deals       Deals: each deal's bucket by block and showdown result
+    limits      [3] int64: index of the first deal, end of the deals, and number of nodes touched that ends the run
     weight      discount weight of the updates
     rng         [4] uint64, state of the generator, changed in place
     seat_paths  SeatPaths with as many cells of strategy as any decision has actions, changed in place
-    epsilon     float64 in (0, 1], probability of exploration
+    epsilon     float64 in (0, 1], probability that the traverser explores, which means that it plays uniformly
+
+    Deals are played in groups; the last group is the one that reaches the number of nodes.
     """
     paths, payoffs, seats = seat_paths.paths, seat_paths.payoffs, seat_paths.seats
     players = payoffs.shape[1]
@@ -109,13 +111,13 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_path
 
 @part_njit
 def _walk(tree, tables, weight, word, seat_paths, which, epsilon):
-    """Sample one path and return (terminal node, decisions logged so far, nodes touched).
+    """Sample one path and return (terminal node, decisions recorded so far, nodes touched).
 
     word     64 random bits of the path
-    which    (number of the path in its group of deals, P·deal + traverser of P players; decisions logged before)
-    epsilon  probability of exploration
+    which    (number of the path in its group of deals, P·deal + traverser of P players; decisions recorded before)
+    epsilon  probability that the traverser plays uniformly instead of its strategy
 
-    Logs the traverser's decisions in `paths.step` and adds to the strategy sums of the other players.
+    Records the traverser's decisions in `paths.step` and adds to the strategy sums of the other players.
     """
     paths, sampled = seat_paths.paths, seat_paths.sampled
     (path, logged), hand, sigma = which, paths.hand, paths.sigma
@@ -153,11 +155,12 @@ def _walk(tree, tables, weight, word, seat_paths, which, epsilon):
 
 @part_njit
 def _update_paths(regret, logged, weight, paths):
-    """Update regrets at a group's `logged` traverser decisions, in place, from the last to the first.
+    """Update regrets at the traverser's decisions on a group's paths, from the last to the first.
 
     regret  flat table of regrets
+    logged  number of these decisions, which are the first in `paths.step`
     weight  discount weight of the updates
-    paths   Paths with the logged decisions, and the values at the ends of the paths
+    paths   Paths with the decisions, and the values at the ends of the paths
     """
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[place_in_log]

@@ -35,14 +35,15 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, epsilon):
     """Run outcome sampling on deals over a packed tree, in groups; return (iterations run, nodes touched).
 
-    tree     [D] PACKED_NODE
+    tree     [D] PACKED_NODE: a record of each decision, with its terminals
     tables   TableArrays, changed in place
-    deals    Deals
-    limits   [3] int64: first deal, end of the deals, and number of nodes; the group that reaches it is the last
+    deals    Deals: each deal's bucket by block and showdown result
+    limits   [3] int64: index of the first deal, end of the deals, and number of nodes; the group that reaches it is the
+             last
     weight   discount weight of the updates
     rng      [4] uint64, state of the generator, changed in place
-    paths    Paths with 8 cells of strategy, changed in place
-    epsilon  float64 in (0, 1], probability of exploration
+    paths    Paths with 8 cells of strategy, the most actions of a decision; changed in place
+    epsilon  float64 in (0, 1], probability that the traverser plays uniformly instead of its strategy
     """
     nodes, deal, share, together = 0, limits[START], exploration(epsilon), paths.place.shape[0] // 2
     for block in range(paths.to_sum.shape[0]):
@@ -78,7 +79,7 @@ def _begin(tree, tables, deals, deal, stop, rng, paths):
 
     tree    [D] PACKED_NODE
     tables  TableArrays
-    deals   Deals
+    deals   Deals: each deal's bucket by block (street and player)
     rng     [4] uint64, state of the generator
     paths   Paths
     """
@@ -104,8 +105,8 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
     regret   flat table of regrets
     own      number of these paths; paths.going[0] has their numbers
     level    number of decisions on each of these paths before this one
-    logged   number of decisions in `paths.step` before; these are added
-    epsilon  probability of exploration
+    logged   number of decisions that are already in `paths.step`; those sampled here follow them
+    epsilon  probability that the traverser plays uniformly instead of its strategy
     share    epsilon as a limit of random bits (uint64), from `exploration`
 
     Returns (number of these paths that go on, nodes touched).
@@ -136,10 +137,10 @@ def _opponents_decisions(tree, tables, others, level, count, paths, weight):
     tables  TableArrays; the opponent's strategy sums are changed in place
     others  number of these paths; paths.going[1] has their numbers
     level   number of decisions on each of these paths before this one
-    count   number of paths in `paths.going[2]` before; those that go on are added
+    count   number of paths that are already in `paths.going[2]`; those of these paths that go on are added
     weight  discount weight of the updates
 
-    Returns (number of paths that go on, with the `count` from before, nodes touched).
+    Returns (number of paths in `paths.going[2]` now, nodes touched).
     """
     regret, strategy_sum, places, sigma = tables.regret, tables.strategy_sum, paths.place, paths.sigma
     to_sum, going, nodes = paths.to_sum, paths.going, 0
@@ -163,8 +164,8 @@ def _opponents_decisions(tree, tables, others, level, count, paths, weight):
 def _go_on(tree, tables, count, paths):
     """Move the first `count` paths of paths.going[2] to their next decisions and prefetch the rows there.
 
-    Returns (paths where the traverser acts, paths where the opponent acts).  A short loop of its own keeps more
-    prefetches in flight than one that also samples.
+    Returns (number of paths where the traverser acts, number where the opponent acts).  A short loop of its own keeps
+    more prefetches in flight than one that also samples.
     """
     regret, strategy_sum, places, going = tables.regret, tables.strategy_sum, paths.place, paths.going
     start, to_sum, sigma = paths.start, paths.to_sum, paths.sigma
@@ -189,10 +190,11 @@ def _go_on(tree, tables, count, paths):
 
 @inline_njit
 def _learn(regret, logged, paths, weight):
-    """Update regrets at a group's `logged` traverser decisions, in place, from the last to the first.
+    """Update regrets at the traverser's decisions on a group's paths, from the last to the first.
 
     regret  flat table of regrets
-    paths   Paths with the logged decisions, and the values at the ends of the paths
+    logged  number of these decisions, which are the first in `paths.step`
+    paths   Paths with the decisions, and the values at the ends of the paths
     weight  discount weight of the updates
     """
     for place_in_log in range(logged - 1, -1, -1):

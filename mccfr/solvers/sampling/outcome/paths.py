@@ -48,11 +48,11 @@ class Paths(NamedTuple):
 
     "Packed only" and "general only": fields that only the kernel of `outcome_packed` or of `outcome_general` uses.
 
-    place    [W] PATH_PLACE   path 2·d + p is player p's path of deal d
+    place    [W] PATH_PLACE   decision that each path has reached; path 2·d + p is player p's path of deal d
     step     [W·L] PATH_STEP  decisions of the traversers in the order visited
     sigma    [A] R            current strategy, in the dtype of the regrets, for at most A actions
     updated  [1] int64        number of decisions visited so far, whose regrets or strategy sums are updated
-    hand     HandRows         table offsets of the current deal (general only)
+    hand     HandRows         indices in the tables at which the cells of the deal's buckets begin (general only)
     going    [3, W] int32     paths that have not ended: where the traverser acts, where the opponent acts, all (packed
                               only)
     start    [W/2·B] int64    first regret cell of each deal's bucket in each block (packed only)
@@ -137,7 +137,7 @@ def uniform_like(typing_context, array, word):
 
 @njit
 def exploration(epsilon):
-    """Return a limit (uint64): the lower 32 of 64 random bits are below it with probability epsilon."""
+    """Return the uint64 below which the lower 32 of 64 random bits lie with probability epsilon."""
     return np.uint64(epsilon * 2.0**32)
 
 
