@@ -7,7 +7,7 @@ percentile of each hand by E[HS] or E[HS²], 0 to `PERCENTILES` − 1.  A small 
 [buckets before, PERCENTILES] int32, maps the bucket on the street before and a percentile to the bucket.
 
 The buckets within one bucket of the street before get equal shares of its hands, estimated on `DEALS` random deals.
-Sixteen buckets are then equal to 0.3 % of all hands.
+With sixteen buckets, each then has one sixteenth of all hands, up to an error of 0.3 % of all hands.
 """
 
 from collections.abc import Callable, Sequence

@@ -173,7 +173,11 @@ class BlockStore:
         return content_hashes
 
     def state(self) -> dict[str, Any]:
-        """Return {"blocks": JSON of the division into blocks}; store it in the state of each checkpoint."""
+        """Return {"blocks": JSON with the tables' schemas and the blocks' first rows}.
+
+        A block is a range of consecutive rows of each table. Store the result in the state of each checkpoint; `go_on`
+        compares it with the blocks of the run.
+        """
         return {BLOCKS: self.partition.to_json()}
 
     def write(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:

@@ -62,10 +62,12 @@ class TableFormat(Protocol):
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
     ) -> tuple[tuple[Region, ...], list[int]]:
-        """Create the arrays on which workers train in anonymous memory, and links to it in `directory`.
+        """Create the arrays on which workers train, in memory that belongs to no file on disk.
 
-        Returns (path of the link and offset of each array's cells, in the order of `specs`; file descriptors). The
-        memory is kept while the descriptors are open.
+        `directory` gets a symbolic link to the memory of each array, by which other processes map it. Memory and links
+        last while this process keeps the file descriptors of the memory open.
+
+        Returns (a `Region` for each of `specs`: path of its link, and offset of its cells; file descriptors).
         """
 
     def write_tables(

@@ -128,11 +128,11 @@ def lane_distances(points, row, panels, panel, metric, sums):
 
 @part_njit
 def closest_lane(sums, numbers, start, count, best, best_label):
-    """Return (distance, number) of the closest centre: the best so far or one of `count` more.
+    """Return (distance, number) of a point's closest centre: the best so far or of `count` more.
 
-    sums              [32] float32 distances to the centres of a panel, infinite from index `count` on
+    sums              [32] float32 distances of the point to `count` centres; infinite from index `count` on
     numbers           int32 numbers of the centres; the centre of sums[i] is numbers[start + i]
-    best, best_label  least distance so far and the number of its centre
+    best, best_label  least distance of the point so far, and the number of that centre
 
     Among equals the lowest number wins.  Distances are not negative, so their bits compare as integers.  The compiler
     vectorises integer comparisons, but not those of floats.

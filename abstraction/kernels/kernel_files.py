@@ -249,9 +249,10 @@ class KernelFiles:
             self._files.save_overload(signature, compiled)
 
     def _take_turn(self) -> None:
-        """Lock the kernel's lock file, waiting while another process compiles the kernel.
+        """Wait until no other process compiles the kernel, then lock the kernel's lock file.
 
-        It stops waiting if that process uses no processor time for 60 s, and gives up on errors of the file system.
+        The waiting ends without the lock if the other process uses no processor time for 60 s, and at an error of the
+        file system.  Then several processes may compile the same kernel, which costs time but does no harm.
         """
         folder = Path(import_module("numba").config.CACHE_DIR, _LOCKS)
         until, spent = time.monotonic() + _PATIENCE_SECONDS, ""

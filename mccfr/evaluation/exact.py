@@ -37,14 +37,18 @@ class ExactEvaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """Return a game's public tree, with which many strategies can be evaluated; or None.
+    """Return a game's public tree, to evaluate many strategies with it; None if none can be reused.
 
-    In it a traversal has all hands of both players at once; `evaluate_exact` takes it. There is none for games without
-    cards or with the cards in their tree. Nor is there one for small games, and for full-deck hold'em that ends after
-    the flop. If boards are still to be dealt, there is one only for large tables without a card abstraction. Otherwise
-    the boards that can be merged depend on the strategy.
+    A public tree is the betting on each board, for all hands of both players at once. `evaluate_exact` takes it as its
+    argument `public`, and prepares what it needs itself without it. The result is None for these games:
 
-    Raises `ValueError` for other full-deck hold'em.
+    * without cards, or with the cards in the betting tree
+    * small enough for `mccfr.solvers.public.array_walk`
+    * full-deck hold'em that ends with the flop or before it
+    * with several boards, unless tables are large and there is no card abstraction: which boards can be merged then
+      depends on the strategy
+
+    Raises `ValueError` for full-deck hold'em that goes on after the flop.
     """
     cards = game.cards
     if not cards.dealt or cards.listing_bytes or is_small(game):

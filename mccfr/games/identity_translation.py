@@ -63,7 +63,10 @@ class IdentityTranslation:
         return states
 
     def start(self) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state before the first action, and a list of one `LineReading`: the root."""
+        """Return the betting state before the first action, and the tree node for it, the root.
+
+        The state is a `TreeState`. The root is in a list of one `LineReading` (a node and its probability, here 1).
+        """
         return self._states[0], [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:

@@ -11,7 +11,7 @@ from mccfr.trees.betting_lines import is_compact
 from mccfr.trees.street_amounts import LineStart, check_line, refuse_whole_amounts, tree_start, whole_line
 
 _SIZED = re.compile(r"[rb]?(?P<size>allin|[0-9]+(?:\.[0-9]+)?(?:p|%|x|bb|chips))")
-_TOKEN = re.compile(r"[rb][0-9.]+(?:e[+-]?[0-9]+)?|.")
+_TOKEN = re.compile(r"[rb](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[fc/]")
 
 
 def line_start(game: Game) -> LineStart:
@@ -48,8 +48,7 @@ def converted_line(game: Game, line: str) -> str:
     """
     if not is_compact(game.tree):
         return line
-    text, start = re.sub(r"\s+", "", line).lower(), line_start(game)
-    rules = game.real_rules
+    text, start, rules = re.sub(r"\s+", "", line).lower(), line_start(game), game.real_rules
     if rules is None:
         converted = whole_line(text, start)
         if converted != text:
@@ -64,9 +63,10 @@ def converted_line(game: Game, line: str) -> str:
     while position < len(text) and isinstance(state, BettingState):
         sized = _SIZED.match(text, position)
         match = sized or _TOKEN.match(text, position)
-        assert match is not None
-        position, action = match.end(), match[0]
-        where = f"line {line!r}, {match[0]!r}"
+        if match is None:
+            where = f"line {line!r}, {text[position]!r}"
+            raise ValueError(f"{where} is not an action: write f, c, a bet such as b300 or 50%, and / between streets")
+        position, action, where = match.end(), match[0], f"line {line!r}, {match[0]!r}"
         if sized:
             menu = sizes._replace(streets=state.street + 1)
             stack = menu.all_in(state)

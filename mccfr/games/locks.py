@@ -252,11 +252,11 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
     block   2·street + player of the decision
     parts   (action indices, text) of each part of the lock
     """
-    size = hands.count(block)
-    table, locked = np.full((len(labels), size), _FREE), np.zeros(size, bool)
+    table, locked = np.full((len(labels), hands.count(block)), _FREE), np.zeros(hands.count(block), bool)
     for named, shares, is_range in (_part(*part, block, hands) for part in parts):
         if len(named) > 1 and np.any(shares > 0):
-            raise ValueError(f"b is any of {', '.join(labels[n] for n in named)}: name one, or give b 0")
+            bets = ", ".join(labels[n] for n in named)
+            raise ValueError(f"b names several bets ({bets}), and only 0 can hold for all: name one, or write b 0")
         if any(table[n, 0] != _FREE for n in named):
             raise ValueError(f"{labels[named[0]]} is given twice")
         table[list(named)] = shares

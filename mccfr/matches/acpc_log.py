@@ -96,7 +96,7 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
         if isinstance(game.state, BettingState):
             raise TableError(f"the betting {quoted(hand.betting)} is not over")
         if hand.number < least:
-            raise TableError(f"hand {hand.number} comes after hand {least - 1}")
+            raise TableError(f"hand {hand.number} comes after hand {least - 1}: expected hand {least} or a later one")
         if hand.text() != line or sorted(hand.names) != sorted(names):
             raise TableError(f"{quoted(line)} is not as it is written here")
         if len(hand.board) < hand.betting.rstrip("/").count("/"):

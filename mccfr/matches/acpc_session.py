@@ -97,7 +97,7 @@ class AcpcSession:
         same = last is not None and state.hand == last.hand
         own = state.position, state.holes[state.position]
         if last is not None and not reconnected and state.hand < last.hand:
-            raise TableError(f"hand {state.hand} comes after hand {last.hand}")
+            raise TableError(f"hand {state.hand} comes after hand {last.hand}: expected {last.hand} or a later hand")
         if same and last is not None and not reconnected and own != (last.position, last.holes[last.position]):
             raise TableError(f"hand {state.hand} is dealt again, with other cards or in another seat")
         if not same or (reconnected and not continues_line(self._player, game)):

@@ -55,7 +55,9 @@ class Guards:
     thorough: bool = False
 
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
-        """Return a table whose parts are compared with checksums on first access, unless `checked`.
+        """Return a table that compares each part with its checksum when it is first read.
+
+        If `checked` is True, the whole file was compared on opening, and the table compares nothing.
 
         name  name of its file
         rows  the array mapped from the file

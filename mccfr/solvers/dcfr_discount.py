@@ -64,9 +64,12 @@ class DcfrDiscount:
         self._stream = np.uint64(stream[0]), np.uint64(stream[1])
 
     def also(self, regrets: Iterable[npt.NDArray[Any]], schedule: Schedule) -> None:
-        """Add regret tables that `run` discounts at the same period ends, by factors of `schedule`.
+        """Add regret tables that `run` discounts too: at the same times, by factors of their own.
 
-        regrets  tables of two axes, float32 or float64
+        The times are the ends of periods (numbers of nodes touched) in the schedule that the constructor got.
+
+        regrets   tables of two axes, float32 or float64, changed in place
+        schedule  only gives the factors of these tables; its periods are ignored
         """
         self._regrets.append((list(regrets), schedule))
 

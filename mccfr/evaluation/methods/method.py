@@ -75,7 +75,10 @@ class Method(ABC):
         return None
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the bytes of memory that `find` needs for a game besides the strategies."""
+        """Return the bytes of memory that an evaluation of a game needs for lists of its boards.
+
+        The probabilities of the evaluated strategies are not included. 0 if the method lists no boards.
+        """
         return 0
 
     def in_place(self, game: "Game") -> bool:

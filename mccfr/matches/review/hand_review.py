@@ -335,7 +335,7 @@ class _HandReview:
         return [each for each in range(len(real)) if each == column or real[each] == action]
 
     def _line_at(self, place: int) -> str:
-        """Return the line before the hand's action of index `place`, in chips of the whole hand."""
+        """Return the line before action `place` (r600: a raise to 600 chips over all streets)."""
         line, game = "", self._game
         for state, action in zip(game.states[:place], game.actions, strict=False):
             line += "/" * (state.street - line.count("/")) + action

@@ -75,7 +75,11 @@ class Gadget(ABC):
 
     @abstractmethod
     def average(self) -> tuple[Floats, float]:
-        """Return ([H] the opponent's average range in the subgame, its average value outside of the subgame)."""
+        """Return the opponent's average play as ([H] range in the subgame, value outside of it).
+
+        The average is over the iterations so far, weighted like strategy sums.  The value is the part of the opponent's
+        result that the subgame does not contain.  Both are needed to measure how far a solution is from equilibrium.
+        """
 
     def _add(self, played: Floats, step: Step) -> None:
         self._sums = self._sums * step.keep + step.weight * played
@@ -113,7 +117,7 @@ class Unsafe(Gadget):
         return float(self._given @ values)
 
     def average(self) -> tuple[Floats, float]:
-        """Return the fixed range, and 0: no hand stays outside of the subgame."""
+        """Return ([H] the opponent's fixed range, 0): no hand stays outside of the subgame."""
         return self._given, 0.0
 
 
@@ -148,9 +152,10 @@ class Resolving(Gadget):
         return np.divide(enter, total, out=np.full_like(total, 0.5), where=total > 0)
 
     def range(self) -> Floats:
-        """Return [H] the opponent's range: a hand's weight in the deal times how often it enters.
+        """Return [H] the opponent's range: weight in the deal times probability of entering.
 
-        The frequency is that of the gadget's current strategy.
+        With each hand the opponent either enters the subgame or takes a fixed value.  The probability is that of its
+        current strategy for this choice.
         """
         return self._dealt * self._entered()
 
@@ -176,9 +181,10 @@ class Resolving(Gadget):
         return float(self._dealt @ np.maximum(values, self._alternatives))
 
     def average(self) -> tuple[Floats, float]:
-        """Return [H] the opponent's average range in the subgame, and its average value outside.
+        """Return the opponent's average play as ([H] range in the subgame, value outside of it).
 
-        The second is the value of the alternatives that hands take instead of entering.
+        The average is over the iterations so far, weighted like strategy sums.  The range is a hand's weight in the
+        deal times its mean probability of entering.  The value is that of the alternatives that hands take instead.
         """
         entered = self._mean
         return self._dealt * entered, float(self._dealt @ ((1 - entered) * self._alternatives))
@@ -242,10 +248,10 @@ class Maxmargin(Gadget):
         return float(self._gains(values)[self._live].max())
 
     def average(self) -> tuple[Floats, float]:
-        """Return [H] the opponent's average range in the subgame, and its average value outside.
+        """Return the opponent's average play as ([H] range in the subgame, value outside of it).
 
-        The opponent pays the alternative of each hand with which it enters. So the value is minus the sum over hands of
-        range times alternative.
+        The average is over the iterations so far, weighted like strategy sums.  The opponent pays the alternative of
+        each hand with which it enters.  So the value is minus the sum over hands of range times alternative.
         """
         range_ = self._mean * self._share
         return range_, -float(range_ @ self._alternatives)

@@ -34,13 +34,16 @@ def check_warm_start(config: Config, base: Path) -> None:
 
 
 def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
-    """Fill a new run's tables from the run that `solver.warm_start` names.
-
-    Returns the state of that run's newest checkpoint, from which counts and workers continue; None if no run is named.
-    Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
+    """Fill a new run's tables from the newest checkpoint of the run that `solver.warm_start` names.
 
     tables  tables of `run`, filled in place; a bucket gets the mean of the other run's buckets, weighted by the hands
             that it has in common with each
+
+    Returns the checkpoint's state, or None if no run is named. The state has the other run's numbers of iterations and
+    nodes, in all and by worker; the new run counts on from them. A worker's number of discounts done so far is
+    limited to the number of periods that the new run's schedule has had by then.
+
+    Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
     """
     opened = _opened(run.config, run.directory)
     if opened is None:

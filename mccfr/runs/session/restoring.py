@@ -98,8 +98,8 @@ def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> No
                 raise ValueError(f"{run.directory} has no checkpoint {number} to set aside; it has {known}")
         if numbers and set(existing) == set(numbers):
             raise ValueError(
-                f"{run.directory} has only checkpoints {', '.join(map(str, existing))}: give --from-scratch to begin "
-                f"again and keep the old ones in {SET_ASIDE}/"
+                f"{run.directory} has only checkpoints {', '.join(map(str, existing))}, and one is needed to continue: "
+                f"leave one, or give --from-scratch to begin again and keep the old ones in {SET_ASIDE}/"
             )
         for number in existing if numbers is None else numbers:
             target = set_aside.set_aside(run.directory, number, "put aside by the user")

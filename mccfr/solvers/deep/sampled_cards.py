@@ -143,7 +143,13 @@ def count_cards(cards, ends, out):
 
 
 def card_values(card_view: CardView, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """Return [n, card columns] float32 the network inputs of cards [n, C]: hand, board, then NO_CARD."""
+    """Return the network inputs [n, 69·G] float32 of the cards that a player sees in n samples.
+
+    There are G groups of cards: the hand, and the board cards of each street that deals some.  A group has a column
+    for each of 13 ranks, 4 suits and 52 cards, which counts the group's cards of that kind.
+
+    cards  [n, C] uint8 the player's hand, then the board; a card is 4·rank + suit, and NO_CARD (255) if not dealt yet
+    """
     out = np.zeros((len(cards), card_view.card_columns), np.float32)
     count_cards(cards, card_view.ends, out)
     return out

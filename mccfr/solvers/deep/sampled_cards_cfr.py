@@ -111,8 +111,12 @@ class SampledCardsState(FitState):
         name  prefix of the memory's tables, for the message
         """
         acting, node, cards = self.game.tree.arrays.player, memory.node, memory.cards
-        if not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
-            raise ValueError(f"{name}/node names nodes that {self.game.name} does not have")
+        wrong = node[(node < 0) | (node >= len(acting))]
+        if wrong.size:
+            raise ValueError(
+                f"the table {name}/node has a sample of node {wrong[0]}, but the tree of {self.game.name} has nodes 0 "
+                f"to {len(acting) - 1}: no run of this game writes such a sample"
+            )
         if not (acting[node] == player).all():
             raise ValueError(f"{name}/node names decisions of the other player")
         if not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():

@@ -71,7 +71,12 @@ class DeepIterations(ABC):
 
     @abstractmethod
     def _fit(self, player: int, t: int) -> None:
-        """Fit a player's advantages (means of regrets) to the samples, and compute the strategy."""
+        """Fit a player's advantages to its samples in iteration t; they give its next strategy.
+
+        An advantage is the mean regret of an action at an infoset, estimated from the player's memory of samples.
+        Regret matching on the advantages gives the strategy at every infoset.  The parameters of a fitted network, and
+        the error of the fit, are written to the run's tables.
+        """
 
     def _offer(self, player: int, kind: str, samples: Sequence[Array]) -> None:
         """Insert samples into a player's memory by reservoir sampling.
@@ -205,7 +210,12 @@ class SingleDeepCfr(DeepIterations):
         return traversed.infoset - first, np.full(len(traversed.infoset), float(t)), traversed.value
 
     def _fit(self, player: int, t: int) -> None:
-        """Fit a player's advantages (means of regrets) to the samples, and compute the strategy."""
+        """Fit a player's advantages to its samples in iteration t; write its strategy to `sigma`.
+
+        An advantage is the mean regret of an action at an infoset, estimated from the player's memory of samples.
+        With `fit = "network"` a network is fitted to the samples; else the advantages are the samples' means.
+        `sigma` receives the strategy at all of the player's infosets, by regret matching on the advantages.
+        """
         state = self.state
         memory, count = state.memory(player)
         if self._config.fit == "network":

@@ -37,13 +37,16 @@ _DIGITS = 9  # bits of a random number: with a cell's 15 they fit float32, so th
 
 
 class Int16Rows(NamedTuple):
-    """A player's tables with 16-bit cells, one array for each street; a slot is one action of a decision.
+    """A player's tables with 16-bit cells, one array for each street; slots are actions.
 
-    regret        [slot, bucket] int16
-    strategy_sum  [slot, bucket] int16
-    regret_scale  [decision, bucket] uint8
-    sum_scale     [decision, bucket] uint8
-    row           [slot] int64  number of the decision to which each slot belongs
+    A cell c with the scale s stands for the number c · 2^(s - 128).  All actions of a decision have the same scale in a
+    bucket: that of cell [slot, bucket] is [row[slot], bucket].
+
+    regret        [slot, bucket] int16      regrets
+    strategy_sum  [slot, bucket] int16      strategy sums
+    regret_scale  [decision, bucket] uint8  scales of `regret`; those below 28 mean 28
+    sum_scale     [decision, bucket] uint8  scales of `strategy_sum`; those below 28 mean 28
+    row           [slot] int64              number of the decision to which each slot belongs
     """
 
     regret: tuple[npt.NDArray[np.int16], ...]

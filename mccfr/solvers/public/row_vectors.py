@@ -107,11 +107,11 @@ class _Vectors:
                 self.each(count, lambda k: body(k, None))
 
     def floored(self, value):
-        """Emit max(value, 0)."""
+        """Emit LLVM code that replaces the cells of the vector `value` that are below 0 by 0."""
         return self.builder.select(self.builder.fcmp_ordered(">", self.nothing, value), self.nothing, value)
 
     def size(self, value):
-        """Emit abs(value)."""
+        """Emit LLVM code that computes the absolute value of each cell of the vector `value`."""
         names, width = self.builder.module.globals, "f64" if isinstance(self.kind.element, ir.DoubleType) else "f32"
         name = f"llvm.fabs.v{self.kind.count}{width}"
         function = names.get(name) or ir.Function(self.builder.module, ir.FunctionType(self.kind, [self.kind]), name)

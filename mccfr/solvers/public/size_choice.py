@@ -66,7 +66,10 @@ class SizeMenus:
     counts: Sequence[tuple[int | None, int | None]]
 
     def count(self, state: BettingState) -> int | None:
-        """Return the number of sizes to choose at a decision; None: its sizes in `default` stay."""
+        """Return the number of bet sizes to choose at a decision; None: default sizes stay.
+
+        Default sizes are those that the betting rules `default` of these menus allow there.
+        """
         return self.counts[state.street][min(state.bets, 1)]
 
 

@@ -227,9 +227,12 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _regrets(public, traversal, step, here, rows, scratch, member, child):
-    """Update the traverser's regrets at a decision, or their increments if rows are not updated in place.
+    """Add the gain of each action at a decision to the traverser's regrets, or to their increments.
 
-    member, child  rows of scratch.value[0] for the decision and for its first action
+    A gain is the action's value minus the decision's.  Increments get it if `traversal.in_place` is None.
+
+    rows           Rows: the decision's slots (actions) and columns (hands or buckets) in the tables
+    member, child  rows of scratch.value[0] [., hand] with the values of the decision; of its first action
     """
     views, street, board = traversal.views, here.street, here.board
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
@@ -284,8 +287,7 @@ def descend(public, traversal, step, here, scratch):
     """
     trees, ranges, player, in_place = public.trees, public.ranges, traversal.player, traversal.in_place
     street, tree, board = here
-    mine, theirs = scratch.own, scratch.opponent
-    base, top = trees.first[tree], scratch.member_first[street]
+    mine, theirs, base, top = scratch.own, scratch.opponent, trees.first[tree], scratch.member_first[street]
     for side in range(first_side(traversal, step), 2):
         who = player if side == 0 else 1 - player
         out = mine.reach[top] if side == 0 else theirs.reach[top]
@@ -359,8 +361,7 @@ def _decision(public, traversal, step, here, member, scratch):
     member  number of the decision, counted from the root of the street tree
     """
     street, tree, board = here
-    trees, top, player = public.trees, scratch.member_first[street], traversal.player
-    base = trees.first[tree]
+    trees, base, top, player = public.trees, public.trees.first[tree], scratch.member_first[street], traversal.player
     child, own = top + trees.child[base + member], trees.player[base + member] == player
     place = scratch.cell_first[street] + trees.rows.cell[base + member]
     plays, lock = _plays(traversal, step, scratch.value.shape[0], street), trees.rows.lock[base + member]
@@ -488,9 +489,8 @@ def ascend(public, traversal, step, here, scratch):
     and of exits to the next street must be set before.  Training updates the traverser's regrets.
     """
     street, tree, board = here
-    trees, top = public.trees, scratch.member_first[street]
+    trees, base, top = public.trees, public.trees.first[tree], scratch.member_first[street]
     terminals(public, traversal.player, here, scratch)
-    base = trees.first[tree]
     for m in range(trees.first[tree + 1] - base - 1, -1, -1):
         if trees.kind[base + m] == AT_DECISION:
             _decision(public, traversal, step, here, m, scratch)

@@ -135,10 +135,10 @@ class SampledAlgorithm(Algorithm):
 
 
 class SampledSolver(ABC):
-    """Solver of external and outcome sampling: runs iterations in batches and changes the tables in place.
+    """Solver of external and outcome sampling: runs iterations in batches on tables, in place.
 
-    A batch is the iterations of one call of compiled code.  Each worker of a run has one; other workers may change the
-    tables at the same time.
+    A batch is the iterations of one call of compiled code.  Each worker of a run has a solver object of its own.
+    Several workers may change the same tables at the same time.
     """
 
     _config: SampledConfig

@@ -283,6 +283,7 @@ test_refusals = refusals(
     ("lock 'b100' has no =: write a betting line, =, and the actions there", POLAR, "--lock b100"),
     ("'b110' is not possible after ''; legal actions: c, b100", POLAR, "--lock 'b110=c 100%'"),
     ("'b' is not an action there: the actions are f, c", POLAR, "--lock 'b100=b 100%'"),
+    ("b names several bets (b90, b180), and only 0 can hold for all", RIVER, "--bets 50%,100% --lock 'c=b 60%'"),
     ("the probabilities of one hand's actions sum to 1.2: at most 1", POLAR, "--lock 'b100=c 60%; f 60%'"),
     ("hand's actions sum to 0.9: leave out one action", POLAR, "--lock 'b100=c 60%; f 30%'"),
     ("'call' is not allowed: write an action (f, c, b, b300) and its probability or range", POLAR, "--lock b100=call"),

@@ -135,7 +135,7 @@ test_refusals = refusals(
     ("not written", ["MATCHSTATE:1:0:cc/:|2hAc/5sKs"]),
     ("a card twice", ["MATCHSTATE:1:0:cc/:|2hAc/5sKs2h"]),
     ("not that of its streets", ["MATCHSTATE:1:0:cc/:|2hAc"]),
-    ("hand 2 comes after hand 3", ["MATCHSTATE:1:3:r300:|2hAc", "MATCHSTATE:1:2::|2hAc"]),
+    ("hand 2 comes after hand 3: expected 3 or a later", ["MATCHSTATE:1:3:r300:|2hAc", "MATCHSTATE:1:2::|2hAc"]),
     ("dealt again", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r300r900:2hAd|"]),
     ("has changed an action", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r400:2hAc|"]),
     (".", ["MATCHSTATE:0:0:cc/:2hAc|/5sKs7s", "MATCHSTATE:0:0:cc/cc/:2hAc|/5sKs7d/2d"]),

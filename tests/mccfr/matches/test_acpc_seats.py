@@ -119,9 +119,9 @@ def test_matches_are_legal_and_their_logs_are_read(tmp_path, seats):
     again = MatchLog(tmp_path / "log", of.fields(), replay_of(of))
     assert again.hands == hands and again.score
     again.close()
-    replay = bot_replay(dealer._rules, of.names)
+    text, replay = hands[0].text(), bot_replay(dealer._rules, of.names)
     assert [replay((), hand.text()) for hand in hands] == hands
-    text = hands[0].text()
+    refused(r"comes after hand \d+: expected hand \d+ or a later one", replay, (), text, error=TableError)
     other = text.replace(f":{text.split(':')[4]}:", ":1|-1|0|0|0|0"[: 2 * seats + 1] + ":")
     refused("does not say what was won", bot_replay(dealer._rules, of.names), (), other, error=TableError)
     refused("is not STATE", read_hand, text.replace("Ada|", ""), error=TableError)

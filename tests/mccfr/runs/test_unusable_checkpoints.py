@@ -83,7 +83,7 @@ def test_one_is_set_aside_and_never_the_last(run, capsys):
     ended = call(capsys, "resume", run.directory, "--iterations", 40, "--set-aside", 3)
     assert ended.status == 0 and there(run) == [1, 2, 3] and there(run, "set-aside") == [3] and iterations(run) == 40
     everything = [word for number in (1, 2, 3) for word in ("--set-aside", number)]
-    assert "give --from-scratch" in refusal(capsys, "resume", run.directory, *everything)
+    assert "leave one, or give --from-scratch" in refusal(capsys, "resume", run.directory, *everything)
     assert there(run) == [1, 2, 3]
 
 

@@ -404,11 +404,13 @@ def _ascend(trees, tables, board, task, scratch, at):
 
 @part_njit
 def _last_street(trees, tables, board, task, scratch, level, jobs):
-    """Walk last-street trees that follow the current tree of street `level`, as many as have room.
+    """Walk last-street trees that follow the current tree of street `level`; return nodes touched.
+
+    A street tree is the betting of a street after one line of earlier streets.  At its exits play goes on to the next
+    street.  The trees after exits from node `scratch.exit[level]` on are walked, until the nodes of the next one exceed
+    the free rows of `scratch`.  `scratch.exit[level]` is set to that exit, or to the end of the current tree.
 
     jobs  number of earlier streets' jobs (groups of terminals) without values; they are valued with the new ones
-
-    Returns the nodes touched.  `scratch.exit[level]` moves past the exits whose trees were walked.
     """
     tree, group, range_of = scratch.tree[level], scratch.group, scratch.range_of
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
@@ -438,8 +440,7 @@ def sampled_traversal(trees, tables, board, task, scratch):
 
     board    SampledBoard: one full board and the hands on it
     tables   VectorTables, changed in place
-    scratch  SampledScratch, changed in place; scratch.value[0] receives the values of the traverser's hands [n], in
-             chips times the opponent's reach
+    scratch  SampledScratch; its value[0] receives the values of the traverser's hands: chips times the opponent's reach
     """
     level, entering, jobs, nodes = np.int64(0), True, np.int64(0), 0
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
@@ -451,8 +452,7 @@ def sampled_traversal(trees, tables, board, task, scratch):
         if entering:
             at = (tree[level], member_first[level])
             jobs, touched = _descend(trees, tables, board, task, scratch, at, jobs)
-            nodes += touched
-            left[level] = first
+            nodes, left[level] = nodes + touched, first
         base, member = member_first[level] - first, left[level]
         while member < stop and (trees.kind[member] != AT_EXIT or range_of[base + member] == NOWHERE):
             member += 1

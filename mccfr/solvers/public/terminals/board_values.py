@@ -244,11 +244,19 @@ def sum_lanes(board, hero, showdown, lanes):
 
 @part_njit
 def store_lanes(board, hero, showdown, lanes, span, out):
-    """Store the values of folds, or with `showdown` of showdowns, in rows of out [., n], by strength.
+    """Store the values of a player's hands at folds or showdowns, one in each lane, in `out`.
 
-    span  (first, stop): at least lanes first to stop-1 are stored; a lane is one range of `lanes.reach`
+    A lane is one of 16 columns of `lanes`, for one range of the opponent.  A hand's value at a fold is the weight
+    of the range's hands that share no card with it; at a showdown, the weight that it beats minus the weight that beats
+    it.  `sum_lanes` must have summed the ranges before.  In lane l, a value closer to 0 than lanes.limit[l] becomes 0.
+    The values are then multiplied by lanes.factor[l] and stored in row lanes.picked[1, l] of `out`.
 
-    `lanes.picked[1]`, `factor` and `limit` give each lane's row, factor and limit.
+    board     SampledBoard
+    hero      player whose hands are valued
+    showdown  True: values of showdowns; False: of folds
+    lanes     Lanes
+    span      (first, stop): at least lanes first to stop-1 are stored
+    out       [., n] rows of values, with the hands in order of strength
     """
     by_strength, count, (first, stop) = board.showdown, board.count[hero], span
     none, same = by_strength.cards[0], by_strength.same[hero]

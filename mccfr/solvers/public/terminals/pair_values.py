@@ -52,16 +52,19 @@ class HandLists(NamedTuple):
 
 
 class PairLanes(NamedTuple):
-    """Scratch for LANES pairs of ranges: n hands, C cards; float64 except `rows`, `ways` and `roots`.
+    """Scratch for LANES (16) betting lines with a pair of ranges each: n hands, C cards.
+
+    All is float64 except `rows`, `ways` and `roots`.  A lane is one betting line with both players' ranges.  Lanes 2j
+    and 2j+1 start the street with the same ranges, so there are BLOCK (8) starts, with the numbers j.
 
     The actor is the player who acted last; the other player is the one who did not.  A share is the probability of a
     player's actions on the street with a bucket.  A way is an index of both players' ranges at the start of the street.
 
     rows     [3, LANES] int64  source rows of shares: the other player's; the actor's after a call; after a fold
-    ways     [BLOCK] int64     way of each two neighbouring lanes, which must have the same
+    ways     [BLOCK] int64     way of lanes 2j and 2j+1
     shares   3 × [n, LANES]    shares by bucket: the other player's; the actor's after a call and after a fold, times
                                the chips at stake
-    weights  2 × [n+1, BLOCK]  weights of hands at the start of the street, for each pair of lanes: the other's, the
+    weights  2 × [n+1, BLOCK]  weights of hands at the start of the street, of lanes 2j and 2j+1: the other's, the
                                actor's
     roots    [BLOCK] int64     source rows of one player's ranges, while `weights` are copied
     total    [C+1, LANES]      sums by card of the other player's ranges; 0 for no card

@@ -55,7 +55,11 @@ class Worklist(NamedTuple):
 
 
 def new_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> Worklist:
-    """Return a Worklist for all nodes of a tree, of any kind, and regrets of `dtype`."""
+    """Return a Worklist: scratch arrays for traversals, with a cell for each node of a tree.
+
+    tree   any tree: also with chance nodes, and with three and more players
+    dtype  dtype of the regrets, which values and strategies in the arrays have too
+    """
     nodes, blocks, players = len(tree.parent), len(tree.row_slots), tree.players
     paid = np.zeros((0, players)) if tree.payoffs is None else tree.payoffs
     sampled = np.ones((nodes if players > 2 else 0, players))
@@ -171,9 +175,12 @@ def follow(work, node, child, player, probability):
 
 @part_njit
 def others_sampled(work, node, player):
-    """Return the probability of all players' sampled actions before `node` but those of `player`.
+    """Return the probability of the other players' sampled actions on the way to `node`.
 
-    It is 1 with two players.
+    It is the product over all players but `player`; chance does not count.  With two players the other one is the
+    traverser, for whom no action is sampled.  So it is then 1.
+
+    player  player to act at `node`, who is not the traverser
     """
     probability = 1.0
     if work.payoffs.shape[1] > 2:
