@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_table
-from abstraction.kernels.jit import allocating_njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 
 BOARD_COUNTS = {3: 1755, 4: 16432, 5: 134459}
 """Number of canonical boards, by number of cards."""
@@ -74,8 +74,8 @@ class BoardTables(NamedTuple):
 # --- kernels ---
 
 
-@allocating_njit
-def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, location):
+@njit
+def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, location, cards, image):
     """Fill the three arrays of `CanonicalBoards` for boards of n cards, in place.
 
     choose            [6, 52] int32 binomial coefficients, row k and column card
@@ -84,14 +84,13 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
     boards            [N, n] int8, receives the canonical boards
     multiplicity      [N] int32, 0 at the start, receives the number of boards in each class
     location          [C(52, n)] int32, −1 at the start, receives canonical index · 32 + suit permutation
+    cards             [n] int64 scratch memory, the cards 0 to n − 1 at the start
+    image             [n] int64 scratch memory
 
     Boards are visited in ascending rank, so the first board of a class is the canonical one.  Its images under all suit
     permutations are the other boards of the class.
     """
     n = boards.shape[1]
-    cards, image = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        cards[i] = i
     count = 0
     for rank in range(location.shape[0]):
         if location[rank] < 0:
@@ -197,7 +196,8 @@ def board_classes(cards: int) -> CanonicalBoards:
     boards = np.empty((BOARD_COUNTS[cards], cards), np.int8)
     multiplicity = np.zeros(len(boards), np.int32)
     location = np.full(comb(CARD_COUNT, cards), -1, np.int32)
-    _fill_locations(_choose_table(), permutation, inverse, boards, multiplicity, location)
+    scratch = np.arange(cards), np.empty(cards, np.int64)
+    _fill_locations(_choose_table(), permutation, inverse, boards, multiplicity, location, *scratch)
     return CanonicalBoards(boards, multiplicity, location)
 
 

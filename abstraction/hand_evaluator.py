@@ -252,7 +252,7 @@ def _fill_flushes(tables, key, suit_sets, out):
                     out[b * (b - 1) // 2 + a] = tables.flush_strength[(sets >> 16 * suit) & _RANK_SET]
 
 
-@njit
+@part_njit
 def fill_board_strengths(tables, board, out):
     """Write the strength of every combination (two hole cards) on a board into out [1326] int16.
 
@@ -282,6 +282,20 @@ def fill_board_strengths(tables, board, out):
             out[b * (b - 1) // 2 + a] = -1
         for c in range(b + 1, CARD_COUNT):
             out[c * (c - 1) // 2 + b] = -1
+
+
+@njit
+def fill_strengths_on_boards(tables, boards, strength):
+    """Write the strength of every combination (two hole cards) on each of R boards.
+
+    tables    `EvaluatorTables`, the look-up tables of the hand evaluator
+    boards    [R, 3..5] int8 cards 0..51, distinct within a row
+    strength  [R, 1326] int16, overwritten; higher wins
+
+    Combinations that share a card with the board get −1.
+    """
+    for board in range(boards.shape[0]):
+        fill_board_strengths(tables, boards[board], strength[board])
 
 
 @njit
@@ -342,9 +356,9 @@ def board_strengths(board: Sequence[int]) -> NDArray[np.int16]:
     cards = np.asarray(board)
     if not 3 <= len(board) <= 5 or len(set(board)) != len(board) or cards.min() < 0 or cards.max() >= CARD_COUNT:
         raise ValueError(f"board {list(board)} does not hold three to five distinct cards of 0..51")
-    out = np.empty(COMBO_COUNT, np.int16)
-    fill_board_strengths(evaluator_tables(), cards.astype(np.int8), out)
-    return out
+    out = np.empty((1, COMBO_COUNT), np.int16)
+    fill_strengths_on_boards(evaluator_tables(), cards.astype(np.int8)[None], out)
+    return out[0]
 
 
 def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -353,7 +367,7 @@ def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer])
     boards  [B, 3..5] distinct cards 0..51
     hands   [n] combination numbers 0..1325 (two hole cards each)
 
-    This is the method of `fill_board_strengths` in NumPy, for callers that would otherwise need no compiled kernel.
+    This is the method of `fill_strengths_on_boards` in NumPy, for callers that would otherwise need no compiled kernel.
     """
     tables, cards, card_count = evaluator_tables(), combo_table()[hands], boards.shape[1] + 2
     keys, sets = tables.card_key[boards].sum(axis=1), np.bitwise_or.reduce(tables.card_suit_set[boards], axis=1)

@@ -42,7 +42,7 @@ class Series:
 
 SERIES = (
     Series("hunl-quick", "nodes", (20_000_000_000, 60_000_000_000, 200_000_000_000)),
-    Series("hunl-safe", "iterations", (40_000, 120_000, 400_000)),
+    Series("hunl-safe", "iterations", (12_000, 40_000, 120_000)),
 )
 
 

@@ -65,7 +65,6 @@ class ClusterPool(IntervalPool):
         self._waiting: set[int] = set()  # ranks that have not answered the present order
         self._changes = np.zeros(self._intervals.cells, np.int64)
         self._fits, self._saved = True, False  # _saved: a checkpoint contains the strata as they are
-        self._busy = np.zeros(ranks)  # training seconds in this session
         self._since_pause = np.zeros((3, ranks))  # seconds trained, seconds waited and nodes, since the last pause
         self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were last moved
         self._answered_at = np.zeros(ranks)
@@ -105,8 +104,7 @@ class ClusterPool(IntervalPool):
         self._move_by_speed()
         super().release(stop_nodes, stop_iterations)
 
-    def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+    def _wait_for_barriers(self, end: float) -> None:
         while not self.resting() and time.monotonic() < end:
             if self._intervals.interval is not None:
                 self._take_answers()
@@ -134,7 +132,6 @@ class ClusterPool(IntervalPool):
         self._changes += answer.changes
         self._fits &= not answer.head[messages.OVERFLOW]
         busy = answer.head[messages.BUSY_NANOSECONDS] * 1e-9
-        self._busy[rank] += busy
         self._since_pause[0, rank] += busy
         self._since_pause[2, rank] += answer.head[messages.TRAINED_NODES]
         self._answered_at[rank] = now = time.monotonic()
@@ -271,9 +268,6 @@ class ClusterPool(IntervalPool):
         with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
             self._run.check_lock()
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
-
-    def busy_seconds(self) -> float:
-        return float(self._busy.max())
 
     def silent(self) -> list[StalledWorker]:
         seconds, reason = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import cbrt, ceil, frexp, isfinite, ldexp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -191,6 +191,10 @@ class StratumWorker:
         self._algorithm, self._totals, self.tables, self.changes = algorithm, totals, tables, changes
         self._parts = Changes(first_street_names(game), totals)
         self._most = _MOST / game.strata.count
+        self._interval: Interval | None = None
+        self._begun, self._change = (
+            {name: np.zeros(totals[name].shape) for name in self._parts.names} for _ in range(2)
+        )
 
     def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
         """Train a stratum (group of boards) for `quota` iterations and change its state in place.
@@ -199,24 +203,29 @@ class StratumWorker:
 
         Returns False if a change is too large for sums in 64-bit integers; that table's change is then not added.
         """
-        begun = {}
-        for name in self._parts.names:
-            copy: npt.NDArray[Any] = self.tables[name]
-            if name.startswith("strategy_sum/"):
-                copy[...] = 0
-            else:  # the totals keep what rounding to the copy's dtype drops
-                np.copyto(copy, self._totals[name], casting="same_kind")
-            begun[name] = copy.astype(np.float64)
+        if interval is not self._interval:
+            self._begin(interval)
+        for name, begun in self._begun.items():
+            np.copyto(self.tables[name], begun, casting="same_kind")
         self.solver.run_stratum(stratum, state, interval.nodes, quota)
         fits = True
-        for name in self._parts.names:
-            change = np.rint((self.tables[name].astype(np.float64) - begun[name]) * interval.scale)
-            if not np.all(np.abs(change) < self._most):
+        for name, begun in self._begun.items():
+            change = np.subtract(self.tables[name], begun, out=self._change[name])
+            change *= interval.scale
+            np.rint(change, out=change)
+            if not -self._most < change.min() <= change.max() < self._most:
                 fits = False
                 continue
             part = self._parts.of(self.changes, name)
             part += change.astype(np.int64).reshape(-1)
         return fits
+
+    def _begin(self, interval: Interval) -> None:
+        """Copy the regrets with which all strata begin the interval; strategy sums begin with 0."""
+        self._interval = interval
+        for name in self._parts.names:
+            if not name.startswith("strategy_sum/"):  # the totals keep what rounding to the tables' dtype drops
+                self._begun[name][...] = self._totals[name].astype(self.tables[name].dtype)
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """Kernels of local best response (LBR): compare one hand with all others over run-outs."""
 
-from abstraction.hand_evaluator import fill_board_strengths
 from abstraction.kernels.jit import njit
 from mccfr.common.rng import below
 
@@ -28,18 +27,6 @@ def meet_all(strength, hand, balance, compatible):
             live = row[other] >= 0
             balance[other] += live * ((own > row[other]) - (own < row[other]))
             compatible[other] += live
-
-
-@njit
-def fill_run_outs(tables, boards, strength):
-    """Write the strength of every hand (two hole cards) on each board.
-
-    tables    lookup tables of the hand evaluator (`abstraction.hand_evaluator.EvaluatorTables`)
-    boards    [R, 3..5] int8 cards of R full boards
-    strength  [R, 1326] int16, overwritten: showdown rank, higher wins; -1 if hand and board share a card
-    """
-    for board in range(boards.shape[0]):
-        fill_board_strengths(tables, boards[board], strength[board])
 
 
 @njit

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_index
-from abstraction.hand_evaluator import evaluator_tables
+from abstraction.hand_evaluator import evaluator_tables, fill_strengths_on_boards
 from mccfr.cards.card_index import IndexedCards
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import card_masks
 from mccfr.common.rng import EVALUATION, new_stream, uniform
-from mccfr.evaluation.local_best_response.range_kernels import draw_boards, fill_run_outs, meet_all
+from mccfr.evaluation.local_best_response.range_kernels import draw_boards, meet_all
 from mccfr.play.showdown_values import RunOuts
 from mccfr.policy.policy_deck import holds_card
 
@@ -253,7 +253,7 @@ class DeckTable:
     def strengths(self, boards: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
         """Return [R, 1326] showdown ranks on full boards [R, n], higher wins; -1: a shared card."""
         strength = np.empty((len(boards), COMBO_COUNT), np.int16)
-        fill_run_outs(evaluator_tables(), boards, strength)
+        fill_strengths_on_boards(evaluator_tables(), boards, strength)
         return strength
 
     @cached_property

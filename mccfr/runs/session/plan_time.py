@@ -28,7 +28,7 @@ WEAR_BYTES = 100e12
 MOST_WORKERS = 1024
 """Most workers of a machine (`run.workers`)."""
 
-_BARRIER_SECONDS = 4e-4  # a barrier of workers on one machine
+_BARRIER_SECONDS = 5e-4  # a barrier of workers on one machine
 _DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
 _HALVINGS = 100
 
@@ -79,8 +79,7 @@ class Pace:
         if self.game.strata is None:
             return workers
         shares = self.game.strata.shares
-        blocks = 1 if self.config.tables.memory_budget is None else turns_of(self.config)[0]
-        bounds = block_bounds(len(shares), blocks)
+        bounds = block_bounds(len(shares), self._blocks)
         ends = [_longest(shares[first:last], workers) for first, last in pairwise(bounds)]
         return float(shares.sum() / sum(ends))
 
@@ -99,6 +98,10 @@ class Pace:
         if self.disk is None:
             return training
         return max(training, self.moving_seconds * iterations / turns_of(self.config)[1])
+
+    @property
+    def _blocks(self) -> int:
+        return 1 if self.config.tables.memory_budget is None else turns_of(self.config)[0]
 
     def nodes(self, seconds: float, workers: int) -> float:
         """Return the nodes that `workers` workers touch in the run's first `seconds` seconds."""

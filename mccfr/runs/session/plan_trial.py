@@ -8,8 +8,11 @@ thresholds. Regrets grow with the nodes touched, and thresholds in proportion to
 same actions.
 """
 
+import os
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import inf, log
 from pathlib import Path
@@ -29,8 +32,16 @@ from mccfr.games.game import Game
 from mccfr.solvers.game_from_config import opponents_buckets, planned_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
-from mccfr.solvers.solver import Share
-from mccfr.tables.table_layout import private_tables, table_name
+from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.strata_training import (
+    Barrier,
+    StratumWorker,
+    first_states,
+    first_street_names,
+    quotas,
+    with_copies,
+)
+from mccfr.tables.table_layout import TableSet, private_tables, table_name
 from storage import free_space
 from storage.schema import ArraySpec
 from storage.table_formats import compressed_share
@@ -66,21 +77,23 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
     """Measure a training of a few seconds of processor time; None if its tables are too large.
 
     The figures are of the later half of the time, because the first iterations may compile kernels. A run whose boards
-    are divided into strata, groups with buckets of their own, is measured without them. In full-deck hold'em, random
-    buckets replace those that are not built. Fewer random buckets are taken if the tables exceed 1 GiB or a quarter of
-    the available memory. In other games, tables above that quarter are too large.
+    are divided into strata, groups with buckets of their own, is measured in them if all tables fit, else without them.
+    In full-deck hold'em, random buckets replace those that are not built. Fewer random buckets are taken if the tables
+    exceed 1 GiB or a quarter of the available memory. In other games, tables above that quarter are too large.
 
     base  directory that the configuration's files are relative to
     game  the game of `config`, whose buckets need not be built
     """
     layout, most = algorithm_of(config).layout(game), _MEMORY_SHARE * free_space.available_memory_bytes()
+    if game.strata is not None and layout.nbytes <= min(_MOST_BYTES, most) and not _lacks_buckets(config, base, game):
+        return _trained(config, game, 1.0, keeps_length=True)
     run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
     trial = msgspec.structs.replace(config, run=run, tables=msgspec.structs.replace(config.tables, memory_budget=None))
     if config.run.strata is not None:
         game = planned_game(trial, base)
         layout = algorithm_of(trial).layout(game)
     share = min(1.0, min(_MOST_BYTES, most) / layout.nbytes)
-    random = game.cards.shared_bytes > 0 and (share < 1 or not _has_buckets(config, base))
+    random = game.cards.shared_bytes > 0 and (share < 1 or _lacks_buckets(config, base, game))
     if random:
         game = _with_random_buckets(game, share)
     elif layout.nbytes > most:
@@ -88,13 +101,45 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
     return _trained(trial, game, share if random else 1.0, keeps_length=not random)
 
 
-def _has_buckets(config: Config, base: Path) -> bool:
-    """Return whether the run has a card abstraction whose files exist.
-
-    If the solver uses another abstraction for opponents, its files must exist too.
-    """
+def _lacks_buckets(config: Config, base: Path, game: Game) -> bool:
+    """Return whether the game takes buckets from files and lacks one, of its own or its opponents'."""
     tables = (config.abstraction, opponents_buckets(config, base))
-    return config.abstraction is not None and all(is_built(base / table.path) for table in tables if table is not None)
+    built = config.abstraction is not None and all(is_built(base / each.path) for each in tables if each is not None)
+    return game.cards.shared_bytes > 0 and not built
+
+
+class _StrataTraining:
+    """Trains all strata, one interval in each call, as a worker of the run does in the middle of the run.
+
+    A stratum is a group of second-street boards. An interval is the training between two additions of the strata's
+    changes to the first street's tables.
+    """
+
+    def __init__(self, algorithm: Algorithm, game: Game, tables: TableSet) -> None:
+        assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
+        totals = {name: np.zeros(tables[name].shape) for name in first_street_names(game)}
+        self._barrier = Barrier(game, algorithm, totals)
+        self._worker = StratumWorker(game, algorithm, totals, tables, np.zeros(self._barrier.parts.cells, np.int64))
+        self._states, self._shares = first_states(algorithm, game.strata.count), game.strata.shares.tolist()
+        self._run, self._length = algorithm.config.run, 1.0  # nodes of an iteration
+
+    def warm_up(self) -> None:
+        self._worker.solver.warm_up()
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Train an interval, whatever the limits are; return its (iterations, nodes touched)."""
+        del node_limit, iteration_limit
+        ends = min((self._run.nodes or _ENDLESS_NODES) / self._length, self._run.iterations or _NO_LIMIT)
+        iterations = self._barrier.interval_iterations(int(ends / 2))
+        interval, before = self._barrier.interval(total_nodes, iterations), sum(state.nodes for state in self._states)
+        amounts, _ = quotas(iterations, self._shares, [0] * len(self._shares))
+        for stratum, (state, amount) in enumerate(zip(self._states, amounts, strict=True)):
+            self._worker.run(stratum, state, amount, interval)
+        self._barrier.add(interval, self._worker.changes)
+        self._worker.changes[:] = 0
+        nodes, done = sum(state.nodes for state in self._states) - before, max(1, sum(amounts))
+        self._length = max(1.0, nodes / done)
+        return done, nodes
 
 
 class _Trial:
@@ -106,6 +151,8 @@ class _Trial:
     def __init__(self, config: Config, game: Game) -> None:
         algorithm = algorithm_of(config)
         self._config, self._game, self.layout = config, game, algorithm.layout(game)
+        if game.strata is not None:
+            self.layout = with_copies(self.layout)
         self.tables = private_tables(self.layout)
         self._share = Share(workers=max(1, config.run.workers) if algorithm.traits.one_process else 1)
         self.nodes = self.iterations = 0
@@ -124,8 +171,9 @@ class _Trial:
         if self.nodes >= most or self.iterations >= last:
             return self._found
         algorithm = algorithm_of(msgspec.structs.replace(self._config, solver=solver))
-        training = algorithm.solver(self._game, self.tables, self._share)
+        training = self._training(algorithm, self._share)
         training.warm_up()
+        clock = time.process_time if algorithm.traits.one_process else time.thread_time
 
         def goes_on() -> bool:
             return self.nodes < most and self.iterations < last
@@ -133,18 +181,49 @@ class _Trial:
         def batch() -> tuple[float, int, int]:
             done, touched = training.run(self.nodes, most - self.nodes, last - self.iterations)
             self.nodes, self.iterations = self.nodes + touched, self.iterations + done
-            return time.process_time(), self.nodes, self.iterations
+            return clock(), self.nodes, self.iterations
 
-        points = [(time.process_time(), self.nodes, self.iterations), batch()]
+        points = [(clock(), self.nodes, self.iterations), batch()]
         if goes_on():
             del points[0]
-        while goes_on() and (len(points) < 2 or points[-1][0] - points[0][0] < seconds):
-            points.append(batch())
+        with self._other_workers(algorithm, most, last):
+            while goes_on() and (len(points) < 2 or points[-1][0] - points[0][0] < seconds):
+                points.append(batch())
         middle = (points[0][0] + points[-1][0]) / 2
         half = next(point for point in points if point[0] >= middle or point is points[-2])
         nodes = self.nodes - half[1]
         self._found = (points[-1][0] - half[0]) / nodes, nodes / max(1, self.iterations - half[2])
         return self._found
+
+    def _training(self, algorithm: Algorithm, share: Share) -> Any:
+        if self._game.strata is not None:
+            return _StrataTraining(algorithm, self._game, self.tables)
+        return algorithm.solver(self._game, self.tables, share)
+
+    @contextmanager
+    def _other_workers(self, algorithm: Algorithm, most: int, last: int) -> Iterator[None]:
+        """Let threads train the same tables in the meantime, as the run's other workers will.
+
+        Processors that share a core slow each other down.  There are no more workers than processors.  Algorithms that
+        train in one process start their own threads.
+        """
+        count, ended = min(self._config.run.workers, len(os.sched_getaffinity(0))), threading.Event()
+
+        def work(worker: int) -> None:
+            training = self._training(algorithm, Share(worker, count))
+            while not ended.is_set():
+                training.run(self.nodes, most, last)
+
+        others = range(1, 1 if algorithm.traits.one_process else count)
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in others]
+        try:
+            for thread in threads:
+                thread.start()
+            yield
+        finally:
+            ended.set()
+            for thread in threads:
+                thread.join()
 
     def compressed(self, left: float = 1.0) -> float:
         """Return the tables' estimated size in a compressed checkpoint, as a share of full size.

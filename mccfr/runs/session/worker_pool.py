@@ -118,7 +118,7 @@ class Pool(Protocol):
         """Return (nodes, iterations) of the run so far; exact while all rest."""
 
     def busy_seconds(self) -> float:
-        """Return the seconds that the busiest worker has trained in this session."""
+        """Return the seconds that the busiest worker has trained in this session; with strata, with its waits."""
 
     def states(self) -> list[WorkerState]:
         """Return all workers' counters and random states, for a checkpoint; only while all rest.

@@ -151,7 +151,7 @@ def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monke
     Half of the run of 3,000 nodes prunes. Thresholds of the trial are to its length as those of the run are to 2,250.
     """
     monkeypatch.setattr(ExternalSampling, "solver", lambda algorithm, *_: Training(algorithm))
-    monkeypatch.setattr(plan_trial.time, "process_time", lambda: Training.seconds)
+    monkeypatch.setattr(plan_trial.time, "thread_time", lambda: Training.seconds)
     monkeypatch.setattr(plan_trial, "SECONDS", 5.0)
 
     def both(**solver):

@@ -8,7 +8,9 @@ Shows:
 
 import os
 import signal
+from collections import Counter
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,9 +21,15 @@ from sessions import assert_same, content, go, kill_often, new_run, trained
 from stratified import long_game
 
 from mccfr.api.evaluating import evaluate_target
+from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.session import plan_trial
 from mccfr.runs.session import training_session as run_module
+from mccfr.runs.session.run_plan import make_plan
+from mccfr.runs.session.strata import strata_pool
+from mccfr.runs.session.strata.strata_pool import IntervalPool
+from mccfr.solvers.strata_training import StratumWorker, interval_iterations
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +62,45 @@ def test_a_stratified_run_is_evaluated_in_the_whole_game(whole):
     found = evaluate_target(whole.directory, "exact")
     assert found["exploitability_chips"] < 0.5
     assert content(whole)[0]["regret/street0/player0"].dtype == np.float64
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "starting"])
+def test_seconds_of_training_include_the_waits_at_barriers(monkeypatch, training):
+    """Every wait takes three seconds of this clock; those before the first interval do not count."""
+    clock = [100.0]
+    monkeypatch.setattr(strata_pool, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def later(*_):
+        clock[0] += 3.0
+
+    Waiting = type("Waiting", (IntervalPool,), {"_wait_for_barriers": later})
+    Waiting.__abstractmethods__ = frozenset()
+    pool = Waiting()
+    pool._intervals = SimpleNamespace(interval=None, over=lambda: not training)
+    for _ in range(2):
+        pool.wait(0.1)
+    assert pool.busy_seconds() == 6.0 * training
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["in strata", "tables too large"])
+def test_a_plan_measures_training_in_strata_if_the_tables_fit(tmp_path, monkeypatch, fits):
+    """All strata take part, with intervals as long as in the middle of the run."""
+    trained, run = Counter(), StratumWorker.run
+
+    def counting(worker, stratum, state, quota, interval):
+        trained[stratum] += quota
+        return run(worker, stratum, state, quota, interval)
+
+    monkeypatch.setattr(StratumWorker, "run", counting)
+    if not fits:
+        monkeypatch.setattr(plan_trial, "_MOST_BYTES", 1)
+    document = {"game": {"name": "leduc", "ranks": 4}, "run": {"strata": 2, "iterations": 8_000_000}}
+    plan = make_plan(config_from(document, "test"), tmp_path)
+    assert plan["measured"] and plan["seconds"] > 0
+    assert set(trained) == ({0, 1} if fits else set())
+    if fits:
+        hottest, calls = 1 / 8, trained.total() / interval_iterations(4_000_000, 1 / 8, 2)
+        assert calls == pytest.approx(round(calls), abs=0.01) and interval_iterations(1, hottest, 2) < trained[0]
 
 
 def test_plan_reports_shared_bytes_and_idle_workers(tmp_path, capsys):

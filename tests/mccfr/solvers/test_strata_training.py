@@ -202,7 +202,7 @@ class RepeatedFromTheWrongStreet(Stratified):
         super().train_strata(interval, quotas, order[:-1])
         kept = {name: table.copy() for name, table in self.totals.items()}
         self.barrier.add(interval, self.changes)
-        super().train_strata(interval, quotas, order[-1:])
+        super().train_strata(interval._replace(), quotas, order[-1:])  # a new object: the street is copied again
         for name, table in kept.items():
             self.totals[name][...] = table
 

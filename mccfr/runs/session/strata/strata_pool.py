@@ -10,6 +10,7 @@ session returns to its last checkpoint, because its tables are inconsistent.
 """
 
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -135,9 +136,25 @@ class IntervalPool(Pool):
     """
 
     _intervals: Intervals
+    _trained_seconds = 0.0
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         self._intervals.release(stop_nodes, stop_iterations)
+
+    def wait(self, seconds: float) -> None:
+        counts, began = self._intervals.interval is not None or not self._intervals.over(), time.monotonic()
+        try:
+            self._wait_for_barriers(began + seconds)
+        finally:
+            self._trained_seconds += (time.monotonic() - began) * counts
+
+    @abstractmethod
+    def _wait_for_barriers(self, end: float) -> None:
+        """Begin one interval after the other until all workers rest, or until `end`, by the monotonic clock."""
+
+    def busy_seconds(self) -> float:
+        """Return the seconds of training in this session, with the waits at barriers and for blocks on disk."""
+        return self._trained_seconds
 
     def pause(self) -> None:
         self._intervals.pause()
@@ -206,8 +223,7 @@ class StrataPool(IntervalPool, ProcessPool):
         The out-of-core pool overrides this; here all rows are in memory, and nothing is done.
         """
 
-    def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+    def _wait_for_barriers(self, end: float) -> None:
         while not self.resting() and time.monotonic() < end:
             if self._find_dead():
                 return
@@ -226,6 +242,3 @@ class StrataPool(IntervalPool, ProcessPool):
     def can_save(self) -> bool:
         # An incomplete interval has changed tables between barriers.
         return not self._lost
-
-    def busy_seconds(self) -> float:
-        return float(self._cells[1 : 1 + self._workers, control.BUSY_NANOSECONDS].max()) * 1e-9

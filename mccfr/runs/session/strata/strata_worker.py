@@ -121,7 +121,6 @@ def work(
                 ended = time.monotonic_ns()
                 own_row[control.LONGEST_BATCH] = max(int(own_row[control.LONGEST_BATCH]), ended - began)
                 own_row[control.PROGRESS] = began = ended
-            own_row[control.BUSY_NANOSECONDS] = int(worker.solver.busy_seconds * 1e9)
         own_row[control.RESTING_SINCE] = epoch
 
 
