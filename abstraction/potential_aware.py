@@ -8,8 +8,9 @@ each pair.
 
 Our method uses sliced transport (Rabin et al. 2011) with chosen instead of random directions.  Bucket centres are
 projected on a few directions.  On each, the exact one-dimensional distance is the L1 distance of the M sorted
-projections.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters it with exact bounds and
-centres.  The greedy distance is no metric and allows neither.
+projections.  To be short, sums of `VALUES` runs of the sorted projections stand for them, which makes the distance
+approximate.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters such points with exact bounds
+and centres.  The greedy distance is no metric and allows neither.
 
 `fill_next_rows` computes the points of hold'em's flop or turn.
 """

@@ -1,8 +1,8 @@
 """Writes checkpoints atomically and durably.
 
-`commit` writes under a temporary name, fsyncs every file and directory, writes the manifest last, and then renames. A
-crash therefore never leaves an incomplete directory under a final name. Older checkpoints are removed only after the
-rename.
+`commit` writes under a temporary name, the manifest last, and fsyncs every file and directory. Then `output` renames
+the directory, and fsyncs its parent. From the rename on the checkpoint is valid. A crash therefore never leaves an
+incomplete directory under a final name. Older checkpoints are removed only afterwards.
 """
 
 import json
@@ -160,6 +160,8 @@ def _write_and_rename(
     fields: dict[str, Any],
 ) -> str:
     """Write a checkpoint durably under a temporary name, rename it, and return the hash of its manifest.
+
+    `output` renames at the end of its block, and raises if the final name exists.
 
     final         path of the checkpoint
     write_tables  function that writes the tables to a directory. It returns {file name: (length in bytes, checksum)},

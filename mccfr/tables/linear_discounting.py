@@ -2,16 +2,16 @@
 
 Source: Brown & Sandholm 2019, sections 3 and 5.
 
-A period is `period_nodes` nodes over all workers. After period n:
+A period is `period_nodes` nodes over all workers. It has a number n, from 1 on:
 
-* `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
-  which gives the same strategies without a pass over the tables.  `SampledSolver.run` of
-  `mccfr.solvers.sampling.sampled` passes the weight to the kernels.  They multiply by it in `update`, `add` and others
-  of `mccfr.solvers.regret`; for packed trees these are `update_row`, `add_row` and others of
-  `mccfr.solvers.sampling.packed_rows`.  Counted by iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
+* `linear` (linear discounting) gives updates in period n the weight n. The paper multiplies regrets and strategy sums
+  by n/(n+1) after the period; the weights give the same strategies without a pass over the tables.
+  `SampledSolver.run` of `mccfr.solvers.sampling.sampled` passes the weight to the kernels.  They multiply by it in
+  `update`, `add` and others of `mccfr.solvers.regret`; for packed trees these are `update_row`, `add_row` and others
+  of `mccfr.solvers.sampling.packed_rows`.  Counted by iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
 * `initial` gives updates the weight 1 in period 1, and 10 afterwards.
-* `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
-  (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).
+* `dcfr` (discounted CFR) multiplies positive regrets after period n by n^α/(n^α+1), negative ones by n^β/(n^β+1), and
+  strategy sums by (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).
 """
 
 from dataclasses import dataclass

@@ -99,7 +99,7 @@ class Responder:
 
         They are summed over the policy's hands by weight.
 
-        ranges  the policy's weights of hands, by node of its tree
+        ranges  the policy's weights of hands, by position
         """
         if state.player == self._seat:
             action = self.best_action(state, ranges, deal)
@@ -112,7 +112,7 @@ class Responder:
         They are summed over the policy's hands by weight.
 
         state   betting before the action
-        ranges  the policy's weights of hands after the action, by node of its tree
+        ranges  the policy's weights of hands after the action, by position
         """
         after = self._lines.apply(state, action)
         if after == OVER:
@@ -135,7 +135,7 @@ class Responder:
         return float(value + (showdown * (weight @ deal.settlement) if showdown else 0.0))
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """Return the policy's {tree node: weights [H] of hands} after an action of the responder.
+        """Return the policy's {position: weights [H] of hands} after an action of the responder.
 
         If the policy's tree lacks the action, each of its translations gives a node, weighted by its probability.
 
@@ -152,10 +152,10 @@ class Responder:
     def answers(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> dict[str, Ranges]:
         """Return for each action of the policy the weights of its hands that take the action.
 
-        The result is {action in real chips: {tree node: weights [H] of its hands after the action}}. Weights are not
+        The result is {action in real chips: {position: weights [H] of its hands after the action}}. Weights are not
         normalised.
 
-        ranges  {tree node: weights [H]} before the action
+        ranges  {position: weights [H]} before the action
         """
         actions: dict[str, Ranges] = {}
         for position, weight in ranges.items():
@@ -172,7 +172,7 @@ class Responder:
         The policy's actions that end the hand all count. Of its other actions only the chosen ones are followed, and
         their values multiplied by a factor (`choose` of the constructor).
 
-        ranges  the policy's weights of hands before the decision, by node of its tree
+        ranges  the policy's weights of hands before the decision, by position
         """
         value, going_on = 0.0, []
         for action, after_action in self.answers(state, ranges, deal).items():
@@ -237,7 +237,7 @@ class Responder:
         the part that would beat the responder.
 
         action  the bet, such as r300
-        ranges  the policy's weights of hands before the bet, by node of its tree
+        ranges  the policy's weights of hands before the bet, by position
         cache   {(tree node before the bet, node to which it is translated): both weights}, filled in place
         """
         folded, won = 0.0, 0.0
@@ -257,7 +257,7 @@ class Responder:
 def _add(ranges: Ranges, tree_node: TreePosition, weight: Floats) -> None:
     """Add weights of hands to those already in a range at a tree node, in place.
 
-    ranges     {tree node: weights [H]}
+    ranges     {position: weights [H]}
     tree_node  node to which the weights are added
     weight     [H] weights to add
     """

@@ -79,7 +79,7 @@ def resolve_street(
     method    gadget: "resolving", "maxmargin" (not with `merged`) or "unsafe"
     effort    stopping rules for each spot
     players   the players whose strategies are replaced
-    reach     raise alternatives by the opponent's earlier mistakes (`reach_margins`)
+    reach     raise alternatives by the opponent's earlier mistakes (`reach_gains`)
     merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are still
               those of real hands
     dtype     of the solver's tables: "float64" or "float32"
@@ -105,7 +105,7 @@ def resolve_street(
         for player in [each for each in players if (ranges[each] > 0).any()]:
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
-                allowed = allowed + reach_margins(spot, cards.path(street, board).__getitem__, player, strategy)
+                allowed = allowed + reach_gains(spot, cards.path(street, board).__getitem__, player, strategy)
             initial = before if merged else None  # initial regrets help only with shared buckets
             solution = resolve(spot, player, ranges, allowed, method, effort, alike=alike, initial=initial)
             writer.write(spot, player, solution.tables, alike)
@@ -117,26 +117,24 @@ def resolve_street(
     return ResolvedStrategy(Strategy(writer.tables, strategy.weight), bound, excess, gap, spots)
 
 
-def reach_margins(
-    spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy
-) -> npt.NDArray[np.float64]:
-    """Return [H] counterfactual values by which the opponent's alternatives are raised.
+def reach_gains(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy) -> npt.NDArray[np.float64]:
+    """Return [H] counterfactual values by which the opponent's alternatives are raised, for reach margins.
 
-    spot      the subgame that is re-solved; an alternative is a value that the opponent's hand gets without it
+    spot      the subgame that is re-solved; an alternative is the value of an opponent's hand before re-solving
     board_of  function that returns the board of an earlier street, as its number or its cards
     player    the player whose strategy is re-solved; the other one is the opponent
     strategy  of both players in the whole game, before re-solving
 
     Reach subgame solving (Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games",
     section 4). On the path to the subgame, the opponent's hand may have had an action with a higher value than the
-    path's. Its value in the subgame may then rise by the difference before the path pays. The alternatives are raised
-    by these differences of all the opponent's decisions on the path. Values are those of best responses to `strategy`,
-    which is safe for any number of re-solved spots: a value before chance or the player's actions is a mean of the
-    values after them.
+    path's. The hand then reached the subgame by a mistake, and may gain the difference in it without profit overall.
+    The alternatives are raised by these differences of all the opponent's decisions on the path. Values are those of
+    best responses to `strategy`, which is safe for any number of re-solved spots: a value before chance or the player's
+    actions is a mean of the values after them.
     """
     arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
     own_range = spot.ranges(strategy)[player]
-    weight_now, margins = spot.dealing.disjoint_weight(own_range), np.zeros(len(own_range))
+    weight_now, gains = spot.dealing.disjoint_weight(own_range), np.zeros(len(own_range))
     for above, node in pairwise(path):
         if int(arrays.player[above]) == player:
             continue
@@ -144,10 +142,10 @@ def reach_margins(
         earlier_range = earlier.ranges(strategy)[player]
         response = earlier.best_response(1 - player, earlier_range, earlier.tables(strategy))
         weight_before = earlier.dealing.disjoint_weight(earlier_range)
-        # A gift in chips per hand is the same at all later nodes, while counterfactual values shrink with the range.
+        # Chips per hand are the same at all later nodes, while counterfactual values shrink with the range.
         chips = response.value - response.action[node - int(arrays.first[above])]
-        margins += np.divide(chips * weight_now, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
-    return margins
+        gains += np.divide(chips * weight_now, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
+    return gains
 
 
 class _StrategyWriter:

@@ -14,7 +14,7 @@ three gadgets, each a game before the subgame:
 
 Margins are in chips per hand; all other values are counterfactual, chips times the weight of the player's hands. Reach
 subgame solving (Brown & Sandholm 2017, section 4) maximises *reach margins*: it raises the alternatives by the
-opponent's earlier mistakes (`reach_margins` of `mccfr.play.resolving.all_spots`).
+opponent's earlier mistakes (`reach_gains` of `mccfr.play.resolving.all_spots`).
 
 A safe gadget's game has many equilibria: if a hand stays out of the subgame, any play that keeps it out is optimal. A
 sequential equilibrium plays well against such hands too (Kubicek, Lisy & Sandholm 2026). The player therefore learns

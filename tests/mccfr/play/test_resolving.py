@@ -157,7 +157,7 @@ def shared_out(module):
         if game.tree.label[node] != "c" or game.tree.parent[last] != 0:
             continue  # he has decided more than once, or we after him
         spots = [(Spot(game, node, board), cards.path(1, board).__getitem__) for board in range(6)]
-        added = sum(module.reach_margins(spot, of, 0, strategy) * (spot.weights[1] > 0) for spot, of in spots)
+        added = sum(module.reach_gains(spot, of, 0, strategy) * (spot.weights[1] > 0) for spot, of in spots)
         before = Spot(game, last, 0)
         values = before.best_response(1, before.ranges(strategy)[0], before.tables(strategy))
         found.append(added.sum() / (values.value - values.action[node - game.tree.arrays.first[last]]).sum() / 4)

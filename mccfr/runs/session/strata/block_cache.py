@@ -1,8 +1,8 @@
 """Moves blocks of strata between memory and disk: a thread writes and reads blocks during training.
 
 A stratum is a group of second-street boards (flops) with buckets of its own from that street on. A block is the rows of
-one or more strata in all tables. A frame is memory for the rows of one block. If there is a frame for every block, all
-blocks stay in memory and are written only at checkpoints.
+one or more strata, in all tables from the second street on. A frame is memory for the rows of one block. If there is a
+frame for every block, all blocks stay in memory and are written only at checkpoints.
 """
 
 import time
