@@ -110,13 +110,13 @@ def _divide_shares(cells, starts, step, weight, first, stop, buckets, out):
             prefetch_to_read(cells, coming)
             prefetch_to_read(cells, coming + (count - 1) * step[1])
         for at in range(count):
-            own, base = out[at, begin : begin + _TOGETHER], (origin + at) * step[1]
-            for i in range(_TOGETHER):
-                own[i] = cells[base + buckets[begin + i] * step[0]] / total
+            base = (origin + at) * step[1]
+            for k in range(begin, begin + _TOGETHER):
+                out[at, k] = cells[base + buckets[k] * step[0]] / total
     for at in range(count):
-        own, base = out[at], (origin + at) * step[1]
+        base = (origin + at) * step[1]
         for k in range(whole, buckets.shape[0]):
-            own[k] = cells[base + buckets[k] * step[0]] / total
+            out[at, k] = cells[base + buckets[k] * step[0]] / total
     for k in range(buckets.shape[0]):
         base = buckets[k] * row_count
         if k + _AHEAD < buckets.shape[0]:
