@@ -62,7 +62,7 @@ def fill_deals(tables: BucketTables, cards: npt.NDArray[np.int8], deals: Deals) 
 
     tables  arrays in which hands' buckets on all streets are looked up
     cards   [K, 2·P + 5] cards of each deal, for P players
-    deals   arrays for at least K deals, of which the first K are written
+    deals   arrays for at least K deals; the first K are written
 
     The cards are each player's two hole cards, player 0's first, then the board. The showdowns are
     `deals.result` for two players, and `deals.strength` for three and more.

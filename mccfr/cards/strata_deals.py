@@ -90,7 +90,7 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
     These F boards of the second street form a stratum, a part of the game that is trained separately.
 
     drawn  `BoardAliasTable`, from which the board of the second street, of n cards, is drawn
-    flops  [24, F, n] int8: the stratum's boards under each of the 24 suit permutations, of which one is drawn uniformly
+    flops  [24, F, n] int8: the stratum's boards under each of the 24 suit permutations; one is drawn uniformly
     state  [4] uint64, scratch for random numbers
     cards  [K >= count, 2·P + 5] int8 for P players, changed in place
 

@@ -40,7 +40,7 @@ from storage.table_formats import NotFiniteError
 
 
 def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:
-    """Return {table name: shape} of the first street's tables, of which each process has a copy."""
+    """Return {table name: shape} of the first street's tables. Each process has a copy."""
     shapes = {spec.name: spec.shape for spec in run.layout(game).specs}
     return {name: shapes[name] for name in first_street_names(game)}
 

@@ -1,8 +1,8 @@
 """Reports a strategy's play on many flops after one betting line: frequencies, equities, values.
 
-Frequencies and equities are exact, over all 1,176 pairs of turn and river. Values come from drawn run-outs, on each
-of which both ranges are walked through the betting (`mccfr.evaluation.hand_values`). Showdown equity on the same
-run-outs, whose mean is known, is a control variate; its factor is fitted over all flops.
+Frequencies and equities are exact, over all 1,176 pairs of turn and river. Values come from drawn run-outs. On each,
+both ranges are walked through the betting (`mccfr.evaluation.hand_values`). Showdown equity on the same run-outs is a
+control variate, because its mean is known; its factor is fitted over all flops.
 """
 
 from dataclasses import dataclass

@@ -63,7 +63,7 @@ class _ResolvedMeetings(SampledEvaluation):
     fields = 2
 
     def __init__(self, one: Profile, other: Profile, seed: int, settings: Settings) -> None:
-        """Take two strategies, of which the first re-solves.
+        """Take two strategies; the first re-solves.
 
         one, other  the first and the second strategy, with their games, which may differ in buckets and bet sizes
         settings    how the first re-solves

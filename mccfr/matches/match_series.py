@@ -34,7 +34,7 @@ def play_match(
     """Play a match and return its results as the dict that `mccfr match --json` prints.
 
     names     policies, runs or programs, one for each player. With two, the results are those of the first one
-    hands     number of hands, rounded up to whole deals, each of which is played once for each player
+    hands     number of hands, rounded up to whole deals; each deal is played once for each player
     manners   how each policy or run plays, such as purified; None: all play as they are stored
     effort    number of worker processes, time limit, and file for finished samples (deals)
     log       file for the hands, no-limit hold'em only
@@ -62,7 +62,7 @@ def play_opened(
     """Play a match of opened players; return the dict that `mccfr match --json` prints.
 
     players   one for each seat of the game; at least one is a policy or run
-    hands     number of hands, rounded up to whole deals, each of which is played once for each player
+    hands     number of hands, rounded up to whole deals; each deal is played once for each player
     effort    number of worker processes, time limit, and file for finished samples (deals)
     log       file for the hands, no-limit hold'em only
     reporter  shows the phase and progress; None: nothing is shown

@@ -83,7 +83,7 @@ class RowChecksums:
 def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.uint32]:
     """Return [P] uint32 the CRC-32C of each piece of a row-major table.
 
-    pieces  division of the table, of which the number of rows of a piece is used
+    pieces  division of the table; only the number of rows of a piece is used
     """
 
     def some(first: int) -> list[int]:

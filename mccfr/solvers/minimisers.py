@@ -254,7 +254,7 @@ def update_average(step, tables, rows, sigma, offset, reach):
     A column k is a hand or bucket.
 
     step    Step with `keep` and `weight`
-    tables  Tables, of which `strategy_sum` is changed
+    tables  Tables; `strategy_sum` is changed
     rows    Rows: slots and columns of the decision
     sigma   [., >= count] strategy; row offset+a is action a
     reach   [>= count] by column: own reach of the player who acts at the decision

@@ -340,7 +340,7 @@ def build_history_tree(
 
 
 def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> CompiledTree:
-    """Return the compiled tree of the arrays in `records`, most of which are used without a copy."""
+    """Return the compiled tree of the arrays in `records`; most are used without a copy."""
     player, row = np.frombuffer(records.player, np.int8), np.frombuffer(records.row, np.int32)
     slot = np.full(len(row), NO_SLOT, np.int32)
     for infosets in players:

@@ -181,7 +181,7 @@ def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
 def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
     """Deal the hand with a seed and a number so that it begins with the line of a drill.
 
-    drill  one line; or, for three and more players, the name of a set of lines, of which one is drawn
+    drill  one line; or, for three and more players, the name of a set of lines; one is drawn
 
     Raises `ValueError` for an invalid line, and if 50 draws find no line and board that the strategy plays.
     """

@@ -89,7 +89,7 @@ class PageTable:
                  or "turn:unsafe:200". METHOD is resolving, maxmargin or unsafe. "" for no re-solving
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
         line     betting line with which every hand begins, before the user acts; "" for none. With three and more
-                 players it may be the name of a set of preflop lines, of which each hand draws one
+                 players it may be the name of a set of preflop lines; each hand draws one
         hand     number of the first hand, with which a hand of an earlier session is dealt again
 
         Raises `ValueError` for a game that cannot be re-solved, an invalid text or number, and a line that the strategy

@@ -28,7 +28,7 @@ _NAMES = "slumbot", "client"
 def read_acpc(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a line of an ACPC dealer's log to a `CheckedHand`; such dealers take no rake.
 
-    games  games of which the first with as many players gives the stacks and blinds, which the log lacks
+    games  games; the first with as many players gives the stacks and blinds, which the log lacks
 
     Raises `TableError` if the hand is invalid, or no game has as many players.
     """

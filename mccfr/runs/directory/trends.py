@@ -48,7 +48,7 @@ def never_reached_per_street(game: Game, tables: TableSet) -> list[float | None]
 
     It is None for streets without strategy sums.
 
-    tables  the run's tables, of which the strategy sums are read
+    tables  the run's tables; the strategy sums are read
     """
     counts = np.zeros((2, len(game.tree.row_slots)), np.int64)
     for block in np.flatnonzero(game.tree.row_count).tolist():

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     """Return the results of a solved spot, as `mccfr spot --json` prints them; see docs/files.md.
 
-    run      the spot's run, of which the newest checkpoint is used
+    run      the spot's run; its newest checkpoint is used
     threads  number of threads
 
     `mccfr.play.expected_value` defines EVs and their means.

@@ -79,7 +79,8 @@ class Pace:
         if self.game.strata is None:
             return workers
         shares = self.game.strata.shares
-        bounds = block_bounds(len(shares), self._blocks)
+        blocks = 1 if self.config.tables.memory_budget is None else turns_of(self.config)[0]
+        bounds = block_bounds(len(shares), blocks)
         ends = [_longest(shares[first:last], workers) for first, last in pairwise(bounds)]
         return float(shares.sum() / sum(ends))
 
@@ -98,10 +99,6 @@ class Pace:
         if self.disk is None:
             return training
         return max(training, self.moving_seconds * iterations / turns_of(self.config)[1])
-
-    @property
-    def _blocks(self) -> int:
-        return 1 if self.config.tables.memory_budget is None else turns_of(self.config)[0]
 
     def nodes(self, seconds: float, workers: int) -> float:
         """Return the nodes that `workers` workers touch in the run's first `seconds` seconds."""

@@ -38,7 +38,6 @@ from mccfr.solvers.strata_training import (
     StratumWorker,
     first_states,
     first_street_names,
-    quotas,
     with_copies,
 )
 from mccfr.tables.table_layout import TableSet, private_tables, table_name
@@ -112,34 +111,41 @@ class _StrataTraining:
     """Trains all strata, one interval in each call, as a worker of the run does in the middle of the run.
 
     A stratum is a group of second-street boards. An interval is the training between two additions of the strata's
-    changes to the first street's tables.
+    changes to the first street's tables.  Workers begin with different strata, so that they seldom write the same rows.
+    Unlike the run's, they share one copy of the first street, so its values are only about those of a run.
     """
 
-    def __init__(self, algorithm: Algorithm, game: Game, tables: TableSet) -> None:
+    def __init__(self, algorithm: Algorithm, game: Game, tables: TableSet, share: Share) -> None:
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
         totals = {name: np.zeros(tables[name].shape) for name in first_street_names(game)}
         self._barrier = Barrier(game, algorithm, totals)
         self._worker = StratumWorker(game, algorithm, totals, tables, np.zeros(self._barrier.parts.cells, np.int64))
-        self._states, self._shares = first_states(algorithm, game.strata.count), game.strata.shares.tolist()
-        self._run, self._length = algorithm.config.run, 1.0  # nodes of an iteration
+        self._states, self._run = first_states(algorithm, game.strata.count), algorithm.config.run
+        first = game.strata.count * share.worker // share.workers
+        self._order = [*range(first, game.strata.count), *range(first)]
 
     def warm_up(self) -> None:
         self._worker.solver.warm_up()
 
+    def _totals(self) -> tuple[int, int]:
+        return sum(state.iterations for state in self._states), sum(state.nodes for state in self._states)
+
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Train an interval, whatever the limits are; return its (iterations, nodes touched)."""
-        del node_limit, iteration_limit
-        ends = min((self._run.nodes or _ENDLESS_NODES) / self._length, self._run.iterations or _NO_LIMIT)
-        iterations = self._barrier.interval_iterations(int(ends / 2))
-        interval, before = self._barrier.interval(total_nodes, iterations), sum(state.nodes for state in self._states)
-        amounts, _ = quotas(iterations, self._shares, [0] * len(self._shares))
-        for stratum, (state, amount) in enumerate(zip(self._states, amounts, strict=True)):
-            self._worker.run(stratum, state, amount, interval)
+        """Train an interval, whatever the counts and limits are; return its (iterations, nodes touched).
+
+        The first call trains the run's first interval; then the strata are taken to be in the middle of the run.
+        """
+        del total_nodes, node_limit, iteration_limit
+        counts, (interval, amounts) = self._totals(), self._barrier.begin(self._states)
+        for stratum in self._order:
+            self._worker.run(stratum, self._states[stratum], amounts[stratum], interval)
         self._barrier.add(interval, self._worker.changes)
         self._worker.changes[:] = 0
-        nodes, done = sum(state.nodes for state in self._states) - before, max(1, sum(amounts))
-        self._length = max(1.0, nodes / done)
-        return done, nodes
+        done, touched = (after - before for after, before in zip(self._totals(), counts, strict=True))
+        end = min((self._run.nodes or _ENDLESS_NODES) * done / touched, self._run.iterations or _NO_LIMIT)
+        for state in self._states:
+            state.iterations = max(state.iterations, int(end / 2 / len(self._states)))
+        return done, touched
 
 
 class _Trial:
@@ -197,7 +203,7 @@ class _Trial:
 
     def _training(self, algorithm: Algorithm, share: Share) -> Any:
         if self._game.strata is not None:
-            return _StrataTraining(algorithm, self._game, self.tables)
+            return _StrataTraining(algorithm, self._game, self.tables, share)
         return algorithm.solver(self._game, self.tables, share)
 
     @contextmanager

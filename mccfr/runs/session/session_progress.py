@@ -74,7 +74,7 @@ class Meter:
         """Return the estimated iterations at which the required exploitability is reached, or None.
 
         Assumes that exploitability falls as a power of the iterations. The power is fitted to the last two successive
-        evaluations of which the later is lower; without such a pair, or without a goal, the result is None.
+        evaluations between which it fell. Without such a pair, or without a goal, the result is None.
         """
         goal, measured = self._settings.goal, [point for point in self._found if min(point) > 0]
         for (first, before), (last, after) in reversed(list(pairwise(measured))):

@@ -94,7 +94,7 @@ def _sort(key, order, count, scratch):
 
     key      [H] integers
     order    [H] int64 hands
-    scratch  OnBoard, of which `room` and `tally` are overwritten
+    scratch  OnBoard; its `room` and `tally` are overwritten
     """
     if count == 0:
         return

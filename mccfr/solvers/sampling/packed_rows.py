@@ -1,6 +1,6 @@
 """Updates of table rows of up to eight actions as vectors; vector forms of `mccfr.solvers.regret`.
 
-Each function is one LLVM sequence on a vector of eight cells (*lanes*), of which a mask selects those of the row.  Its
+Each function is one LLVM sequence on a vector of eight cells (*lanes*).  A mask selects those of the row.  Its
 scalar form in `mccfr.solvers.regret` has the same name without `_row` and gives the same bits, because both add in the
 same order.  Elements are float32 or float64.  Lanes beyond the row's actions are never read or written in tables.
 """

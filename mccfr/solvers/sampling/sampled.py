@@ -242,7 +242,7 @@ class SampledSolver(ABC):
         state        the stratum's state, changed in place
         total_nodes  nodes of the run that fix the discount weight of all updates
         """
-        began, before = time.perf_counter(), state.nodes
+        before = state.nodes
         self._rng[:] = state.rng
         due, weight = iterations, self._schedule.weight(total_nodes)
         while due > 0:
@@ -251,7 +251,6 @@ class SampledSolver(ABC):
             deals, nodes = self._call(0, count, _NO_LIMIT, weight, total_nodes)
             state.iterations, state.nodes, due = state.iterations + deals, state.nodes + nodes, due - deals
         state.rng = [int(word) for word in self._rng]
-        self.busy_seconds += time.perf_counter() - began
         return state.nodes - before
 
     def _call(self, start: int, stop: int, node_limit: int, weight: float, total_nodes: int) -> tuple[int, int]:

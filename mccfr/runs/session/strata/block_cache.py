@@ -24,7 +24,7 @@ class BlockCache:
     A block is the rows of some strata (groups of flops); a frame is memory for one block. The out-of-core pool fetches
     from it the block to train next.
 
-    store            files of the blocks on disk, of which checkpoints name versions
+    store            files of the blocks on disk; checkpoints name versions of them
     moving_seconds   seconds spent on moving blocks, both ways, in this session
     waiting_seconds  seconds that training waited for a block
     """
