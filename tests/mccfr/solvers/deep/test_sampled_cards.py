@@ -102,6 +102,21 @@ def test_traversals_in_step_are_recursions_one_by_one(name, network):
         assert any(np.abs(value).max() > 1 for value in gained.values())
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "words"),
+    [
+        ("node", lambda player: 10**6, "memory/player0/node has a sample of node 1000000, but the tree of"),
+        ("node", lambda player: np.flatnonzero(player == 1)[0], "names decisions of the other player"),
+        ("cards", lambda player: 60, "names cards that do not exist"),
+    ],
+)
+def test_samples_that_no_run_writes_are_refused(column, cell, words):
+    state = trained.__wrapped__(next(iter(DEALT_GAMES))).state  # not the cached one, which is changed here
+    state.check()
+    state.tables[f"memory/player0/{column}"][0] = cell(state.game.tree.arrays.player)
+    refused(words, state.check)
+
+
 @pytest.mark.parametrize("reads_all", [False, True])
 @pytest.mark.parametrize("make", ["plain", "branches"])
 def test_a_network_by_parts_is_the_network(make, reads_all):
