@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from mccfr.solvers.user_regret_rules import regret_rule
     from mccfr.solvers.variants import Variant
 
-from mccfr.common.package_check import check_packages
+from mccfr.common.package import VERSION, check_packages
 
-__version__ = "0.2.0"
-
+__version__ = VERSION
 check_packages()
 
 __all__ = [

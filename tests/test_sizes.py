@@ -8,6 +8,7 @@ from places import ROOT
 
 sys.path.append(str(ROOT / "tools"))
 import house
+from source_files import budget, parsed, tracked
 
 from mccfr.config.game_tables import GAMES
 from mccfr.evaluation.methods.registry import _METHODS
@@ -40,7 +41,7 @@ FILE_LINES, PAGE_WORDS = 500, 4_300
 
 def test_packages_and_figures_stay_within_the_budget():
     """A figure that has fallen lowers its entry: `python tools/house.py --lower`; a package has an entry."""
-    found, allowed = {"code lines": house.lines_of_packages(), "figures": house.figures()}, house.budget()
+    found, allowed = {"code lines": house.lines_of_packages(), "figures": house.figures()}, budget()
     assert found["code lines"].keys() == allowed["code lines"].keys()
     assert {
         name: (found[table][name], most)
@@ -71,7 +72,7 @@ def test_tables_registries_files_and_pages_stay_within_theirs():
     """Keys of each table, entries of each registry, lines of each file, words of each page."""
     assert {name: count for name, count in house.keys().items() if count > KEYS.get(name, KEYS_OF_OTHERS)} == {}
     assert [sorted(registry) for registry, most in ENTRIES if len(registry) > most] == []
-    files = house.tracked("mccfr", "abstraction", "storage", "tools", "tests")
+    files = tracked("mccfr", "abstraction", "storage", "tools", "tests")
     assert [path for path in files if path.read_bytes().count(b"\n") > FILE_LINES] == []
     assert {page: count for page, count in house.words().items() if count > PAGE_WORDS} == {}
 
@@ -82,7 +83,7 @@ def lines(function):
 
 @pytest.mark.parametrize("package", ["mccfr", "abstraction", "storage", "tools"])
 def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
-    found = list(house.functions(house.tracked(package)))
+    found = list(house.functions(tracked(package)))
     assert len(found) > 10
     long = [where for where, f in found if lines(f) > (PACKED_LINES if f.name in PACKED else LINES)]
     assert long == []
@@ -91,7 +92,7 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
 
 def test_the_bounds_bite():
     """Check that the packed kernel exceeds other kernels, and that arguments of kernels are counted."""
-    every = dict(house.functions(house.tracked("mccfr/solvers")))
+    every = dict(house.functions(tracked("mccfr/solvers")))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(house.kernel_arguments, every.values())) == ARGUMENTS
 
@@ -118,13 +119,13 @@ def test_kernels_that_only_kernels_call_are_parts():
     declared = {
         (f.name, ast.unparse(decorator))
         for package in ("mccfr", "abstraction")
-        for _, f in house.functions(house.tracked(package))
+        for _, f in house.functions(tracked(package))
         for decorator in f.decorator_list
     }
     unused = {f for f, d in declared if d in ("njit", "nogil_njit")}
     for file in (file for part in ("mccfr", "abstraction", "tools", "tests") for file in (ROOT / part).rglob("*.py")):
         if any(name in file.read_text(encoding="utf-8") for name in unused):
-            unused -= set(names_outside_kernels(house.parsed(file)))
+            unused -= set(names_outside_kernels(parsed(file)))
     assert sorted(unused) == []
     parts = {f for f, d in declared if d == "part_njit"}
     assert len(parts) > 50 and "_ascend" in parts

@@ -9,33 +9,26 @@ A code line has a token that is neither a comment nor a docstring.  Words are co
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from plain_words import PLACES as PAGES
+from plain_words import all_findings
+from source_files import BUDGET, ROOT, parsed, tracked
+
 BESIDE_THE_CORE = ("mccfr/view", "mccfr/cli", "mccfr/experiments", "mccfr/gallery", "tools")
 STRATA = ("mccfr/runs/session/strata", "mccfr/cluster")
 KERNELS = ("njit", "intrinsic")
 PACKAGES = ("mccfr", "abstraction", "storage", "tools", "tests")
-BUDGET = ROOT / "tools/budget.toml"
 NO_CODE = {
     getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
 }
 NUMBAS_DOOR = ROOT / "abstraction/kernels"
 EXTERNAL = "mccfr/solvers/sampling/external/external_packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
-
-
-def tracked(*below: str, ending: str = ".py") -> list[Path]:
-    """Return the files that git tracks and that exist."""
-    listed = subprocess.run(["git", "ls-files", *below], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / name for name in listed.splitlines() if name.endswith(ending) and (ROOT / name).is_file()]
 
 
 def lines(files: list[Path]) -> int:
@@ -66,11 +59,6 @@ def lines_of_packages() -> dict[str, int]:
     for path in tracked(*PACKAGES):
         found[package_of(path)] += code_lines(path)
     return dict(sorted(found.items()))
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def functions(files: list[Path]) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -175,11 +163,6 @@ def figures() -> dict[str, int]:
     }
 
 
-def budget() -> dict[str, dict[str, int]]:
-    """Return the tables of `tools/budget.toml`."""
-    return tomllib.loads(BUDGET.read_text(encoding="utf-8"))
-
-
 def lower(found: dict[str, int]) -> None:
     """Write the figures that are below their entry into `tools/budget.toml`; the others stay."""
 
@@ -194,9 +177,7 @@ def lower(found: dict[str, int]) -> None:
 def main() -> None:
     packages, others = lines_of_packages(), figures()
     if "--lower" in sys.argv[1:]:
-        from plain_words import PLACES, all_findings  # which imports this module
-
-        lower(packages | others | {"findings of plain_words.py": len(all_findings(*PLACES))})
+        lower(packages | others | {"findings of plain_words.py": len(all_findings(*PAGES))})
     program = sum(count for name, count in packages.items() if name not in ("tools", "tests"))
     for name, count in {**packages, "mccfr, abstraction and storage": program, **others}.items():
         sys.stdout.write(f"{count:>8,}  {name}\n")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from house import ROOT, budget, parsed, tracked
+from source_files import ROOT, budget, parsed, tracked
 
 MOST_WORDS, MOST_COLUMNS = 25, 100
 PLACES = "mccfr", "abstraction", "storage", "tools", "docs", "README.md"

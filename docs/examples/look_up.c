@@ -181,10 +181,12 @@ static void load(void) {
     const char *seats = strstr(at, "\"seats\": "), *each = strstr(at, "\"stacks\": ["), *done = strstr(text, "\"share_of_run\": ");
     if (seats) players = atoi(seats + 9);
     if (players < 2 || players > MOST) refuse(policy, "has more than six players");
-    char history[4096];
-    snprintf(history, sizeof history, "%s/history_street1.npy", policy);
-    FILE *recall = fopen(history, "rb");
-    if (recall) refuse(policy, "has buckets with recall, which this program does not look up");
+    for (int street = 1; street < 4; street++) {
+        char history[4096];
+        snprintf(history, sizeof history, "%s/history_street%d.npy", policy, street);
+        FILE *recall = fopen(history, "rb");
+        if (recall) refuse(policy, "has buckets with recall, which this program does not look up");
+    }
     double share = done ? atof(done + 16) : 1, largest = 0;
     if (share > 0 && share < 1) fprintf(stderr, "unfinished: %.2g %% of its run\n", 100 * share);
     if (each) each = strchr(each, '[') + 1;

@@ -63,7 +63,7 @@ const { game, provenance } = texts("meta");
 if (provenance.share_of_run < 1) console.error(`unfinished: ${100 * provenance.share_of_run} % of its run`);
 const count = game.seats ?? 2;
 if (count > 6) throw new Error(`${policy} has more than six players`);
-if (existsSync(`${policy}/history_street1.npy`)) {
+if ([1, 2, 3].some((street) => existsSync(`${policy}/history_street${street}.npy`))) {
   throw new Error(`${policy} has buckets with recall, which this program does not look up`);
 }
 const players = Array.from({ length: count }, (_, player) => player);

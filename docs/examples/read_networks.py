@@ -7,24 +7,27 @@ import numpy as np
 
 
 def advantages(parameters, features, actions, layers=3, units=64, readout="last"):
-    """[n, A] of inputs [n, F] by a plain network."""
-    at, made, hidden = 0, features, []
+    """Return the outputs [n, A] of a network for inputs [n, F]."""
+    at, values, hidden = 0, features, []
     for width in (*[units] * layers, actions):
         if len(hidden) == layers and readout == "all":
-            made = np.concatenate(hidden, axis=1)
-        inputs = made.shape[1]
+            values = np.concatenate(hidden, axis=1)
+        inputs = values.shape[1]
         weight = parameters[at : at + inputs * width].reshape(inputs, width)
         bias = parameters[at + inputs * width : at + inputs * width + width]
         at += inputs * width + width
-        made = made @ weight + bias
+        values = values @ weight + bias
         if at < len(parameters):
-            made = np.maximum(made, 0)
-            hidden.append(made)
-    return made
+            values = np.maximum(values, 0)
+            hidden.append(values)
+    return values
 
 
-def played(advantage, counts):
-    """[n, A] by regret matching over the first `counts` [n] actions; where none is positive, the largest."""
+def strategy(advantage, counts):
+    """Return the strategy [n, A] of regret matching; without positive advantages, the best action.
+
+    counts  [n] number of legal actions, which come first
+    """
     legal = np.arange(advantage.shape[1]) < counts[:, None]
     positive = np.maximum(advantage, 0) * legal
     total = positive.sum(axis=1, keepdims=True)
@@ -34,18 +37,18 @@ def played(advantage, counts):
 
 
 def average(folder, player):
-    """[I, A] the explicit average at a player's infosets; 0 where no network gets to."""
-    about = json.loads((Path(folder) / "networks.json").read_text())
-    networks, weights, players = (np.load(Path(folder) / f"{name}.npy") for name in ("networks", "weights", "players"))
-    inputs, counts, parents = (
-        np.load(Path(folder) / f"{name}_player{player}.npy") for name in ("inputs", "actions", "parents")
-    )
+    """Return the explicit average [I, A] at a player's infosets; 0 for infosets that no network reaches."""
+    folder = Path(folder)
+    about = json.loads((folder / "networks.json").read_text())
+    networks, weights, players = (np.load(folder / f"{name}.npy") for name in ("networks", "weights", "players"))
+    counts, parents = (np.load(folder / f"{name}_player{player}.npy") for name in ("actions", "parents"))
+    file = folder / f"inputs_player{player}.npy"
+    inputs = np.load(file) if file.exists() else np.eye(len(counts), dtype=np.float32)  # one-hot code of the infoset
     size, solver = about["parameters"][player], about["solver"]
     sums = np.zeros((len(counts), about["actions"]))
     for place in np.flatnonzero(players == player):
         shape = about["actions"], solver["layers"], solver["units"], solver["readout"]
-        said = advantages(networks[place, :size], inputs, *shape)
-        sigma, reach = played(said, counts), np.ones(len(counts))
+        sigma, reach = strategy(advantages(networks[place, :size], inputs, *shape), counts), np.ones(len(counts))
         for infoset, cell in enumerate(parents):
             if cell >= 0:
                 reach[infoset] = reach[cell // about["actions"]] * sigma.flat[cell]

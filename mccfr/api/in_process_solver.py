@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr import __version__
 from mccfr.api.api_types import Pathlike, Progress, toml_value
 from mccfr.common.arguments import checked
+from mccfr.common.package import VERSION
 from mccfr.common.user_code import UserCodeError
 from mccfr.config import plugins
 from mccfr.config.game_tables import GameConfig
@@ -100,7 +100,7 @@ def solver(
     game                     a `Game`; or the name of a game, or a function that returns one, for `mccfr.game`
     algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
                              or a class derived from `Algorithm`
-    threads                  number of threads, for full-width algorithms
+    threads                  number of threads, for full-width and deep CFR
     regret_dtype, sum_dtype  "float32" or "float64": types of regrets and strategy sums, for sampling algorithms;
                              `sum_dtype` may be "auto"
     options                  keys of the `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant` may
@@ -292,7 +292,7 @@ class Solver:
             "run_identity": None,
             "checkpoint": None,
             "solver": plain_table(to_document(self._config)["solver"]),
-            "program": f"mccfr {__version__}",
+            "program": f"mccfr {VERSION}",
             "nodes_touched": self.nodes_touched,
             "iterations": self.iterations,
         }

@@ -7,16 +7,12 @@ implement `mccfr.cards.card_index`, in which hands and boards have numbers. A sa
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import Deals, new_deals
-
-if TYPE_CHECKING:
-    from mccfr.cards.card_index import IndexedCards
-    from mccfr.cards.card_lists import ListedCards
 
 BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
 """Iterator of pairs: buckets of some hands on a street, and their buckets on the street before."""
@@ -153,14 +149,14 @@ class Cards(ABC):
         """Additional bytes that an exact evaluation needs to list all boards."""
         return 0
 
-    def listed(self) -> "ListedCards":
+    def listed(self) -> Any:
         """Return the same cards with arrays of all hands and boards, as `ListedCards`.
 
         Raises `ValueError` for games with too many boards or players, and if no cards are dealt.
         """
         raise ValueError(_NO_CARDS)
 
-    def after(self, street: int, board: Any) -> "ListedCards":
+    def after(self, street: int, board: Any) -> Any:
         """Return the cards, as `ListedCards`, of the subgame that begins once `board` is dealt.
 
         street  street on which it is dealt
@@ -184,7 +180,7 @@ class Cards(ABC):
         """
         return self
 
-    def at_table(self) -> "IndexedCards":
+    def at_table(self) -> Any:
         """Return the cards in a form with numbered hands, `IndexedCards`, for playing hands.
 
         Raises `ValueError` if no cards are dealt outside of the game tree.

@@ -23,7 +23,6 @@ from mccfr.cli.shared_options import (
 
 if TYPE_CHECKING:
     from mccfr.matches.bot_sessions import ServerPlayer
-    from mccfr.matches.players import PlayManner
 
 _seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."
@@ -50,18 +49,6 @@ _resolve_option = click.option(
 _REPORT_HANDS = 100
 
 
-def _manner(options: Mapping[str, Any]) -> "PlayManner":
-    """Convert --purify, --threshold and --resolve to a `PlayManner`: how to play a policy.
-
-    options  values of the command's options by name
-    """
-    from mccfr.matches.players import PlayManner
-    from mccfr.play.resolving.resolving_table import settings_of
-
-    resolve = None if options["resolve"] is None else settings_of(options["resolve"])
-    return PlayManner(options["purify"], options["threshold"], resolve)
-
-
 @click.group("bot")
 def bot() -> None:
     """Play hands at a server with a policy, a run or a program."""
@@ -84,8 +71,9 @@ def _play_at_server(policy: str, options: Mapping[str, Any], play: Callable[["Se
     play  function that plays the hands of a player at the server, and returns the record of results
     """
     from mccfr.matches.bot_sessions import record_text, server_player
+    from mccfr.matches.players import PlayManner
 
-    player = server_player(policy, _manner(options), options["seed"], say=say)
+    player = server_player(policy, PlayManner.of_options(options), options["seed"], say=say)
     answer(play(player), options["as_json"], record_text)
 
 
@@ -163,8 +151,9 @@ def json_bot(policy: str, **options: Any) -> None:
     Example: echo '{"position": 1, "hand": "AhKh"}' | mccfr bot json hunl-quick-policy
     """
     from mccfr.matches.json_lines import answer_lines
+    from mccfr.matches.players import PlayManner
 
-    for found in answer_lines(policy, _manner(options), options["seed"], sys.stdin):
+    for found in answer_lines(policy, PlayManner.of_options(options), options["seed"], sys.stdin):
         click.echo(json.dumps(found))
 
 
@@ -235,17 +224,19 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     from mccfr.config.game_tables import HoldemGame
     from mccfr.matches.bot_sessions import record_text, run_dealer, server_player
     from mccfr.matches.dealer import Clock, MatchPlan
-    from mccfr.matches.players import AS_WRITTEN, PlayManner
+    from mccfr.matches.players import AS_WRITTEN, PlayManner, is_policy_name
 
     names = options["local_names"]
-    if not any(Path(name).exists() for name in names):
+    if not any(is_policy_name(name) for name in names):
         refuse_options_without_effect("without a policy or a run in --with", "purify", "threshold")
     keys = {"seats": "players", "stack": "stack", "blinds": "blinds"}
     stakes = {key: options[option] for key, option in keys.items() if options[option] is not None}
     manner = PlayManner(options["purify"], options["threshold"])
     opened, table = {}, HoldemGame(**stakes) if stakes else None
-    for number, name in sorted(enumerate(names), key=lambda each: not Path(each[1]).exists()):  # programs take any game
-        own = manner if Path(name).exists() else AS_WRITTEN
+    for number, name in sorted(
+        enumerate(names), key=lambda each: not is_policy_name(each[1])
+    ):  # programs take any game
+        own = manner if is_policy_name(name) else AS_WRITTEN
         opened[number] = server_player(name, own, options["seed"] + number, table, say=say)
         table = opened[number].game
     players, table = [opened[number] for number in range(len(names))], table or HoldemGame()
@@ -297,11 +288,12 @@ def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: 
     from random import SystemRandom
 
     from mccfr.matches.bot_sessions import run_person
+    from mccfr.matches.players import PlayManner
 
     run_person(
         policy,
         hands,
-        _manner(manner),
+        PlayManner.of_options(manner),
         SystemRandom().randrange(1 << 31) if seed is None else seed,
         log=log,
         ask=_read_line,

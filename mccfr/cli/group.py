@@ -5,7 +5,6 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr import __version__
 from mccfr.cli.abstraction_commands import abstraction
 from mccfr.cli.bot_commands import bot, dealer, play
 from mccfr.cli.cluster_commands import cluster
@@ -17,12 +16,12 @@ from mccfr.cli.progress_display import HistoryCounts
 from mccfr.cli.result_commands import evaluate, export, query
 from mccfr.cli.review_command import review
 from mccfr.cli.run_commands import resume, solve, verify
-from mccfr.cli.spot_command import spot
+from mccfr.cli.spot_command import spot, upi
 from mccfr.cli.status_commands import status, stop, tensorboard
 from mccfr.cli.stopping import stoppable
-from mccfr.cli.upi_command import upi
 from mccfr.cli.view_command import view
 from mccfr.cli.warmup_command import warmup
+from mccfr.common.package import VERSION
 from mccfr.trees.history_progress import counts_reported
 
 click.rich_click.TEXT_MARKUP = "rich"
@@ -59,7 +58,7 @@ class _Commands(click.RichGroup):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="mccfr")
+@click.version_option(VERSION, prog_name="mccfr")
 @click.option("--traceback", "tracebacks", is_flag=True, help="Print Python's traceback before an error message.")
 def cli(tracebacks: bool) -> None:
     """Compute equilibrium strategies of imperfect-information games, from Kuhn poker to no-limit hold'em.

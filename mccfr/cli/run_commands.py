@@ -179,13 +179,11 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     trained in turn, and a cycle trains each part once. Without a limit of seconds, the message then tells that
     other limits take effect at the end of a cycle.
     """
-    from mccfr.solvers.out_of_core import turns_of
-
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
         report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
     elif run.config.tables.memory_budget is not None and settings.seconds is None:
-        cycle, expected = turns_of(run.config)[1], run.algorithm.forecast(game)
+        cycle, expected = run.cycle_iterations, run.algorithm.forecast(game)
         nodes = "" if expected is None else f", about {float(f'{cycle * expected.nodes:.3g}'):,.0f} nodes"
         report.message(f"limits take effect at the end of a cycle of blocks: every {cycle:,} iterations{nodes}")
     report.message(

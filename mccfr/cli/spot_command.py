@@ -1,5 +1,6 @@
-"""The command `spot`: solves a hold'em endgame with given ranges, board, pot and stacks."""
+"""The commands `spot` and `upi`: solve a hold'em endgame with given ranges, board, pot and stacks."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -180,3 +181,16 @@ def _name(action: Mapping[str, Any], unit: float) -> str:
 def _action(action: Mapping[str, Any], unit: float) -> str:
     ev = "" if action["ev_chips"] is None else f" (EV {action['ev_chips'] / unit:.2f})"
     return f"{_name(action, unit)} {_number(action['frequency'], '.1%').strip()}{ev}"
+
+
+@click.command("upi")
+def upi() -> None:
+    """Speak PioSOLVER's text protocol (UPI) on stdin and stdout.
+
+    Programs that speak it can set ranges, board and bet sizes, solve this game, and read strategies along its tree.
+
+    Example: printf 'set_range OOP AA' | mccfr upi
+    """
+    from mccfr.upi import serve
+
+    serve(sys.stdin, sys.stdout)

@@ -15,12 +15,11 @@ from mccfr.cluster.messages import RankLocation
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.run_plan import fixed_memory_bytes, space_problem
-from mccfr.runs.session.strata.block_slots import first_specs
+from mccfr.runs.session.strata.block_slots import first_specs, first_street_bytes
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata_training import FIRST_STREET, stratum_buckets
 from mccfr.tables.table_layout import TableLayout
 
-_CELL_BYTES = 8
 _COPIES = 3  # of the first street's tables on each rank: the rank's own copy, the order and the answer
 
 
@@ -56,16 +55,6 @@ def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
         if FIRST_STREET not in spec.name:
             stratum_bytes += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
     return stratum_bytes
-
-
-def first_street_bytes(layout: TableLayout) -> int:
-    """Return the bytes of the first street's regrets and strategy sums in a message.
-
-    Training processes exchange such messages with the coordinator. Each cell takes 8 bytes.
-    """
-    kinds = ("regret/", "strategy_sum/")
-    shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
-    return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
 
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:

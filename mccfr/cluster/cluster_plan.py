@@ -10,7 +10,6 @@ from mccfr.cluster.assignment import assign_strata
 from mccfr.cluster.capacity import (
     check_cluster,
     coordinator_problem,
-    first_street_bytes,
     fixed_bytes,
     memory_of_machines,
     ranks_problem,
@@ -18,18 +17,16 @@ from mccfr.cluster.capacity import (
 from mccfr.cluster.messages import RankLocation
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
+from mccfr.runs.session.strata.block_slots import first_street_bytes
 from mccfr.tables.table_layout import TableLayout
 from storage.free_space import available_memory_bytes
-
-NETWORK_BITS = 1e9  # per second
 
 
 class ClusterSpace:
     """Callable that checks the memory and disk of several machines for a run.
 
     figures  {name: number} of estimates for `mccfr plan`, set by each call: bytes of the fullest machine and of the
-             coordinator (the process that leads the others); bytes and seconds of network traffic at each exchange of
-             the first street's tables; the most work of a machine divided by the mean
+             coordinator (the process that leads the others); the most work of a machine divided by the mean
     """
 
     def __init__(self, config: Config, machines: int, memory_bytes: Sequence[float] = ()) -> None:
@@ -67,8 +64,6 @@ class ClusterSpace:
         self.figures = {
             "machine_bytes": int(memory.bytes_by_machine(owner).max()) + fixed,
             "coordinator_bytes": first + fixed,
-            "barrier_bytes": 2 * first * len(locations),
-            "barrier_seconds": 2 * first * len(locations) * 8 / NETWORK_BITS,
             "unevenness": float(shares.max() * self._machines / shares.sum()),
         }
         problem = None if self._memory else coordinator_problem(config, game, layout, directory)

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mccfr import __version__
+from mccfr.common.package import VERSION
 from mccfr.runs.directory.run import Run
 from storage import durable
 from storage.damage import UnreadableError, reading
@@ -59,7 +59,7 @@ def facts_of(run: Run) -> dict[str, Any]:
     hashes = run.manifest["identity_document"].get("abstraction")
     return {
         "host": socket.gethostname(),
-        "mccfr": __version__,
+        "mccfr": VERSION,
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "numba": version("numba"),

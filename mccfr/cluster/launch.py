@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-import mccfr
 from mccfr.cluster.mpi import NO_MPI
+from mccfr.common.package import HOME
 from mccfr.common.signals import signals_to
 from mccfr.config.run_tables import ClusterConfig
 from mccfr.runs.directory.run import CHECKPOINTS, Run
@@ -223,7 +223,7 @@ def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int
     arguments  words after `mccfr` of the command that each process executes
     forward    receives the id of process 0, to which it sends signals
     """
-    root = str(Path(mccfr.__file__).resolve().parent.parent)
+    root = str(HOME)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
     with tempfile.TemporaryDirectory(prefix="mccfr-cluster-", ignore_cleanup_errors=True) as folder:

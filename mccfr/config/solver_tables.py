@@ -59,7 +59,7 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
 
     negative_regret_pruning: bool = False  # on 95 % of the traversals, skip actions of very negative regret
     prune_after_nodes: Natural = 100_000_000  # pruning begins after this many nodes
-    # In big blinds, in chips for a game without blinds; times the weight of the period:
+    # In big blinds, in chips outside of hold'em; times the weight of the period:
     prune_below_bb: Above0 = 3_000.0  # skip actions whose regret is below minus this
     floor_bb: float = 3_100.0  # regrets are kept above minus this
 
@@ -177,6 +177,8 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
             *self.unused(self.network == "plain", "with solver.network = 'plain'", "card_units"),
             *self.unused(not averaged, "without 'network' in solver.averages", "strategy_steps"),
             *self.unused(tables, where, "network", *keys, "decay", "last_layer"),
+            *self.unused(self.fit == "table", where, "horizon"),
+            *self.unused(self.keep_networks != "all", "without solver.keep_networks = 'all'", "horizon"),
         ]
 
 

@@ -72,7 +72,7 @@ def evaluate_exact(
     if game.tree.players > 2:
         return _of_seats(game, strategy)
     if game.cards.dealt:
-        listed, threads = replace(game, cards=game.cards.listed()), threads or available_threads()
+        listed, threads = replace(game, cards=game.listed_cards()), threads or available_threads()
         value, best, rake_chips = best_response.value_and_responses(listed, strategy, public, threads)
     else:
         (value, best), rake_chips = _by_histories(game, strategy), 0.0

@@ -366,7 +366,7 @@ def root_values(
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
     source.game.check_two_players("the table of values")
-    dealing, cards = source.game.cards.at_table(), source.game.cards
+    dealing, cards = source.game.table_cards(), source.game.cards
     roots = _roots(source, dealing)
     sums = {
         (root.node, player): np.zeros((2, int(cards.buckets[root.street][player])))

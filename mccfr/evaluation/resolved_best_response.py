@@ -89,7 +89,7 @@ class ResolvedBoards:
         self._count = root_count or ROOTS[settings.street]
         self._resolver = Resolver(Seat(side), settings)
         self.street = self._resolver.street
-        self._dealing = side.game.cards.at_table()
+        self._dealing = side.game.table_cards()
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:

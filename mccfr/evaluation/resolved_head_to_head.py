@@ -72,7 +72,7 @@ class _ResolvedMeetings(SampledEvaluation):
         self.identity_fields = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
         self._resolver, self._seed = Resolver(Seat(one), settings), seed
         self._sides = [(ResponderBetting(real_betting(side.game), "1"), PolicyRows(side)) for side in (one, other)]
-        self._tables = [DeckTable(side.game.cards.at_table(), seed, set()) for side in (one, other)]
+        self._tables = [DeckTable(side.game.table_cards(), seed, set()) for side in (one, other)]
         self._step = STEP * one.game.pot_chips
 
     def play(self, sample: int) -> Floats:

@@ -120,7 +120,7 @@ class BestResponseSamples(BoardSamples):
         """Return the result of one sample as a float64 array, whose numbers the class describes."""
         game, strategy = self.game, self.strategy
         public, tables = (
-            card_game(game, strategy, game.cards.listed())
+            card_game(game, strategy, game.listed_cards())
             if self._all
             else board_game(game, strategy, self.street, self.boards[sample])
         )

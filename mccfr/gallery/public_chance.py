@@ -32,7 +32,7 @@ class PublicChanceSampling(HistoryGame):
 
     def begin(self, game: Game, tables: TableSet) -> None:
         """Take the game and the tables; find the pairs of hands that share no card."""
-        self.game, self.cards, self.tables, self.tree = game, game.cards.listed(), tables, game.tree.arrays
+        self.game, self.cards, self.tables, self.tree = game, game.listed_cards(), tables, game.tree.arrays
         masks = self.cards.hand_masks()
         self.disjoint = (masks[:, None] & masks[None, :]) == 0
 

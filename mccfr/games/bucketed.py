@@ -53,7 +53,7 @@ def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
         raise ValueError(
             f"game.name = {game.name!r} has neither a small deck nor an endgame, so it takes no abstraction"
         )
-    cards, bucket, counts = game.cards.listed(), [], []
+    cards, bucket, counts = game.listed_cards(), [], []
     for street, (boards, lossless) in enumerate(zip(cards.board_cards, cards.bucket, strict=True)):
         part = recipe.part(STREETS[street] if recipe.deck is not None else _STREET_OF[boards.shape[1]])
         infosets = lossless.max(axis=(1, 2)) + 1
@@ -77,10 +77,10 @@ def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
                 f"{abstraction.path} is for hold'em games, and game.name = {game.name!r}: take a recipe with the "
                 "game's [deck], or leave [abstraction] out"
             )
-        return game.cards.listed()
+        return game.listed_cards()
     if not game.cards.dealt or game.cards.board_cards_by_street is not None:
         raise ValueError(f"{abstraction.path} is for a small deck, and game.name = {game.name!r} has none")
-    cards = game.cards.listed()
+    cards = game.listed_cards()
     if not same_listing(abstraction.listing, cards.hand_cards, cards.board_cards):
         deck = abstraction.listing
         raise ValueError(

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from mccfr.cards.base import Cards
 from mccfr.cards.board_strata import Strata
+from mccfr.cards.card_index import IndexedCards
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.full_deck import STREET_NAMES
 from mccfr.games.betting import BettingRules
 from mccfr.games.holdem_betting import seat_names
@@ -52,6 +54,16 @@ class Game:
     known_cards: Cards | None = None  # the cards before an abstraction was applied, if `cards` has one
     rake: Rake | None = None  # the players' payoffs do not sum to 0 then; payoffs in the tree are before rake
     opponent_cards: Cards | None = None  # cards in the opponents' abstraction, if different (`SolverConfig.opponents`)
+
+    def listed_cards(self) -> ListedCards:
+        """Return the cards with arrays of all hands and boards; `ValueError` if there are too many, or none."""
+        cards: ListedCards = self.cards.listed()
+        return cards
+
+    def table_cards(self) -> IndexedCards:
+        """Return the cards in a form with numbered hands, for playing; `ValueError` without cards."""
+        cards: IndexedCards = self.cards.at_table()
+        return cards
 
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
         """Return both players' winnings in chips at the end of a hand, after rake.

@@ -149,7 +149,7 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
     """
     if not game.cards.dealt:
         raise ValueError(f"{game.name} has every history in its tree already: there are no cards to expand")
-    cards = game.cards.listed()
+    cards = game.listed_cards()
     deals = int((cards.reach[0] > 0).sum()) * int((cards.reach[1] > 0).sum()) * len(cards.board_cards[-1])
     if deals > MAX_DEALS:
         raise ValueError(

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from mccfr import __version__
+from mccfr.common.package import VERSION
 from mccfr.matches.acpc import TableError, quoted
 
 MOST_BYTES = 1 << 20
@@ -54,7 +54,7 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
     if secret and parts.scheme == "http" and not _is_loopback(host):
         raise ValueError(f"url = {quoted(url)}: the key would be sent unencrypted: give an https address")
     base = parts.path.rstrip("/")
-    headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": f"mccfr/{__version__}"}
+    headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": f"mccfr/{VERSION}"}
 
     def post(path: str, body: Mapping[str, Any] | None) -> Any:
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

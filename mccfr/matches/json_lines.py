@@ -53,7 +53,7 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
     assert spec.game is not None
     player, start = spec.player(real_betting(spec.game), seed=seed), line_start(spec.game)
     player.prepare()
-    counts = [spec.game.cards.at_table().cards_on(street) for street in range(spec.game.tree.streets)]
+    counts = [spec.game.table_cards().cards_on(street) for street in range(spec.game.tree.streets)]
     for line in lines:
         try:
             decision = msgspec.json.decode(line, type=JsonDecision)

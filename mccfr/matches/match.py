@@ -131,7 +131,7 @@ class Match(SampledEvaluation):
         self._seed, self.names = check_seed(seed), [contender.name for contender in contenders]
         self._contenders = contenders
         self.identity_fields = {"method": "match", "seed": seed, "run_outs": RUN_OUTS, "names": self.names}
-        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
+        self.betting, self.dealing = real_betting(self.game), self.game.table_cards()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
         self._heuristic = heuristic(side, self.dealing)

@@ -33,6 +33,15 @@ class PlayManner:
     threshold: float = 0.0
     resolve: Settings | None = None
 
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> "PlayManner":
+        """Return the manner that a command's options --purify, --threshold and --resolve describe.
+
+        options  {name: value}; "resolve" is a text such as "river", or None
+        """
+        resolve = None if options["resolve"] is None else settings_of(options["resolve"])
+        return cls(options["purify"], options["threshold"], resolve)
+
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
         if self.resolve is not None and (self.purify or self.threshold):
@@ -59,6 +68,11 @@ class OpenedPlayer:
 
     contender: Contender
     table: Mapping[str, Any] | None
+
+
+def is_policy_name(name: str) -> bool:
+    """Return whether a player's name is the path of a policy or run, also one with re-solving."""
+    return Path(name.partition(_RESOLVE)[0]).exists()
 
 
 def open_player(

@@ -2,7 +2,7 @@
 
 A sample is one deal. With P players it is played P times with the same cards. Each time all players move by one seat.
 So each player plays every seat, with the cards dealt to that seat. A player's result is the mean over these hands, and
-its interval is over deals. Games with rake are refused. There is no AIVAT, which is for two players.
+its interval is over deals. A rake is paid from each pot. There is no AIVAT, which is for two players.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class SeatMatch(SampledEvaluation):
     def __init__(self, contenders: Sequence[Contender], seed: int = 0) -> None:
         """Take a contender (policy or program) for each seat; the game is that of the policies among them.
 
-        Raises `ValueError` for another number of players, programs only, games that differ, and rake.
+        Raises `ValueError` for another number of players, programs only, and games that differ.
         """
         self.game, self._seed = common_game(contenders), check_seed(seed)
         if len(contenders) != self.game.tree.players:
@@ -56,7 +56,7 @@ class SeatMatch(SampledEvaluation):
             )
         self._contenders, self.names, self.fields = contenders, [each.name for each in contenders], len(contenders)
         self.identity_fields = {"method": "match of seats", "seed": seed, "names": self.names}
-        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
+        self.betting, self.dealing = real_betting(self.game), self.game.table_cards()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
 
     def identity(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effor
     effort      number of worker processes, time limit, and file for finished deals
 
     Raises `ValueError` for fewer than LEAST_PAIRS (100) deals, another number of contenders than the game's players,
-    different games, rake, or a file of another match. Raises `OSError` if that file cannot be read or written,
+    different games, or a file of another match. Raises `OSError` if that file cannot be read or written,
     `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     playing = SeatMatch(contenders, seed)

@@ -226,7 +226,7 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
     Raises `ValueError` for a game without cards, or with cards as chance nodes of its tree.
     """
-    betting, dealing = real_betting(game), game.cards.at_table()
+    betting, dealing = real_betting(game), game.table_cards()
     seats = game.tree.players
     others = [spec.player(betting, seed=seed + number) for number in range(seats - 1)]
     chairs = [Person(betting, game, ask, tell), *others]

@@ -66,7 +66,7 @@ class RangesOfLine:
         Raises `ValueError` for a game without cards, or with cards as chance nodes of its tree.
         """
         self._source, self._game = source, source.game
-        self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
+        self.betting, self.dealing = real_betting(source.game), source.game.table_cards()
 
     def follow(self, line: str, board: str) -> FollowedLine:
         """Follow a line on a board; return the tree nodes to which it may be mapped, and ranges.

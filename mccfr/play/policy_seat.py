@@ -212,7 +212,7 @@ class Seat(Player):
     @cached_property
     def dealing(self) -> IndexedCards:
         """The game's hands and boards; its hand indices are the first axis of `range_strategy`."""
-        return self.policy.game.cards.at_table()
+        return self.policy.game.table_cards()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return [n, A] probabilities of a decision after purification and threshold.

@@ -56,7 +56,7 @@ def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, s
     seed   number with which one network is drawn; None: the average over the player's networks
     """
     game = strategy.game
-    table = game.cards.at_table()
+    table = game.table_cards()
     node, answer = answer_head(game, typed_line(game, line))
     street = int(game.tree.arrays.block[node]) // 2
     dealt = table.read_board(street, board)

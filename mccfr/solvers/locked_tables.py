@@ -110,7 +110,7 @@ def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.N
 
     Buckets without a hand are not locked.  Hands that share a bucket must have the same lock.
     """
-    bucket = game.cards.listed().bucket[block // 2][block % 2]
+    bucket = game.listed_cards().bucket[block // 2][block % 2]
     table = np.full((int(game.buckets[block]), len(shares)), -1.0)
     board, hand = np.nonzero(bucket != NO_BUCKET)
     table[bucket[board, hand]] = shares.T[hand]

@@ -60,7 +60,7 @@ class SpotTree:
 
     def __init__(self, game: Game, behind: float) -> None:
         self.game, self.behind = game, behind
-        self.cards, self.tree, self.half = game.cards.listed(), game.tree, game.pot_chips / 2
+        self.cards, self.tree, self.half = game.listed_cards(), game.tree, game.pot_chips / 2
 
     def find(self, name: str) -> Node:
         """Return the node with a name such as r:0:c:b94:c:7c: check, bet, call, and the card 7c.

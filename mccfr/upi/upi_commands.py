@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from abstraction.cards import COMBO_COUNT, combo_text
 from abstraction.range_notation import read_range
-from mccfr import __version__
+from mccfr.common.package import VERSION
 from mccfr.config.game_tables import HoldemSubgame
 from mccfr.config.value_limits import share_text, shown
 from mccfr.policy.strategy_profile import Profile
@@ -303,7 +303,7 @@ class UpiSession:
 
     def show_version(self, _: str) -> str:
         """Return the version of this program."""
-        return __version__
+        return VERSION
 
     def echo(self, text: str) -> str:
         """Return the command's text unchanged."""

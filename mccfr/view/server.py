@@ -18,7 +18,7 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ErrorTask
 from waitress.utilities import BadRequest
 
-from mccfr import __version__
+from mccfr.common.package import VERSION
 from mccfr.view.application import ADDRESS, MOST_BODY, Application, head, refusal
 from mccfr.view.strategies import StrategyList
 
@@ -111,7 +111,7 @@ class ViewServer(TcpWSGIServer):
             max_request_body_size=MOST_BODY + 1,
             clear_untrusted_proxy_headers=False,  # no code reads them
             log_socket_errors=False,
-            ident=f"mccfr/{__version__}",
+            ident=f"mccfr/{VERSION}",
         )
 
     def __enter__(self) -> "ViewServer":

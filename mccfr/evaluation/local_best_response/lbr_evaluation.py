@@ -149,7 +149,7 @@ def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
     side   the policy's game and strategy
     lines  the rules of the betting, with the responder's actions, the policy's translations and the payoffs
     """
-    table, rows = ListedTable(side.game.cards.listed()), PolicyRows(side)
+    table, rows = ListedTable(side.game.listed_cards()), PolicyRows(side)
     chips = [0.0, 0.0]
     for seat in range(2):
         responder = Responder(lines, rows, seat, all_of_them)
@@ -194,7 +194,7 @@ class _DeckSamples(SampledEvaluation):
         self.sides, self._lines, self._rows = (side,), lines, PolicyRows(side)
         self.identity_fields = {"method": "lbr", "setting": lines.setting, "seed": seed}
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
-        self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
+        self._table, self._large = DeckTable(side.game.table_cards(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
         """Return [4] for one deal: the responder's chips in seats 0 and 1, then its luck in them.
@@ -258,7 +258,7 @@ class _ListedSamples(SampledEvaluation):
     def __init__(self, side: Profile, lines: ResponderBetting, seed: int) -> None:
         self.sides, self._lines, self._rows, self._seed = (side,), lines, PolicyRows(side), seed
         self.identity_fields = {"method": "lbr", "setting": lines.setting, "seed": seed}
-        self._table = ListedTable(side.game.cards.listed())
+        self._table = ListedTable(side.game.listed_cards())
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:

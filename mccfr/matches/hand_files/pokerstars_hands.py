@@ -5,6 +5,7 @@ shown down. Chips are written as dollars.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -44,7 +45,11 @@ def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     lines += [f"Seat {2 - each}: {names[each]} ({_dollars(game.stack)} in chips)" for each in (1, 0)]
     lines += [f"{names[each]}: posts the ante {_dollars(game.ante)}" for each in (1, 0) if game.ante]
     lines += [f"{names[1]}: posts small blind {small}", f"{names[0]}: posts big blind {big}", "*** HOLE CARDS ***"]
-    lines += [f"Dealt to {hero} [{_cards(checked.holes[each])}]" for each in (0, 1) if names[each] == hero]
+    lines += [
+        f"Dealt to {hero} [{_cards(checked.holes[each])}]"
+        for each in (0, 1)
+        if names[each] == hero and checked.holes[each]
+    ]
     street = 0
     for state, action in zip(played.states, played.actions, strict=True):
         lines += _street_lines(checked, street, state.street)
@@ -128,9 +133,12 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
     """Return the hands of a match in PokerStars' text format.
 
-    The hero, whose hole cards are always shown, is the player in the big blind of the first hand.
+    The hero, whose hole cards are always shown, is the player whose cards are known in most hands. If there are two, it
+    is the one in the big blind of the first hand.
 
     began  printed time of the first hand; each next hand is one minute later
     """
-    hero = (hands[0].names or position_names(2))[0] if hands else ""
+    seats = [(hand.names or position_names(2), hand.hole) for hand in hands]
+    known = Counter(name for names, hole in seats for name, cards in zip(names, hole, strict=True) if "?" not in cards)
+    hero = max(seats[0][0], key=lambda name: known[name]) if hands else ""
     return "".join(hand_text(hand, game, began + timedelta(minutes=n), hero) for n, hand in enumerate(hands))

@@ -58,7 +58,7 @@ class _Judge:
     """A policy that reviews hands with the number of players of its game.
 
     name     of the policy or run
-    game     the policy's `[game]` settings: stacks and blinds; `depth` is the stack in big blinds
+    game     the policy's `[game]` settings: stacks and blinds; `depth` is the effective stack in big blinds
     side     the policy's game and strategy, for AIVAT's values
     source   the same policy, as an object that returns its action probabilities
     boards   number of full boards to draw, over which the EV of a decision on the flop is averaged
@@ -75,7 +75,8 @@ class _Judge:
 
     @property
     def depth(self) -> float:
-        return float(self.game.stack / self.game.blinds[1])
+        stacks = sorted(self.game.stacks) or [self.game.stack] * 2
+        return float(stacks[-2] / self.game.blinds[1])
 
     @cached_property
     def reviewer(self) -> Reviewer:

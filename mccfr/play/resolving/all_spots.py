@@ -91,7 +91,7 @@ def resolve_street(
     Raises `ValueError` for games whose cards are not listed, and if boards share buckets but differ in their
     strategies.
     """
-    cards, public = game.cards.listed(), public_tree(game)
+    cards, public = game.listed_cards(), public_tree(game)
     start = sum(len(boards) for boards in cards.board_cards[:street])
     chance = float(np.prod(public.boards.weight[: street + 1])) / public.joint_weight
     writer = _StrategyWriter(game, strategy)

@@ -200,7 +200,7 @@ class HandObserver:
 
         state  of the betting at the table where the subgame begins
         """
-        cards, tree = game.cards.listed(), game.tree
+        cards, tree = game.listed_cards(), game.tree
         tables: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
         todo: list[tuple[int, Any, ObservedRange, npt.NDArray[np.intp]]] = [(0, state, self.ours, np.zeros(1, np.intp))]
         while todo:  # each entry covers all boards of a street

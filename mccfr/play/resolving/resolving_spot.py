@@ -92,7 +92,7 @@ class Spot:
     @cached_property
     def dealing(self) -> IndexedCards:
         """The subgame's H hands, in the order of ranges [2, H], and its boards."""
-        return self.game.cards.at_table()
+        return self.game.table_cards()
 
     @cached_property
     def board_factor(self) -> float:
@@ -105,7 +105,7 @@ class Spot:
     @property
     def weights(self) -> Floats:
         """[2, H] weight of each hand in the deal; 0 if it shares a card with the board."""
-        return self.game.cards.listed().reach
+        return self.game.listed_cards().reach
 
     def ranges(self, strategy: Strategy) -> Floats:
         """Return [2, H] weights of both players' hands at the root: weight in the deal times reach.
@@ -128,7 +128,7 @@ class Spot:
         block  street and player as the number 2 · street + player; street 0 is the subgame's first one
         """
         street, player = divmod(block, 2)
-        is_possible = self.game.cards.listed().bucket[street][player] != NO_BUCKET
+        is_possible = self.game.listed_cards().bucket[street][player] != NO_BUCKET
         shared = self.known.bucket[self.street + street][player][is_possible]
         return _occurring(shared) if self.merged and street else shared
 

@@ -360,7 +360,7 @@ class PublicState:
         They are 0 for hands that share a card with the board, and arbitrary for hands outside the range.
         """
         if self._played is None:
-            arrays, cards = self._game.tree.arrays, self._game.cards.listed()
+            arrays, cards = self._game.tree.arrays, self._game.listed_cards()
             block, slot = int(arrays.block[self._node]), int(arrays.slot[self._node])
             bucket = cards.bucket[0][block % 2, 0]
             rows = self._strategy.probability[block][np.maximum(bucket, 0), slot : slot + len(self.actions)]
@@ -443,7 +443,7 @@ class PublicState:
         """
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
-        boards = self._game.cards.listed().board_cards[1].tolist()
+        boards = self._game.listed_cards().board_cards[1].tolist()
         before = Spot(self._game, node, boards.index(list(board)))
         return before, ranges * before.weights
 
@@ -466,7 +466,7 @@ class PublicState:
 
         The gadget compares the opponent's values with its best-response values before the bet.
         """
-        board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
+        board, method = self._game.listed_cards().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method
         spot = self._resolver.spot(self.position, state, board, ranges, method)
         return self._resolver.solved(self.position, spot, ranges, self.responses().value, state, method)

@@ -306,7 +306,7 @@ class _SampledBoards(_Solver):
         for block, table in enumerate(initial or ()):
             if block % 2 != side.player or (name := table_name("regret", block)) not in self._tables:
                 continue
-            buckets = game.cards.listed().bucket[block // 2][side.player]
+            buckets = game.listed_cards().bucket[block // 2][side.player]
             held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # mean hands per bucket and board
             self._tables[name][:] = INITIAL_REGRETS_SAMPLED * game.pot_chips * held * table
 

@@ -174,7 +174,7 @@ def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequenc
     nodes   decisions of the subgame's first street
     """
     dtype: type[np.floating] = np.float32 if spot.merged else np.float64
-    game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
+    game = replace(spot.game, cards=replace(spot.game.listed_cards(), reach=ranges))
     public, rows = in_dtype(spot.public, dtype), [table.astype(dtype) for table in tables]
     walk = Walk(public._replace(reach=ranges.astype(dtype)), rows)
     values = [walk.hand_values(game, player, nodes).actions for player in range(2)]
@@ -189,7 +189,7 @@ def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
 
     tables  the strategy, [slots, buckets] for each block (street and player)
     """
-    arrays, cards = spot.game.tree.arrays, spot.game.cards.listed()
+    arrays, cards = spot.game.tree.arrays, spot.game.listed_cards()
     block, slot = int(arrays.block[node]), int(arrays.slot[node])
     bucket = cards.bucket[0][block % 2, 0]
     rows = tables[block][slot : slot + int(arrays.count[node])][:, np.maximum(bucket, 0)]

@@ -36,7 +36,7 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
 
     Raises `ValueError` for a game whose cards, if any, are chance nodes.
     """
-    betting, cards = real_betting(source.game), source.game.cards.at_table()
+    betting, cards = real_betting(source.game), source.game.table_cards()
     for number in range(count):
         line, actions, state = _random_decision(betting, Random(f"{seed} {number}"))
         deal, player = cards.deal(seed, number), state.player

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from abstraction.buckets import Abstraction, is_abstraction
-from mccfr import __version__
+from mccfr.common.package import VERSION
 from mccfr.config import plugins
 from mccfr.config.game_tables import OpaqueGame
 from mccfr.config.run_tables import AbstractionConfig, Config
@@ -33,6 +33,7 @@ from mccfr.games.registry import game_files
 from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.identity import IdentityFields, identity_document, trained_code
 from mccfr.solvers.game_from_config import configured_game, opponents_buckets
+from mccfr.solvers.out_of_core import turns_of
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
 from mccfr.tables.table_layout import TableLayout
@@ -119,6 +120,11 @@ class Run:
     def layout(self, game: Game) -> TableLayout:
         """Return name, shape and dtype of each of the run's tables (`TableLayout`)."""
         return self.algorithm.layout(game)
+
+    @property
+    def cycle_iterations(self) -> int:
+        """Iterations of an out-of-core cycle, which trains each block of boards once."""
+        return turns_of(self.config)[1]
 
     def check_lock(self) -> None:
         """Raise `LostDirectoryError` if this process holds the run's lock, but has lost its directory.
@@ -256,7 +262,7 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
     identity = identity_document(config, base)
     fields = {
-        "created_by": f"mccfr {__version__}",
+        "created_by": f"mccfr {VERSION}",
         "run_id": secrets.token_hex(_ID_BYTES),
         "identity": content_hash(identity),
         "identity_document": identity,

@@ -7,7 +7,7 @@ from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs.directory import journal_records
-from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL, checkpoint_identity, is_run, open_run, read_run_manifest
+from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL, checkpoint_identity, is_run, open_to_look, read_run_manifest
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.solvers.game_from_config import opponents_buckets
@@ -90,17 +90,17 @@ def _problems_of_checkpoint(
 
 def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -> list[str]:
     try:
-        run = open_run(path, abstraction, opaque=True)
+        run = open_to_look(path, abstraction)
     except (DamagedError, FileNotFoundError, ValueError) as error:
         if abstraction is not None and not isinstance(error, DamagedError):
             raise
         return [str(error)]
     if run.is_opaque:
         reporter.message(f"{path} names a user's code, which verify does not run: its config.toml was not compared")
-    problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same blocks
+    problems, blocks = [run.lacks] if run.lacks else [], dict[str, list[str]]()  # checkpoints may share blocks
     opponents = opponents_buckets(run.config, run.directory)
     for abstraction_path in (run.abstraction_path, None if opponents is None else Path(opponents.path)):
-        if abstraction_path is not None:
+        if abstraction_path is not None and not run.lacks:
             reporter.phase(f"reading the abstraction {abstraction_path}")
             problems += [f"{abstraction_path}: {problem}" for problem in verify_abstraction(abstraction_path)]
     recorded = {record["checkpoint"]: record["manifest"] for record in run.read(JOURNAL) if "manifest" in record}

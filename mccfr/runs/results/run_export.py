@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mccfr import __version__
+from mccfr.common.package import VERSION
 from mccfr.config.toml_files import to_document
 from mccfr.evaluation.hand_values import root_values
 from mccfr.games.game import Game
@@ -179,7 +179,7 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
     limits = {key: document["run"][key] for key in done if document["run"][key] is not None}
     share = max((min(1.0, state[done[key]] / limit) if limit else 1.0 for key, limit in limits.items()), default=None)
     return {
-        "program": f"mccfr {__version__}",
+        "program": f"mccfr {VERSION}",
         "license": options.license,
         "recipe": {"solver": plain_table(document["solver"]), "run": limits},
         "training_seconds": state["training_seconds"],

@@ -123,7 +123,7 @@ class SolvedFlops(SampledEvaluation):
             reached = sum(gains) / 2 / self.pot
             if reached <= self._to:
                 break
-        dealing = game.cards.at_table()
+        dealing = game.table_cards()
         reach, position = dealing.reach.astype(np.float64), (0, 0, 0, dealing.read_board(0, ""))
         values = np.stack([reach * value, pair_weights(dealing, reach)])
         return np.append(class_sums(Profile(game, strategy), dealing, position, reach, values).ravel(), reached)

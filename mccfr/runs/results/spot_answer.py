@@ -39,7 +39,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     """
     target = open_target(Reference(run.directory))
     game, profile = target.game, Profile(target.game, target.strategy)
-    dealing, half = game.cards.at_table(), game.pot_chips / 2
+    dealing, half = game.table_cards(), game.pot_chips / 2
     after = int(game.tree.arrays.first[0]) + _labels(game, 0).index("c")
     nodes = [node for node in (0, after) if game.tree.arrays.kind[node] == DECISION]
     value, action, gains = hand_values(game, target.strategy, threads, nodes)

@@ -1,7 +1,7 @@
 """Estimates the time of a planned run, the visits of its infosets and its disk traffic."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.plan_trial import MeasuredPlay
-from mccfr.runs.session.strata.block_slots import frame_blocks, live_specs, partition
+from mccfr.runs.session.strata.block_slots import first_street_bytes, frame_blocks, live_specs, partition
 from mccfr.solvers.coverage_estimate import CoverageEstimate
 from mccfr.solvers.out_of_core import block_bounds, turns_of
 from mccfr.solvers.strata_training import interval_count
@@ -29,6 +29,8 @@ MOST_WORKERS = 1024
 """Most workers of a machine (`run.workers`)."""
 
 _BARRIER_SECONDS = 5e-4  # a barrier of workers on one machine
+_MESSAGE_SECONDS = 2e-3  # what a barrier of several machines takes besides the time to move its bytes
+_NETWORK_BITS = 1e9  # assumed bits per second between machines
 _DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
 _HALVINGS = 100
 
@@ -44,6 +46,7 @@ class Pace:
     expected  expected nodes and visits of one iteration; None: not known
     speed     nodes touched per second by one worker
     disk      bytes per second of the disk on which the blocks are; None: all tables stay in memory
+    machines  number of machines on which the workers are; only barriers depend on it
     """
 
     config: Config
@@ -52,6 +55,7 @@ class Pace:
     expected: CoverageEstimate | None
     speed: float
     disk: DiskSpeed | None
+    machines: int = 1
 
     @property
     def block_bytes(self) -> list[int]:
@@ -84,6 +88,19 @@ class Pace:
         ends = [_longest(shares[first:last], workers) for first, last in pairwise(bounds)]
         return float(shares.sum() / sum(ends))
 
+    def barrier_bytes(self, workers: int) -> int:
+        """Return the bytes that the coordinator of several machines sends and receives at a barrier.
+
+        Each of `workers` workers on all machines sends the first street's tables and receives them.
+        """
+        return 2 * first_street_bytes(self.layout) * workers
+
+    def barrier_seconds(self, workers: int) -> float:
+        """Return the seconds that a barrier of `workers` workers takes."""
+        if self.machines == 1:
+            return _BARRIER_SECONDS
+        return _MESSAGE_SECONDS + 8 * self.barrier_bytes(workers) / _NETWORK_BITS
+
     def seconds(self, nodes: float, workers: int) -> float:
         """Return the seconds in which `workers` workers touch the first `nodes` nodes of the run.
 
@@ -95,7 +112,7 @@ class Pace:
             return training
         iterations = nodes / self.expected.nodes
         barriers = interval_count(iterations, self.game.strata.hottest, self.config.run.interval)
-        training += barriers * _BARRIER_SECONDS
+        training += barriers * self.barrier_seconds(workers)
         if self.disk is None:
             return training
         return max(training, self.moving_seconds * iterations / turns_of(self.config)[1])
@@ -145,7 +162,7 @@ def planned_time(
     if config.tables.memory_budget is not None:
         parts = partition(config, game, layout)
         disk = disk_speed(Path()) if len(frame_blocks(config, layout, parts)) < parts.blocks else None
-    pace = Pace(config, game, layout, expected, speed, disk)
+    pace = Pace(config, game, layout, expected, speed, disk, machines)
     nodes = _limit(pace, workers, None if budget is None else budget - found["abstraction_seconds"])
     seconds = None if nodes is None else pace.seconds(nodes, workers)
     iterations = config.run.iterations if nodes is None or expected is None else round(nodes / expected.nodes, 3)
@@ -167,6 +184,8 @@ def planned_time(
         **_checkpoints(config, {**found, **kept}, _stored_share(config, play, machines), seconds),
         **_cycles(pace, workers, iterations),
     }
+    if machines > 1:
+        fields |= {"barrier_bytes": pace.barrier_bytes(workers), "barrier_seconds": pace.barrier_seconds(workers)}
     if expected is not None and "seconds_per_iteration" in found:
         fields["seconds_per_iteration"] = expected.nodes / speed
     return fields | _deadline(pace, {**found, **fields}, budget)
@@ -266,10 +285,10 @@ def permanent_checkpoints(config: Config, nodes: float | None = None, iterations
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:
     """Return fields on a deadline: workers and machines that meet it, nodes touched by then.
 
-    `budget_workers` is the fewest workers that end in time, and `budget_machines` the machines that they need; they are
-    None if no usable number is enough. `budget_nodes` are the nodes that the planned workers touch until the deadline.
-    Only runs whose boards are divided into strata can use several machines. Workers do not shorten a run that is
-    limited by `run.seconds`; the first two are then None.
+    `budget_workers` is the fewest workers that end in time. `budget_machines` is the fewest machines that do, each of
+    as many workers as planned. Both are None if no usable number is enough. `budget_nodes` are the nodes that the
+    planned workers touch until the deadline. Only runs whose boards are divided into strata can use several machines.
+    Workers do not shorten a run that is limited by `run.seconds`; the first two are then None.
 
     plan    fields of the plan so far, on time and checkpoints
     budget  seconds in which the run must end; None: no deadline
@@ -278,16 +297,14 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
     """
     if budget is None or plan["seconds"] is None:
         return {}
-    nodes, each, needed = plan["run_nodes"], max(1, pace.config.run.workers), None
+    nodes, each = plan["run_nodes"], max(1, pace.config.run.workers)
     left, strata = budget - (plan["total_seconds"] - plan["seconds"]), pace.game.strata
-    most = MOST_WORKERS if strata is None else strata.count
-    if pace.config.run.seconds is None and nodes is not None and pace.seconds(nodes, most) <= left:
-        least = 0
-        while most - least > 1:
-            middle = (least + most) // 2
-            least, most = (least, middle) if pace.seconds(nodes, middle) <= left else (middle, most)
-        needed = most
-    machines = None if needed is None else ceil(needed / each)
+    needed = machines = None
+    if pace.config.run.seconds is None and nodes is not None:
+        needed = machines = _fewest_workers(pace, nodes, left)
+        if strata is not None and needed is not None and needed > each:
+            machines = _fewest_workers(replace(pace, machines=2), nodes, left)
+        machines = None if machines is None else ceil(machines / each)
     possible = machines is not None and (machines == 1 or (strata is not None and machines * each <= strata.count))
     return {
         "budget_seconds": budget,
@@ -295,6 +312,23 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
         "budget_machines": machines if possible else None,
         "budget_nodes": pace.nodes(left, plan["workers"]),
     }
+
+
+def _fewest_workers(pace: Pace, nodes: float, seconds: float) -> int | None:
+    """Return the fewest workers that touch so many nodes in time; None if no usable number is enough.
+
+    On several machines more workers can be slower, because barriers take longer.
+    """
+    most = MOST_WORKERS if pace.game.strata is None else pace.game.strata.count
+    counts = [*(1 << n for n in range(most.bit_length())), most]
+    fastest = min(counts, key=lambda count: pace.seconds(nodes, count))
+    if pace.seconds(nodes, fastest) > seconds:
+        return None
+    least = 0
+    while fastest - least > 1:
+        middle = (least + fastest) // 2
+        least, fastest = (least, middle) if pace.seconds(nodes, middle) <= seconds else (middle, fastest)
+    return fastest
 
 
 def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:

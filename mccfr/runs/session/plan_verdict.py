@@ -110,7 +110,7 @@ def _of_deadline(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]:
     workers, machines, nodes = plan["budget_workers"], plan["budget_machines"], plan["budget_nodes"]
     ways = [] if config.run.seconds is None else ["lower run.seconds"]
     if workers is not None:
-        of = f", such as {machines} machines of {max(1, config.run.workers)}"
+        of = f", or {machines} machines of {max(1, config.run.workers)}"
         ways.append(f"take {workers} workers{of if machines is not None and machines > 1 else ''}")
     if nodes >= 1:
         ways.append(f"set run.nodes = {_two_digits_down(nodes)}")

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import mccfr
+from mccfr.common.package import HOME
 from mccfr.config.plugins import permissions
 from mccfr.config.run_tables import Config
 from mccfr.config.table_base import first_refused
@@ -351,7 +351,7 @@ class ProcessPool(Pool):
         assignment = self._live.directory / "assignment.json"
         with naming(assignment):
             assignment.write_text(json.dumps(self._assignment()))
-        root = str(Path(mccfr.__file__).resolve().parent.parent)
+        root = str(HOME)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         command = [sys.executable, "-P", "-m", self._program, str(assignment)]
         with naming(Path(sys.executable)), self._log.open("ab") as log:

@@ -101,7 +101,7 @@ def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
     """
     check_tabulated(game)
     classes: list[Classes] = []
-    tables, hands = game.cards.canonical_tables(), game.cards.at_table().hand_cards
+    tables, hands = game.cards.canonical_tables(), game.table_cards().hand_cards
     for street, table in enumerate(tables):
         board_count, count = card_view.known[street], int(game.buckets[2 * street])
         cell = np.flatnonzero(table.ravel() < count)

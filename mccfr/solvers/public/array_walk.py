@@ -32,7 +32,7 @@ def is_small(game: Game) -> bool:
     """
     if not game.cards.dealt or game.cards.listing_bytes:
         return False
-    cards = game.cards.listed()
+    cards = game.listed_cards()
     pairs = len(cards.board_cards[-1]) * int((cards.reach > 0).sum(axis=1).prod())
     return pairs <= _MOST_PAIRS and pairs * game.tree.nodes <= _MOST_PRODUCTS
 
@@ -64,7 +64,7 @@ class ArrayWalk:
     """
 
     def __init__(self, game: Game, strategy: Strategy) -> None:
-        self._game, self._cards = game, game.cards.listed()
+        self._game, self._cards = game, game.listed_cards()
         self.joint_weight = joint_weight(self._cards)
         self._hands = [np.flatnonzero(reach > 0) for reach in self._cards.reach]
         masks = self._cards.hand_masks()

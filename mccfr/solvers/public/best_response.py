@@ -142,7 +142,7 @@ class Walk:
         Values of hands and actions are for both players following the strategy.
         """
         public, total, actions = self._public, self.values(player), []
-        trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
+        trees, every, reach = public.trees, public.ranges.every, game.listed_cards().reach[1 - player]
         weight = reach.max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
         entries, members = slice(*every.first[player, :2]), street_members(game.tree)[: trees.first[1]].tolist()
         for number in map(members.index, nodes):

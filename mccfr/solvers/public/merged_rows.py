@@ -42,7 +42,7 @@ def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | N
     if public is not None and public.ranges.merged:
         return public
     public = public or public_tree(game, merge=True)
-    cards = game.cards.listed()
+    cards = game.listed_cards()
     if not _rows_apart(public, cards):
         return None
     shared = [_shared(public.ranges, player) for player in range(2)]

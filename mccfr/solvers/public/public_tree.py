@@ -114,7 +114,7 @@ def public_tree(
         raise ValueError(
             f"the game {game.name} has chance nodes in its tree: vector evaluation needs cards outside of it"
         )
-    cards = game.cards.listed()
+    cards = game.listed_cards()
     trees, locks = _locked(_betting(game), game.tree)
     weight = board_weights(cards, some=some)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
@@ -143,7 +143,7 @@ def with_betting(public: PublicTree, game: Game) -> PublicTree:
     """
     return public._replace(
         trees=(trees := _betting(game)),
-        reach=np.array(game.cards.listed().reach, np.float64, order="C"),
+        reach=np.array(game.listed_cards().reach, np.float64, order="C"),
         tasks=_tasks(trees, int(np.diff(public.boards.below[0])[0])),
     )
 
@@ -163,7 +163,7 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
     have at most an eighth as many cells as the game's strategy, or `_LEAST_ROOM` cells if that is more.  A street
     without room for its matrices gets none, nor does a board on which they save no work.
     """
-    trees, cards = public.trees, game.cards.listed()
+    trees, cards = public.trees, game.listed_cards()
     street_of = np.repeat(trees.street, np.diff(trees.first))
     streets = np.unique(street_of[(trees.kind == AT_SHOWDOWN) & (street_of + 1 < public.streets)]).tolist()
     if len(public.balances.cells) or not streets:

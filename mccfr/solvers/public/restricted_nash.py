@@ -98,7 +98,7 @@ class RestrictedNash:
             [np.zeros_like(table) for table in self._by_block("regret")] for _ in range(4)
         )
         self._locked = LockedCells(game)
-        self._public = public_tree(replace(game, cards=game.cards.listed()))
+        self._public = public_tree(replace(game, cards=game.listed_cards()))
         streets = range(1), range(1, self._public.streets)
         self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
 

@@ -99,7 +99,7 @@ class SizeChoice:
         progress  called before each decision with the number of decisions that are done
         """
         while todo := self._next_decisions(here := self._tree()):
-            cfr = self._solved(here.tree, self.spot.cards.listed().reach)
+            cfr = self._solved(here.tree, self.spot.listed_cards().reach)
             for line in todo:
                 progress(len(self._chosen))
                 self._chosen[line] = self._best(here, line, cfr)
@@ -140,7 +140,7 @@ class SizeChoice:
         line  text of the actions that lead to the decision
         cfr   solver that has solved this tree
         """
-        state, dealt = here.state[line], self.spot.cards.listed().reach
+        state, dealt = here.state[line], self.spot.listed_cards().reach
         count, amounts = self.menus.count(state) or 0, self.menus.fine.raise_targets(state)
         if len(amounts) <= count:
             return amounts
@@ -166,7 +166,7 @@ class SizeChoice:
         reach  [2, H] ranges at the root
         equal  (player at the root, n): its first n actions there are played equally often; None: nothing is fixed
         """
-        game = replace(self.spot, tree=tree, cards=replace(self.spot.cards.listed(), reach=reach))
+        game = replace(self.spot, tree=tree, cards=replace(self.spot.listed_cards(), reach=reach))
         cfr = VectorCfr(game, self._variant, "float32", self._workers, public=with_betting(self._public, game))
         self._public = cfr.public  # with results of run-outs
         if equal is not None:
@@ -199,7 +199,7 @@ class SizeChoice:
         Each action on the way multiplies the weights of the acting player's hands by its probability, averaged over the
         boards of its street.
         """
-        tree, cards = cfr.game.tree, cfr.game.cards.listed()
+        tree, cards = cfr.game.tree, cfr.game.listed_cards()
         arrays, reach, path = tree.arrays, cards.reach.copy(), tree.path(node)
         for above, child in pairwise(path):
             (street, player), slot = divmod(int(arrays.block[above]), 2), int(arrays.slot[above])

@@ -170,7 +170,7 @@ class VectorCfr:
         if missing := [spec.name for spec in specs if spec.name not in tables]:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
         self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, spec.dtype, spec.name) for spec in specs}
-        self._nodes = nodes_of_traversal(public, game.cards.listed())
+        self._nodes = nodes_of_traversal(public, game.listed_cards())
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(self._field, range(1), numbers)
         below = range(1, public.streets)

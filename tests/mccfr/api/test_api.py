@@ -45,7 +45,7 @@ def test_steps_change_nothing_for_any_algorithm(algorithm):
     options = {
         "cfr": {},
         "cfr-br": {"seed": 5},
-        "deep-cfr": {"seed": 5, "fit": "table", "traversals": 5, "horizon": 30},
+        "deep-cfr": {"seed": 5, "fit": "table", "traversals": 5},
     }.get(algorithm, {"seed": 5, "period_nodes": 500})
     counts = (1, 9, 20) if algorithm == "deep-cfr" else (1, 99, 200)
     whole, cut = (mccfr.solver(mccfr.game("kuhn"), algorithm, **options) for _ in range(2))

@@ -37,7 +37,7 @@ BOUNDS = {  # options for the whole deck, where they are not for small games
     "sampled-br": ["--boards", 5],
     "lbr": ["--hands", 100],
 }
-SOLVERS = {"deep-cfr": {"fit": "table", "traversals": 5, "horizon": 30}}
+SOLVERS = {"deep-cfr": {"fit": "table", "traversals": 5}}
 
 
 @pytest.fixture

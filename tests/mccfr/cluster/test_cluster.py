@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,12 +44,16 @@ from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.messages import ANSWERED, RankAnswer
 from mccfr.cluster.rank_pool import cluster_pool_opener
+from mccfr.config.examples import find_file
+from mccfr.config.toml_files import load_config
 from mccfr.runs.directory.run import lock
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session import checkpointing
+from mccfr.runs.session.plan_time import _BARRIER_SECONDS, _MESSAGE_SECONDS
 from mccfr.runs.session.training_session import train
-from mccfr.solvers.strata_training import stratum_buckets
+from mccfr.solvers.game_from_config import planned_game
+from mccfr.solvers.strata_training import interval_count, stratum_buckets
 from storage.block_tables import BlockStore
 from storage.damage import UnreadableError
 
@@ -408,5 +413,17 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     found = answer(capsys, "plan", config, "--machines", 2, "--set", "run.strata=4", "--json")
     shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
-    assert found["barrier_seconds"] == pytest.approx(found["barrier_bytes"] * 8 / 1e9)
+    assert found["barrier_seconds"] == pytest.approx(_MESSAGE_SECONDS + found["barrier_bytes"] * 8 / 1e9)
     assert 8 * found["largest_stratum_bytes"] > found["table_bytes"] > 2 * found["largest_stratum_bytes"]
+
+
+def test_plans_count_the_time_of_barriers_between_machines(capsys):
+    keys = ("--set", "run.strata=3", "--set", "run.nodes=1e9")
+    one, two = (
+        answer(capsys, "plan", "leduc", *keys, "--speed", "1e7", "--json", *how)
+        for how in (("--workers", 2), ("--machines", 2, "--workers", 1))
+    )
+    config = load_config(find_file(Path("leduc")), keys[1::2])
+    barriers = interval_count(two["iterations"], planned_game(config, Path()).strata.hottest, config.run.interval)
+    assert one["iterations"] == two["iterations"]
+    assert two["seconds"] - one["seconds"] == pytest.approx(barriers * (two["barrier_seconds"] - _BARRIER_SECONDS))

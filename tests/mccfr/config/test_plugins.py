@@ -182,7 +182,7 @@ def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
     solved(tmp_path, "games_i")
     forget("games_i")
     assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
-    monkeypatch.setattr("mccfr.runs.directory.verification.open_run", lambda *where, **_: open_run(*where))
+    monkeypatch.setattr("mccfr.runs.directory.verification.open_to_look", lambda *where, **_: open_run(*where))
     assert command("verify", tmp_path / "run") == 0 and "games_i" in sys.modules
 
 

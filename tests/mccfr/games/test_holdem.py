@@ -253,10 +253,8 @@ def test_readers_read_small_letters_and_refuse_what_they_do_not_look_up(trained,
     at = trained / "policy", "r300c/cr900"
     assert look_up(*at, "khQD", "kC7d2s").stdout == look_up(*at, "KhQd", "Kc7d2s").stdout != ""
     meta = json.loads((link_files(trained / "policy", folder) / "meta.json").read_text())
-    np.save(folder / "history_street1.npy", np.zeros((169, 2), np.int32))
     (folder / "meta.json").unlink()
     for seats, hand, board, words in (
-        (2, "KhQd", "", "buckets with recall"),
         (7, "KhQd", "", "more than six players"),
         (None, "KhQd", "Qd7d2s", "there"),
         (None, "KhKh", "Qd7d2s", "hand"),
@@ -266,6 +264,12 @@ def test_readers_read_small_letters_and_refuse_what_they_do_not_look_up(trained,
         (folder / "meta.json").write_text(json.dumps(meta | {"game": meta["game"] | {"seats": seats}}, indent=1))
         ended = look_up(*((folder, "") if seats else at), hand, board)
         assert ended.returncode != 0 and words in ended.stderr
+    (folder / "meta.json").write_text(json.dumps(meta, indent=1))
+    for street in (1, 2, 3):
+        recall = folder / f"history_street{street}.npy"
+        np.save(recall, np.zeros((169, 2), np.int32))
+        assert "buckets with recall" in look_up(folder, "", "KhQd", "").stderr
+        recall.unlink()
 
 
 def link_files(policy, folder):

@@ -15,6 +15,7 @@ Shows:
 
 import json
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -97,6 +98,16 @@ def test_hands_come_back_from_every_form(match, tmp_path):
     assert HANDS < shown < 2 * HANDS
     assert len(histories(tmp_path / "a.phhs")) == HANDS
     assert [path.name for path in hand_files(tmp_path)] == ["a.json", "a.log", "a.phhs", "a.stars.txt"]
+
+
+def test_the_hero_of_a_text_is_the_player_whose_cards_are_known(match, tmp_path):
+    hands, hero = [hand.hand() for hand in match if hand.betting.endswith("f")], match[0].names[1]
+    for number, hand in enumerate(hands):
+        hole = tuple(cards if name == hero else "????" for name, cards in zip(hand.names, hand.hole, strict=True))
+        hands[number] = replace(hand, hole=hole if number else ("????", "????"))
+    write_hands(tmp_path / "a.stars.txt", hands, GAME)
+    for (text, why), hand in zip(found(tmp_path / "a.stars.txt"), hands, strict=True):
+        assert not why and text.holes == tuple("" if cards == "????" else cards for cards in hand.hole)
 
 
 def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):

@@ -320,6 +320,11 @@ def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, 
     assert told == [None, ("many/hu-200", "stack 120 for 200"), None]
 
 
+def test_the_depth_of_a_policy_with_stacks_is_the_second_largest_stack():
+    game = HoldemGame(seats=3, stacks=(3000, 8000, 12000))
+    assert results._Judge("three", game, THREE, THREE, 0, None).depth == 80
+
+
 def test_a_table_of_three_has_frequencies_before_two_are_left():
     """The button raises, both call, and one folds on the flop: from there on the street is solved."""
     line, board = "r350cc/cr1400fc/cr3000f", "Qs7h2d3c"

@@ -55,6 +55,17 @@ def test_verify_of_a_run_reads_every_file_of_its_abstraction(folder, capsys):
     assert call(capsys, "verify", "runs/trained").status == 0
 
 
+def test_verify_reads_the_checkpoints_of_a_run_without_its_abstraction(folder, capsys):
+    assert call(capsys, "resume", "runs/trained", "--set", "run.iterations=20").status == 0
+    (folder / "small").rename(folder / "moved")
+    lacks = problems_of(folder / "runs/trained")
+    assert len(lacks) == 1 and "small" in lacks[0] and "is not an abstraction" in lacks[0]
+    flip(next((folder / "runs/trained/checkpoints").glob("0*/tables.zarr/regret/**/c/0/0")))
+    found = problems_of(folder / "runs/trained")
+    assert found[0] == lacks[0] and "0" in found[1] and len(found) == 2
+    assert call(capsys, "verify", "runs/trained").status == 1
+
+
 def test_an_abstraction_is_its_cells_whoever_has_built_it(folder, tmp_path):
     """A run takes an abstraction of the same cells for its own, and refuses one of other cells."""
     for name, buckets in (("same", 3), ("other", 2)):

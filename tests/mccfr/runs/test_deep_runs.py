@@ -25,7 +25,7 @@ BOTH = {"averages": ["sd", "network"], "strategy_steps": 5}
 SOLVERS = {
     "network": NETWORK,
     "branches, both averages": {**NETWORK, **BOTH, "network": "branches", "card_units": 8},
-    "few networks": {**NETWORK, "keep_networks": 2},
+    "few networks": {**SMALL, "steps": 5, "batch": 64, "keep_networks": 2},
     "table": {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "fit": "table"},
     "whole memories": {**NETWORK, "batch": "all"},
 }
@@ -164,6 +164,10 @@ test_configurations_that_deep_cfr_refuses = refusals(
     ("'plain'", 'name = "openspiel"\ngame = "kuhn_poker"', "network = 'branches'", ITERATIONS),
     ("solver.fit = 'table' needs infosets that can be listed", FLOP, "fit = 'table'", ITERATIONS),
     ("give a number", FLOP, "batch = 'all'", ITERATIONS),
+    ("takes no buckets", f"{FLOP}\n[abstraction]\npath = 'quick'", "", ITERATIONS),
+    ("takes no buckets", "name = 'holdem'", "", ITERATIONS),
+    ("solver.horizon = 3 is not allowed", KUHN, "fit = 'table'\nhorizon = 3", ITERATIONS),
+    ("solver.horizon = 3 is not allowed", KUHN, "keep_networks = 2\nhorizon = 3", ITERATIONS),
     ("set evaluation.every_checkpoint and at_end to false", f"{FLOP}\nboard_cards = 5", "", ITERATIONS),
     call=solved,
 )

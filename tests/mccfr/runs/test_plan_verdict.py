@@ -109,7 +109,7 @@ def test_a_copy_that_does_not_fit_is_a_remark(capsys):
     assert found["verdict"] == FITS_BUT and found["reasons"][0].startswith("checkpoints and evaluations need")
 
 
-@pytest.mark.parametrize("strata", [[], ["run.strata=6"]], ids=["tables shared", "strata"])
+@pytest.mark.parametrize("strata", [[], ["run.strata=6", "run.interval=16"]], ids=["tables shared", "strata"])
 def test_a_deadline_that_is_too_short_is_found(capsys, strata):
     """The proposed workers, machines and nodes end in time, and one worker less does not."""
     keys = ["run.nodes=1e10", "run.checkpoint_seconds=1e4", *strata]
@@ -119,10 +119,14 @@ def test_a_deadline_that_is_too_short_is_found(capsys, strata):
 
     status, first = within("--workers", 1)
     assert status == 1 and re.match(r"cannot work: the run takes [567] min", first)
-    of = r", such as (\d) machines of 1" if strata else "()"
+    of = r", or (\d) machines of 1" if strata else "()"
     workers, machines, nodes = re.search(rf"take (\d) workers{of}, or set run.nodes = ([\d.e+]+)$", first).groups()
     assert within("--workers", workers)[0] == 0 and within("--workers", int(workers) - 1)[0] == 1
     assert not strata or within("--workers", 1, "--machines", machines)[0] == 0
+    if strata:  # intervals so short that the network is busier than the workers
+        keys[-1] = "run.interval=1"
+        assert "machines" not in within("--workers", 1)[1] and within("--workers", 1, "--machines", 6)[0] == 1
+        keys[-1] = "run.interval=16"
     keys[0] = f"run.nodes={nodes}"
     assert within("--workers", 1)[0] == 0
 

@@ -22,6 +22,7 @@ from mccfr.tables.table_layout import TableArrays, TableLayout, TableSet, player
 from storage.block_tables import Partition
 from storage.schema import ArraySpec
 
+_CELL_BYTES = 8  # of a message
 _FEWEST = 2  # one block to train, one to move
 _FIELDS = {
     "regret_base": ("regret", "regret"),
@@ -35,6 +36,16 @@ def first_specs(layout: TableLayout) -> list[ArraySpec]:
     A stratum is a group of flops with rows of its own after the first street.
     """
     return [spec for spec in layout.specs if FIRST_STREET in spec.name]
+
+
+def first_street_bytes(layout: TableLayout) -> int:
+    """Return the bytes of the first street's regrets and strategy sums in a message.
+
+    On several machines, training processes exchange such messages with the coordinator. Each cell takes 8 bytes.
+    """
+    kinds = ("regret/", "strategy_sum/")
+    shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
+    return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:

@@ -170,7 +170,7 @@ def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     assert fitted == [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 4, 0]]
 
 
-@pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"keep_networks": 2, "horizon": None}])
+@pytest.mark.parametrize("changed", [{}, {"fit": "table", "horizon": None}, {"keep_networks": 2, "horizon": None}])
 def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(changed):
     assert cut_equals_whole(single_deep_cfr, {"memory": 300, **changed})
 

@@ -1,10 +1,12 @@
-"""Checks that the imported `abstraction` and `storage` packages are this project's."""
+"""Version and place of this project; checks that the `abstraction` and `storage` packages are its own."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
+VERSION = "0.2.0"
+HOME = Path(__file__).resolve().parents[2]
+"""Directory that holds the packages."""
 PACKAGES = ("abstraction", "storage")
-_HOME = Path(__file__).resolve().parents[2]
 
 
 def check_packages() -> None:
@@ -19,10 +21,10 @@ def check_packages() -> None:
             spec = None
         origin = spec.origin if spec is not None else None
         folder = None if origin is None else Path(origin).resolve().parent
-        if folder != _HOME / name:
+        if folder != HOME / name:
             where = "no package" if folder is None else f"the package in {folder}"
             raise ImportError(
-                f"mccfr needs its own package {name!r} in {_HOME} and finds {where}: rename or move the other package, "
+                f"mccfr needs its own package {name!r} in {HOME} and finds {where}: rename or move the other package, "
                 "or start Python in another directory",
                 name=name,
             )
