@@ -288,6 +288,11 @@ def test_look_at_three_seats_in_a_browser(three):
         assert page.locator("#ranges .range").count() == 3 and "equity" not in page.locator("#ranges").inner_text()
         assert "where two players are left" in page.locator("#solve-state").text_content()
         assert page.locator("#lists button").all_text_contents() == ["Hands", "Classes", "Blockers"]
+        spot = json.loads(ask(served, f"/api/spot?line=b350cc/&board={RIVER[:6]}")[2])
+        bet = next(action["line"] for action in spot["actions"] if "b" in action["line"].rpartition("/")[2])
+        page.goto(f"{served.url}#line={bet}f&board={RIVER[:6]}")
+        wait_for(page, "document.body.dataset.complete === location.hash")
+        assert page.locator("#ranges .range").count() == 2 and not page.locator("#change").count()  # began with three
 
 
 @needs_browser

@@ -20,7 +20,8 @@ function Compare() {
 function formAddress(at) {
   const { line, board, behind_chips: behind, missing_cards: missing } = spot.value, { asked, square } = game.value;
   if (asked) return spotAddress(at === undefined ? asked : { ...asked, at });
-  const street = line.slice(0, line.lastIndexOf("/") + 1), begins = square && behind && street && !missing && pair.value && neededCards() >= 3;
+  const street = line.slice(0, line.lastIndexOf("/") + 1), folded = line.slice(street.length).includes("f");  // a third player
+  const begins = square && behind && street && !missing && pair.value && !folded && neededCards() >= 3;
   return begins ? spotAddress({ line: street, board, of: base.value }) : null;
 }
 /* How far the solution has come, and how good it is. */
