@@ -16,7 +16,7 @@ from bench_view import view
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Benchmarks as ratios of two sides measured in turn; docs/performance.md explains the figures."""
+    """Benchmarks, most as ratios of two sides measured in turn; docs/performance.md explains the figures."""
 
 
 for command in (kernel, pairs, resolving, seats, sizes, solve, vector, view):

@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from plain_words import PLACES as PAGES
-from plain_words import all_findings
+from plain_words import PLACES, all_findings
 from source_files import BUDGET, ROOT, parsed, tracked
 
 BESIDE_THE_CORE = ("mccfr/view", "mccfr/cli", "mccfr/experiments", "mccfr/gallery", "tools")
@@ -177,7 +176,7 @@ def lower(found: dict[str, int]) -> None:
 def main() -> None:
     packages, others = lines_of_packages(), figures()
     if "--lower" in sys.argv[1:]:
-        lower(packages | others | {"findings of plain_words.py": len(all_findings(*PAGES))})
+        lower(packages | others | {"findings of plain_words.py": len(all_findings(*PLACES))})
     program = sum(count for name, count in packages.items() if name not in ("tools", "tests"))
     for name, count in {**packages, "mccfr, abstraction and storage": program, **others}.items():
         sys.stdout.write(f"{count:>8,}  {name}\n")

@@ -13,6 +13,7 @@ from mccfr.common.arguments import checked
 from mccfr.common.user_code import function_name
 from mccfr.config import plugins
 from mccfr.config.run_tables import AUTO
+from mccfr.config.toml_files import to_document
 from mccfr.evaluation.methods import Method
 from mccfr.evaluation.methods.registry import load_method
 from mccfr.evaluation.samples import Effort
@@ -135,7 +136,8 @@ def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPl
     if isinstance(strategy, Solver | Run):
         target = _target(strategy)
         source = Profile(target.game, target.strategy)
-        return OpenedPlayer(Contender(_name(strategy), manner.spec(source), source), None)
+        config = strategy._config if isinstance(strategy, Solver) else strategy._open().config
+        return OpenedPlayer(Contender(_name(strategy), manner.spec(source), source), to_document(config)["game"])
     return open_player(os.fspath(strategy), manner, ())
 
 

@@ -227,16 +227,17 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     from mccfr.matches.players import AS_WRITTEN, PlayManner, is_policy_name
 
     names = options["local_names"]
-    if not any(is_policy_name(name) for name in names):
-        refuse_options_without_effect("without a policy or a run in --with", "purify", "threshold")
+    if not any(Path(name).exists() for name in names):
+        refuse_options_without_effect(
+            "without a policy or a run in --with that does not re-solve", "purify", "threshold"
+        )
     keys = {"seats": "players", "stack": "stack", "blinds": "blinds"}
     stakes = {key: options[option] for key, option in keys.items() if options[option] is not None}
     manner = PlayManner(options["purify"], options["threshold"])
     opened, table = {}, HoldemGame(**stakes) if stakes else None
-    for number, name in sorted(
-        enumerate(names), key=lambda each: not is_policy_name(each[1])
-    ):  # programs take any game
-        own = manner if is_policy_name(name) else AS_WRITTEN
+    programs_last = sorted(enumerate(names), key=lambda each: not is_policy_name(each[1]))  # they take any game
+    for number, name in programs_last:
+        own = manner if Path(name).exists() else AS_WRITTEN
         opened[number] = server_player(name, own, options["seed"] + number, table, say=say)
         table = opened[number].game
     players, table = [opened[number] for number in range(len(names))], table or HoldemGame()

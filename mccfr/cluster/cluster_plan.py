@@ -1,4 +1,4 @@
-"""Estimates the memory and network traffic of a run on several machines."""
+"""Estimates the memory of a run on several machines."""
 
 from collections.abc import Sequence
 from pathlib import Path

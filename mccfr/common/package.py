@@ -1,4 +1,4 @@
-"""Version and place of this project; checks that the `abstraction` and `storage` packages are its own."""
+"""Version and directory of this project; checks that `abstraction` and `storage` are its packages."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -18,7 +18,7 @@ from mccfr.config.value_limits import did_you_mean, share_of, share_problem
 
 
 class AbstractionConfig(Table, frozen=True):
-    """Card abstraction of a game; without this table, hands are not merged."""
+    """Card abstraction of a game; without it, only hands equal up to names of suits can be merged."""
 
     path: str  # directory of the abstraction, relative to the configuration
     recipe: str | None = None  # builds `path` if it does not exist; relative to the configuration

@@ -25,11 +25,16 @@ def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
 
     search_directories  the first is the folder of range files; none: the current directory
 
-    Raises `ValueError` if a menu has both names of a player, and for a range whose file cannot be read.
+    Raises `ValueError` if a menu has both names of a player, and for oop and ip with more than two seats. Also for a
+    range whose file cannot be read.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
         return table
     table = dict(table)
+    if table.get("seats", 2) != 2:
+        for street, menu in table.get("menu", {}).items():
+            if isinstance(menu, Mapping) and (names := _POSITIONS.keys() & menu.keys()):
+                raise ValueError(f"game.menu.{street}.{min(names)} is for two seats: name a position, such as button")
     if "menu" in table:
         table["menu"] = {key: _positions(key, value) for key, value in table["menu"].items()}
     if table.get("name") != SUBGAME:

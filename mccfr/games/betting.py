@@ -145,6 +145,11 @@ class BettingRules:
         """
         return self.stacks[player] if self.stacks else self.stack
 
+    @property
+    def effective_stack(self) -> float:
+        """The second largest stack: the most chips that a player can lose."""
+        return sorted(self.stacks)[-2] if self.stacks else self.stack
+
     def start(self) -> BettingState:
         """Return the state at a hand's first decision.
 

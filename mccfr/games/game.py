@@ -56,7 +56,10 @@ class Game:
     opponent_cards: Cards | None = None  # cards in the opponents' abstraction, if different (`SolverConfig.opponents`)
 
     def listed_cards(self) -> ListedCards:
-        """Return the cards with arrays of all hands and boards; `ValueError` if there are too many, or none."""
+        """Return the cards with arrays of all hands and boards.
+
+        Raises `ValueError` for too many boards or players, and without cards.
+        """
         cards: ListedCards = self.cards.listed()
         return cards
 

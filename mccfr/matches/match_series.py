@@ -160,7 +160,7 @@ def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
     game = holdem_of(table)
     if game is not None:
         return game
-    name = "programs only" if table is None else table.get("name")
+    name = "programs only" if table is None else table.get("name", "another game")
     raise ValueError(f"{log}: hands are written of whole no-limit hold'em only, and this is {name}: leave --log out")
 
 

@@ -14,7 +14,7 @@ from mccfr.common.intervals import ratio95
 from mccfr.evaluation.samples import Effort
 from mccfr.matches.match import figure_fields
 from mccfr.matches.match_series import play_opened
-from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, open_player
+from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, is_policy_name, open_player
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from storage import durable
@@ -56,7 +56,7 @@ def play_round_robin(
         opened = list[OpenedPlayer]()
         for name in names:
             phases.phase(f"reading {name}")
-            opened.append(open_player(name, manner if Path(name.partition(" --")[0]).exists() else AS_WRITTEN))
+            opened.append(open_player(name, manner if is_policy_name(name) else AS_WRITTEN))
         game = next((each.contender.spec.game for each in opened if each.contender.spec.game is not None), None)
         if game is not None and game.tree.players > 2:
             raise ValueError(

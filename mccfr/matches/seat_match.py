@@ -2,7 +2,7 @@
 
 A sample is one deal. With P players it is played P times with the same cards. Each time all players move by one seat.
 So each player plays every seat, with the cards dealt to that seat. A player's result is the mean over these hands, and
-its interval is over deals. A rake is paid from each pot. There is no AIVAT, which is for two players.
+its interval is over deals. The game's rake is paid. There is no AIVAT, which is for two players.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ The files describe the game completely, so that a reader needs no other source.
                                    abstraction, bucket tables, row checksums, every file with its length and CRC-32C
     tree_FIELD.npy                 [N] one for each field of `TreeArrays`; tree_parent.npy; tree_street.npy, the street
     tree_put_in.npy                [N, P] chips of each of P players over the whole hand; betting trees only
-    tree_payoffs.npy               [N, P] chips of each player at terminals; three and more players, with no cards
+    tree_payoffs.npy               [N, P] chips of each player at terminals; three and more players, no cards apart
     tree_pots_FIELD.npy            main and side pots at terminals, one for each field of `mccfr.trees.compiled.Pots`;
                                    betting trees of three and more players
     tree_label.json                the action or chance outcome that leads into each node

@@ -24,8 +24,8 @@ def table_attributes(game: Game) -> dict[str, Any]:
         "bucket": "hands that are played alike on that street; where hands are not merged, one for each hand and board",
         "slot": (
             "one action of one decision, the actions of a decision side by side; mccfr export DIR OUT --format zarr "
-            "writes the betting tree beside the tables: tree/block is 2*street + player, and a decision's cells are "
-            "tree/slot .. tree/slot + tree/count - 1"
+            "writes the betting tree beside the tables: tree/block is players*street + player, and a decision's cells "
+            "are tree/slot .. tree/slot + tree/count - 1"
         ),
         "row": "one decision: tree/row",
         "slots": {_name(block, game): int(game.tree.row_slots[block]) for block in blocks},

@@ -164,9 +164,9 @@ def no_policy(players: int) -> str:
 
 
 def stakes_of(game: HoldemGame) -> Stakes:
-    """Return the stacks, blinds and rules (`Stakes`) of a game with equal stacks, without rake."""
+    """Return the stacks, blinds and rules (`Stakes`) of a game, without rake."""
     rules = replace(real_rules(game), rake=0)
-    return Stakes(rules, float(game.blinds[1]), rules.stack)
+    return Stakes(rules, float(game.blinds[1]), rules.effective_stack)
 
 
 def each_line(lines: Lines, comments: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:

@@ -133,8 +133,8 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
     """Return the hands of a match in PokerStars' text format.
 
-    The hero, whose hole cards are always shown, is the player whose cards are known in most hands. If there are two, it
-    is the one in the big blind of the first hand.
+    The hero, whose known hole cards are always shown, is the player of the first hand whose cards are known in more
+    hands. If they are known in equally many, it is the one in the first hand's big blind.
 
     began  printed time of the first hand; each next hand is one minute later
     """

@@ -54,7 +54,7 @@ def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str |
     path, table = Path(path), _table(game)
     check_hands_output(path, table)
     for number, hand in enumerate(hands, 1):
-        require(hand, Hand, f"mccfr.write_hands: hand {number} of hands")
+        require(hand, Hand, f"mccfr.matches.write_hands: hand {number} of hands")
     if path.name.endswith(STARS):
         parts = [hands_text(hands, table, datetime.now()).encode()]
     else:
@@ -69,11 +69,11 @@ def _table(game: str | Game | HoldemGame) -> HoldemGame:
     Raises `ValueError` if it is another game.
     """
     if isinstance(game, str):
-        game = config_from({"game": {"name": game}}, "mccfr.write_hands").game  # type: ignore[assignment]
+        game = config_from({"game": {"name": game}}, "mccfr.matches.write_hands").game  # type: ignore[assignment]
     if isinstance(game, Game) and game.is_holdem and game.real_rules is not None:
         return _table_of(game.real_rules)
     if not isinstance(game, HoldemGame):
-        raise ValueError(f"mccfr.write_hands: game = {game!r} is not no-limit hold'em: give the game 'holdem'")
+        raise ValueError(f"mccfr.matches.write_hands: game = {game!r} is not no-limit hold'em: give the game 'holdem'")
     return game
 
 

@@ -286,7 +286,7 @@ class _HandReview:
     def _same_stakes(self) -> bool:
         """Return True if effective stack, posted chips (in big blinds) and first player are the policy's."""
         own, rules = self._stakes, self._by.betting.rules
-        pairs = zip(_stakes(own.rules, own.effective), _stakes(rules, rules.stack), strict=True)
+        pairs = zip(_stakes(own.rules, own.effective), _stakes(rules, rules.effective_stack), strict=True)
         return all(abs(ours - theirs) < _SAME for ours, theirs in pairs)
 
     def _solved_from(self) -> int:

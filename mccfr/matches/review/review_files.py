@@ -23,7 +23,7 @@ from mccfr.evaluation.samples import SampleFile, play_remaining
 from mccfr.games.betting import MOST_SEATS
 from mccfr.games.holdem_betting import BUTTON, position_names
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
-from mccfr.matches.hand_files.format_base import CheckedHand, Stakes, no_policy
+from mccfr.matches.hand_files.format_base import CheckedHand, Stakes, no_policy, stakes_of
 from mccfr.matches.players import holdem_of, open_player
 from mccfr.matches.review.hand_review import (
     POTS,
@@ -73,10 +73,9 @@ class _Judge:
     boards: int
     resolve: str | None
 
-    @property
+    @cached_property
     def depth(self) -> float:
-        stacks = sorted(self.game.stacks) or [self.game.stack] * 2
-        return float(stacks[-2] / self.game.blinds[1])
+        return stakes_of(self.game).depth
 
     @cached_property
     def reviewer(self) -> Reviewer:

@@ -100,7 +100,7 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
     problems, blocks = [run.lacks] if run.lacks else [], dict[str, list[str]]()  # checkpoints may share blocks
     opponents = opponents_buckets(run.config, run.directory)
     for abstraction_path in (run.abstraction_path, None if opponents is None else Path(opponents.path)):
-        if abstraction_path is not None and not run.lacks:
+        if abstraction_path is not None and (not run.lacks or is_abstraction(abstraction_path)):
             reporter.phase(f"reading the abstraction {abstraction_path}")
             problems += [f"{abstraction_path}: {problem}" for problem in verify_abstraction(abstraction_path)]
     recorded = {record["checkpoint"]: record["manifest"] for record in run.read(JOURNAL) if "manifest" in record}

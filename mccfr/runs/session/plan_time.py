@@ -89,7 +89,7 @@ class Pace:
         return float(shares.sum() / sum(ends))
 
     def barrier_bytes(self, workers: int) -> int:
-        """Return the bytes that the coordinator of several machines sends and receives at a barrier.
+        """Return the bytes that the coordinator sends to all workers and receives from them at a barrier.
 
         Each of `workers` workers on all machines sends the first street's tables and receives them.
         """
@@ -99,7 +99,8 @@ class Pace:
         """Return the seconds that a barrier of `workers` workers takes."""
         if self.machines == 1:
             return _BARRIER_SECONDS
-        return _MESSAGE_SECONDS + 8 * self.barrier_bytes(workers) / _NETWORK_BITS
+        sent = self.barrier_bytes(workers) * (self.machines - 1) / self.machines  # the coordinator is on one of them
+        return _MESSAGE_SECONDS + 8 * sent / _NETWORK_BITS
 
     def seconds(self, nodes: float, workers: int) -> float:
         """Return the seconds in which `workers` workers touch the first `nodes` nodes of the run.
@@ -168,7 +169,7 @@ def planned_time(
     iterations = config.run.iterations if nodes is None or expected is None else round(nodes / expected.nodes, 3)
     if nodes is None and iterations is not None and "seconds_per_iteration" in found:
         seconds = iterations * found["seconds_per_iteration"]
-    together = speed * pace.useful_workers(workers)
+    together = nodes / seconds if nodes and seconds else speed * pace.useful_workers(workers)
     kept = {"permanent_checkpoints": permanent_checkpoints(config, nodes, iterations)}
     fields = {
         "machines": machines,
@@ -285,10 +286,10 @@ def permanent_checkpoints(config: Config, nodes: float | None = None, iterations
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:
     """Return fields on a deadline: workers and machines that meet it, nodes touched by then.
 
-    `budget_workers` is the fewest workers that end in time. `budget_machines` is the fewest machines that do, each of
-    as many workers as planned. Both are None if no usable number is enough. `budget_nodes` are the nodes that the
-    planned workers touch until the deadline. Only runs whose boards are divided into strata can use several machines.
-    Workers do not shorten a run that is limited by `run.seconds`; the first two are then None.
+    `budget_workers` is the fewest workers of one machine that end in time. `budget_machines` is the fewest machines
+    that do, each of as many workers as planned. Both are None if no usable number is enough, and for a run that is
+    limited by `run.seconds`. `budget_nodes` are the nodes that the planned workers touch until the deadline. Only runs
+    in strata can use several machines.
 
     plan    fields of the plan so far, on time and checkpoints
     budget  seconds in which the run must end; None: no deadline
@@ -297,38 +298,24 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
     """
     if budget is None or plan["seconds"] is None:
         return {}
-    nodes, each = plan["run_nodes"], max(1, pace.config.run.workers)
-    left, strata = budget - (plan["total_seconds"] - plan["seconds"]), pace.game.strata
-    needed = machines = None
-    if pace.config.run.seconds is None and nodes is not None:
-        needed = machines = _fewest_workers(pace, nodes, left)
-        if strata is not None and needed is not None and needed > each:
-            machines = _fewest_workers(replace(pace, machines=2), nodes, left)
-        machines = None if machines is None else ceil(machines / each)
-    possible = machines is not None and (machines == 1 or (strata is not None and machines * each <= strata.count))
+    nodes, config, strata = plan["run_nodes"], pace.config, pace.game.strata
+    left, each = budget - (plan["total_seconds"] - plan["seconds"]), max(1, config.run.workers)
+    workers = range(1, 1 + (MOST_WORKERS if strata is None else strata.count))
+    machines = range(1, 2)
+    if strata is not None and config.tables.memory_budget is None:
+        machines = range(1, 1 + min(strata.count // each, config.cluster.machines[1]))
+
+    def ends_in_time(workers: int, machines: int) -> bool:
+        return replace(pace, machines=machines).seconds(nodes, workers) <= left
+
+    if config.run.seconds is not None or nodes is None:
+        workers = machines = range(0)
     return {
         "budget_seconds": budget,
-        "budget_workers": needed,
-        "budget_machines": machines if possible else None,
+        "budget_workers": next((count for count in workers if ends_in_time(count, 1)), None),
+        "budget_machines": next((count for count in machines if ends_in_time(count * each, count)), None),
         "budget_nodes": pace.nodes(left, plan["workers"]),
     }
-
-
-def _fewest_workers(pace: Pace, nodes: float, seconds: float) -> int | None:
-    """Return the fewest workers that touch so many nodes in time; None if no usable number is enough.
-
-    On several machines more workers can be slower, because barriers take longer.
-    """
-    most = MOST_WORKERS if pace.game.strata is None else pace.game.strata.count
-    counts = [*(1 << n for n in range(most.bit_length())), most]
-    fastest = min(counts, key=lambda count: pace.seconds(nodes, count))
-    if pace.seconds(nodes, fastest) > seconds:
-        return None
-    least = 0
-    while fastest - least > 1:
-        middle = (least + fastest) // 2
-        least, fastest = (least, middle) if pace.seconds(nodes, middle) <= seconds else (middle, fastest)
-    return fastest
 
 
 def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, LimitHoldemGame
+from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
@@ -50,19 +50,6 @@ class DeepCfr(Algorithm):
         super().__init__(config)
         assert isinstance(config.solver, DeepCfrConfig)
         self._solver = config.solver
-
-    def problem(self) -> str | None:
-        """Return the sentence that says why the configuration cannot be trained, or None.
-
-        It is also refused if hands of the whole deck are in buckets, because the networks' inputs are cards.
-        """
-        game, abstraction = self.config.game, self.config.abstraction
-        if isinstance(game, HoldemGame | LimitHoldemGame) or (isinstance(game, FlopHoldemGame) and abstraction):
-            return (
-                "solver.algorithm = 'deep-cfr' learns from cards and takes no buckets of them: leave [abstraction] "
-                "out, with game.name = 'flop-holdem'"
-            )
-        return super().problem()
 
     def completed(self, game: Game) -> Config:
         """Return the configuration, with horizon and iterations filled in if it keeps all networks.
@@ -170,7 +157,7 @@ class DeepAverages(Averages):
     """
 
     def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
-        dealt = isinstance(algorithm.config.game, FlopHoldemGame) and algorithm.config.abstraction is None
+        dealt = isinstance(algorithm.config.game, FlopHoldemGame)
         self._algorithm, self._keeps_sums = algorithm, keeps_sums(solver) and not dealt
         self.names = tuple(solver.averages)
         self.of_sums = self._keeps_sums and self.names[0] == "sd"

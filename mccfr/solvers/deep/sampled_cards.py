@@ -4,8 +4,8 @@ Columns are those of `mccfr.solvers.deep.network_inputs`: a group for the hand a
 then the bets.  A group counts its cards by rank (13 columns), by suit (4) and one by one (52).  A card is the number
 4·rank + suit.
 
-A sample names a decision and its player's cards, 25 to 27 bytes a sample.  The choice of samples to keep and the order
-of minibatches are those of `mccfr.solvers.deep.sample_memory`.  Inputs are computed when a sample is read.
+A sample names a decision and its player's cards: 25 or 27 bytes in float32.  The choice of samples to keep and the
+order of minibatches are those of `mccfr.solvers.deep.sample_memory`.  Inputs are computed when a sample is read.
 """
 
 from dataclasses import dataclass

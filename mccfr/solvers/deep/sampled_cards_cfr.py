@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.parallel import run_ranges
+from abstraction.recipe import LOSSLESS_BUCKETS
+from mccfr.cards.full_deck import STREET_NAMES
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.fitting import Batch
@@ -43,10 +45,16 @@ def samples_cards(game: Game) -> bool:
 
 
 def check_options(game: Game, config: DeepCfrConfig) -> None:
-    """Raise `ValueError` for options that need a list of infosets.
+    """Raise `ValueError` for buckets of the deck, and for options that need a list of infosets.
 
-    They are `fit = "table"` and `batch = "all"`.
+    Inputs are cards. The options are `fit = "table"` and `batch = "all"`.
     """
+    streets = [STREET_NAMES[game.cards.cards_on(street)] for street in range(game.cards.streets)]
+    if game.cards.buckets[:, 0].tolist() != [LOSSLESS_BUCKETS[street] for street in streets]:
+        raise ValueError(
+            "solver.algorithm = 'deep-cfr' takes no buckets of the whole deck: use game.name = 'flop-holdem' without "
+            "[abstraction]"
+        )
     if config.fit != "network":
         raise ValueError(
             f"solver.fit = {config.fit!r} needs infosets that can be listed, and those of {game.name} cannot: use "

@@ -21,10 +21,12 @@ import numpy as np
 import pytest
 from commands import answer, command, refusal
 from places import ROOT, RUNS
+from pokerkit_table import histories
 from pyarrow import compute, parquet
 from reader_programs import read, reader_program
 from refusals import refused
 
+import mccfr
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from abstraction.hand_evaluator import strength
@@ -268,8 +270,14 @@ def test_readers_read_small_letters_and_refuse_what_they_do_not_look_up(trained,
     for street in (1, 2, 3):
         recall = folder / f"history_street{street}.npy"
         np.save(recall, np.zeros((169, 2), np.int32))
-        assert "buckets with recall" in look_up(folder, "", "KhQd", "").stderr
+        ended = look_up(folder, "", "KhQd", "")
+        assert ended.returncode != 0 and "buckets with recall" in ended.stderr
         recall.unlink()
+
+
+def test_a_match_of_a_run_is_logged(trained, tmp_path):
+    found = mccfr.match(mccfr.Run(trained / "run"), "always-fold", hands=200, log=tmp_path / "hands.phhs")
+    assert found.record["hands"] == len(histories(tmp_path / "hands.phhs")) == 200
 
 
 def link_files(policy, folder):

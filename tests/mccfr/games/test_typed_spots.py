@@ -101,6 +101,7 @@ test_configurations_that_are_no_spots = refusals(
     ("it must be the ranges of oop and ip", {"ranges": {"oop": "AA"}}),
     ("game.ranges.oop = '@nowhere': nowhere cannot be read", {"ranges": {"oop": "@nowhere", "ip": "AA"}}),
     ("flop.oop and big_blind are the same position", {"menu": {"flop": {"oop": {}, "big_blind": {}}}}),
+    ("game.menu.flop.ip is for two seats", {"seats": 3, "menu": {"flop": {"ip": {}}}}),
     call=lambda keys: config(**keys),
 )
 

@@ -105,9 +105,11 @@ def test_the_hero_of_a_text_is_the_player_whose_cards_are_known(match, tmp_path)
     for number, hand in enumerate(hands):
         hole = tuple(cards if name == hero else "????" for name, cards in zip(hand.names, hand.hole, strict=True))
         hands[number] = replace(hand, hole=hole if number else ("????", "????"))
+    hands[1] = replace(hands[1], hole=tuple(reversed(hands[1].hole)))  # once the other player's cards are known
     write_hands(tmp_path / "a.stars.txt", hands, GAME)
     for (text, why), hand in zip(found(tmp_path / "a.stars.txt"), hands, strict=True):
-        assert not why and text.holes == tuple("" if cards == "????" else cards for cards in hand.hole)
+        shown = [cards if name == hero else "????" for name, cards in zip(hand.names, hand.hole, strict=True)]
+        assert not why and text.holes == tuple("" if cards == "????" else cards for cards in shown)
 
 
 def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):

@@ -322,7 +322,7 @@ def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, 
 
 def test_the_depth_of_a_policy_with_stacks_is_the_second_largest_stack():
     game = HoldemGame(seats=3, stacks=(3000, 8000, 12000))
-    assert results._Judge("three", game, THREE, THREE, 0, None).depth == 80
+    assert results._Judge("three", game, THREE, THREE, 0, None).depth == stakes_of(game).depth == 80
 
 
 def test_a_table_of_three_has_frequencies_before_two_are_left():

@@ -146,7 +146,7 @@ def test_each_command_resolves_hands_of_three(folder, capsys, monkeypatch):
     assert sum(player["chips"] for player in found["players"]) == 0 and {left for left, _ in seen} == {2}
     asked = ("dealer", "--hands", 30, "--with", "always-call", "--with", name, "--with", "always-fold")
     assert answer(capsys, *asked)["hands"] == 30
-    assert "with resolve, leave them out" in refusal(capsys, *asked, "--purify")
+    assert "that does not re-solve" in refusal(capsys, *asked, "--purify")
     monkeypatch.setattr("mccfr.cli.bot_commands._read_line", lambda _: "c")
     status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--resolve", "river:unsafe:2")
     assert status == 0 and "re-solves its hands, once two players are left whose actions its tree has" in out

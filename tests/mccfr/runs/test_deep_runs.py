@@ -12,6 +12,7 @@ import json
 import pytest
 import tomli_w
 from commands import answer, command, refusal, refusing
+from places import RUNS
 from refusals import refusals
 from sessions import NO_EVALUATION, assert_same, go, make, trained
 
@@ -139,6 +140,7 @@ def test_every_command_accepts_a_deep_run(tmp_path, capsys):
     assert "sd, network" in refusal(capsys, "export", run, tmp_path / "none", "--average", "median")
 
 
+BUCKETS = f"\n[abstraction]\npath = 'quick'\nrecipe = '{RUNS}/abstractions/quick.toml'"
 KUHN, FLOP, ITERATIONS = 'name = "kuhn"', 'name = "flop-holdem"', "iterations = 4"
 
 
@@ -164,8 +166,9 @@ test_configurations_that_deep_cfr_refuses = refusals(
     ("'plain'", 'name = "openspiel"\ngame = "kuhn_poker"', "network = 'branches'", ITERATIONS),
     ("solver.fit = 'table' needs infosets that can be listed", FLOP, "fit = 'table'", ITERATIONS),
     ("give a number", FLOP, "batch = 'all'", ITERATIONS),
-    ("takes no buckets", f"{FLOP}\n[abstraction]\npath = 'quick'", "", ITERATIONS),
-    ("takes no buckets", "name = 'holdem'", "", ITERATIONS),
+    ("takes no buckets", f"{FLOP}{BUCKETS}", "", ITERATIONS),
+    ("takes no buckets", f"name = 'holdem'{BUCKETS}", "", ITERATIONS),
+    ("takes no buckets", f"name = 'limit-holdem'{BUCKETS}", "", ITERATIONS),
     ("solver.horizon = 3 is not allowed", KUHN, "fit = 'table'\nhorizon = 3", ITERATIONS),
     ("solver.horizon = 3 is not allowed", KUHN, "keep_networks = 2\nhorizon = 3", ITERATIONS),
     ("set evaluation.every_checkpoint and at_end to false", f"{FLOP}\nboard_cards = 5", "", ITERATIONS),

@@ -18,7 +18,7 @@ const KINDS = {
     "top pair", "second pair", "low pair", "underpair", "high card"],
   draws: ["flush draw", "open-ended", "gutshot", NO_DRAW],
 };
-const sorting = signal({ by: null, down: true });  // by null: hands that mix first, then by weight
+const sorting = signal({ by: null, down: true });  // by null: hands that mix first, then by share
 const list = signal("Hands");                      // which of LISTS is shown
 const wanted = signal({ made: "", draws: "" });    // what listed hands make and may make; "": all
 

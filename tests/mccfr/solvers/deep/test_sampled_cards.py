@@ -8,6 +8,7 @@ Shows:
   (test_the_average_as_a_table_is_weighed_by_reach, test_classes_of_hands_are_those_of_the_deck)
 """
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,12 +18,14 @@ from naive import random_at
 from refusals import refused
 
 from mccfr.common.rng import ACTIONS, new_stream
+from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.solvers.deep.averages_as_tables import Classes, Tabulation, hand_classes
 from mccfr.solvers.deep.lockstep import fill_words, traverse
 from mccfr.solvers.deep.network import SplitNetwork, branches, stacked_network
 from mccfr.solvers.deep.network_strategy import Networks
 from mccfr.solvers.deep.sample_memory import SampleOrder
 from mccfr.solvers.deep.sampled_cards import NO_CARD, draw_hands, view
+from mccfr.solvers.deep.sampled_cards_cfr import check_options
 from mccfr.trees.compiled import DECISION, TERMINAL
 
 
@@ -179,6 +182,10 @@ def test_classes_of_hands_are_those_of_the_deck():
         assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
     game = trained("5-flop hold'em").state.game
     refused(r"with 5 board cards has .* cannot be made a table", hand_classes, game, view(game))
+    for given in (game, trained("flop hold'em").state.game):
+        coarse = replace(given, cards=replace(given.cards, buckets=np.array([[169, 169], [200, 200]])))
+        check_options(given, DeepCfrConfig())
+        refused("takes no buckets of the whole deck", check_options, coarse, DeepCfrConfig())
 
 
 def test_the_average_as_a_table_is_weighed_by_reach():
