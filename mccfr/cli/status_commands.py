@@ -278,8 +278,8 @@ def _trend_lines(status: dict[str, Any]) -> list[str]:
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
         lines.append(f"never seen   {shares} of the rows, by street")
-    if status["saturated_cells"] is not None:
-        lines.append(f"saturated    {status['saturated_cells']:,} rows of 16-bit tables at the largest scale")
+    if status["saturated_rows"] is not None:
+        lines.append(f"saturated    {status['saturated_rows']:,} rows of 16-bit tables at the largest scale")
     if (disk := status["disk"]) is not None:
         lines.append(
             f"blocks       {bytes_text(disk['moved_bytes'])} moved in {duration_text(disk['moving_seconds'])}, "

@@ -53,7 +53,7 @@ def prepared_tree(game: Game) -> PublicTree | None:
     cards = game.cards
     if not cards.dealt or cards.listing_bytes or is_small(game):
         return None
-    if any(len(boards) > 1 for boards in cards.listed().board_cards):
+    if any(len(boards) > 1 for boards in game.listed_cards().board_cards):
         return best_response.measuring_tree(game)
     return public_tree(game)
 

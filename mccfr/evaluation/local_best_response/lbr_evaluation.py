@@ -139,7 +139,7 @@ def listed_deals(game: Game) -> int:
     cards = game.cards
     if cards.boards is None:
         return 0
-    listed = cards.listed()
+    listed = game.listed_cards()
     return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
 
 

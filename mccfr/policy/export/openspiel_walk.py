@@ -28,8 +28,7 @@ class OpenSpielWalk:
     def __init__(self, source: Behaviour, game: Any, action: Callable[[str, bool], int], payoff_scale: float) -> None:
         self._source, self._game = source, game
         self._action, self._payoff_scale = action, payoff_scale
-        cards = source.game.cards
-        self._deals = _Deals(cards.listed()) if cards.dealt else None
+        self._deals = _Deals(source.game.listed_cards()) if source.game.cards.dealt else None
 
     def policy(self) -> dict[str, dict[str, float]]:
         """Return {information state string: {OpenSpiel action id: probability}} for all decisions.

@@ -47,7 +47,7 @@ class _Trends(msgspec.Struct):
     nodes_touched: _Count
     iterations: _Count
     never_reached_per_street: list[float | None] | None = None
-    saturated_cells: _Count | None = None
+    saturated_rows: _Count | None = None
     disk: _Disk | None = None
 
 

@@ -159,7 +159,7 @@ def run_status(run: Run) -> dict[str, Any]:
         "live_dir": _live_dir(run) if running else None,
         "training_seconds": counts["training_seconds"],
         "never_reached_per_street": trend.get("never_reached_per_street"),
-        "saturated_cells": trend.get("saturated_cells"),
+        "saturated_rows": trend.get("saturated_rows"),
         "disk": trend.get("disk"),
         "trend_checkpoint": trend.get("checkpoint"),
         "last_evaluation": next(run.backwards(EVALUATIONS), None),

@@ -62,7 +62,7 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
     for line in trends:
         shares = enumerate(line.get("never_reached_per_street") or ())
         values = {f"never_reached/street{street}": share for street, share in shares}
-        values["saturated_cells"] = line.get("saturated_cells")
+        values["saturated_rows"] = line.get("saturated_rows")
         known = {tag: value for tag, value in values.items() if value is not None}
         yield line.get("unix_seconds", 0.0), line["nodes_touched"], known
 

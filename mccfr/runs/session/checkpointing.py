@@ -288,7 +288,7 @@ class Saver:
             "nodes_touched": now.totals.nodes,
             "iterations": now.totals.iterations,
             "never_reached_per_street": never_reached_per_street(self._game, TableSet(arrays, self._layout.specs)),
-            "saturated_cells": saturated(arrays, self._layout.specs),
+            "saturated_rows": saturated(arrays, self._layout.specs),
             **({} if now.extra_state is None else now.extra_state.facts()),
             "pause_seconds": round(now.pause_seconds, 4),
             "commit_seconds": round(commit_seconds, 4),

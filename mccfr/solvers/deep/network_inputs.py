@@ -52,7 +52,7 @@ def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
     lines, pieces = bet_columns(game), []
     groups: tuple[int, ...] = ()
     for block in range(player, 2 * game.tree.streets, 2):
-        card_values, groups = _cards(cards.listed(), block // 2, player)
+        card_values, groups = _cards(game.listed_cards(), block // 2, player)
         rows = game.tree.decisions[game.tree.arrays.block[game.tree.decisions] == block]
         rows = rows[np.argsort(game.tree.arrays.row[rows])]
         if not len(rows):

@@ -413,7 +413,7 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     found = answer(capsys, "plan", config, "--machines", 2, "--set", "run.strata=4", "--json")
     shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
-    assert found["barrier_seconds"] == pytest.approx(_MESSAGE_SECONDS + found["barrier_bytes"] * 8 / 1e9)
+    assert found["barrier_seconds"] == pytest.approx(_MESSAGE_SECONDS + found["barrier_bytes"] / 2 * 8 / 1e9)
     assert 8 * found["largest_stratum_bytes"] > found["table_bytes"] > 2 * found["largest_stratum_bytes"]
 
 

@@ -81,7 +81,9 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
 
         page.goto(served.url)
         wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
-        for name, text in {**RIVER, "ip": "77+,KQs", "to": "0.0001%", "board": "QsJh2h7c"}.items():
+        sizes = ", ".join(f"{share}%" for share in range(20, 200, 12))  # so many that the button ends the solve
+        typed = {**RIVER, "ip": "77+,KQs", "to": "0.0001%", "board": "QsJh2h7c", "bets": sizes, "raises": sizes}
+        for name, text in typed.items():
             field(name, text)
         page.evaluate("document.querySelector('[data-card=\"3d\"]').click()")
         wait_for(page, "document.getElementById('spot-told-ip').textContent.endsWith('combos')")
@@ -111,6 +113,8 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         page.click("#lock-all")
         assert page.evaluate("document.getElementById('spot-locks').value") == "=c AQs+\nc=c 75%"
         field("to", "5%")
+        field("bets", "")
+        field("raises", "")
         page.evaluate("document.getElementById('spot-solve').click()")
         wait_for(page, f"{state}.includes('Solved in')")
         assert "without locks)" in page.evaluate(state)
