@@ -32,7 +32,7 @@ def board_game(
     There is a table for each street and player (index 2·street + player): probabilities [slots, buckets], where a slot
     is an action of a decision. They are float32 for the full deck, else float64.
     """
-    public, tables = card_game(game, strategy, game.cards_after(street, board))
+    public, tables = card_game(game, strategy, game.cards.after(street, board))
     if game.cards.boards is not None:
         return public, tables
     return in_dtype(public, np.float32), [table.astype(np.float32) for table in tables]

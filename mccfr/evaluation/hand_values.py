@@ -273,7 +273,7 @@ class Below:
         board  number of the board in the game's list for the decision's street; in full-deck hold'em its cards
         reach  [2, H] weights of both players' hands at the decision
         """
-        known = self._source.game.cards_after(self.street, board).from_street(self.street)
+        known = self._source.game.cards.after(self.street, board).from_street(self.street)
         return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:

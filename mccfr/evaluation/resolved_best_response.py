@@ -101,7 +101,7 @@ class ResolvedBoards:
         unit   number of the board in the evaluation, which seeds the draws
         board  card numbers of the board on the re-solved street
         """
-        later = self._game.cards_after(self.street, board)
+        later = self._game.cards.after(self.street, board)
         reduction, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
         reached = self._reached(later)
         if not reached:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,11 +66,6 @@ class Game:
     def table_cards(self) -> IndexedCards:
         """Return the cards in a form with numbered hands, for playing; `ValueError` without cards."""
         cards: IndexedCards = self.cards.at_table()
-        return cards
-
-    def cards_after(self, street: int, board: Any) -> ListedCards:
-        """Return the cards of the subgame that begins once `board` is dealt on a street (`Cards.after`)."""
-        cards: ListedCards = self.cards.after(street, board)
         return cards
 
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:

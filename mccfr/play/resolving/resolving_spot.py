@@ -83,7 +83,7 @@ class Spot:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
         self.origin, self.nodes, self.merged, self.dtype = game, nodes_below(tree, node), merged, dtype
-        self.known = game.cards_after(self.street, board)
+        self.known = game.cards.after(self.street, board)
         cards = _cards_from(self.known, self.street, merged=merged)
         self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
 
