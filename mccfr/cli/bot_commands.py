@@ -228,9 +228,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 
     names = options["local_names"]
     if not any(Path(name).exists() for name in names):
-        refuse_options_without_effect(
-            "without a policy or a run in --with that does not re-solve", "purify", "threshold"
-        )
+        refuse_options_without_effect("without a policy or run in --with that does not re-solve", "purify", "threshold")
     keys = {"seats": "players", "stack": "stack", "blinds": "blinds"}
     stakes = {key: options[option] for key, option in keys.items() if options[option] is not None}
     manner = PlayManner(options["purify"], options["threshold"])

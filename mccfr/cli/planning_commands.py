@@ -241,11 +241,8 @@ def _time_lines(plan: dict[str, Any]) -> list[str]:
     if "budget_seconds" in plan:
         machines, least = plan["budget_machines"], plan["budget_workers"]
         enough = "no number of workers is enough" if least is None else f"at least {workers_text(least)}"
-        on = (
-            ""
-            if machines is None or machines == 1
-            else f", or {machines} machines of {plan['workers'] // plan['machines']}"
-        )
+        each = plan["workers"] // plan["machines"]
+        on = "" if machines is None or machines == 1 else f", or {machines} machines of {each}"
         nodes = f"{plan['budget_nodes']:.2g} nodes with the present workers"
         lines.append(f"budget       {duration_text(plan['budget_seconds'])}: {enough}{on}; {nodes}")
     return lines

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mccfr.cluster.mpi import NO_MPI
-from mccfr.common.package import HOME
+from mccfr.common.package import search_path
 from mccfr.common.signals import signals_to
 from mccfr.config.run_tables import ClusterConfig
 from mccfr.runs.directory.run import CHECKPOINTS, Run
@@ -223,9 +223,7 @@ def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int
     arguments  words after `mccfr` of the command that each process executes
     forward    receives the id of process 0, to which it sends signals
     """
-    root = str(HOME)
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
+    environment = {**os.environ, "PYTHONPATH": search_path(), **launch.environment}
     with tempfile.TemporaryDirectory(prefix="mccfr-cluster-", ignore_cleanup_errors=True) as folder:
         end_file = Path(folder) / "ended.json"
         files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []

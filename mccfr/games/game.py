@@ -60,13 +60,11 @@ class Game:
 
         Raises `ValueError` for too many boards or players, and without cards.
         """
-        cards: ListedCards = self.cards.listed()
-        return cards
+        return self.cards.listed()
 
     def table_cards(self) -> IndexedCards:
         """Return the cards in a form with numbered hands, for playing; `ValueError` without cards."""
-        cards: IndexedCards = self.cards.at_table()
-        return cards
+        return self.cards.at_table()
 
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
         """Return both players' winnings in chips at the end of a hand, after rake.

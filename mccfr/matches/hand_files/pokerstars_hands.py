@@ -45,11 +45,8 @@ def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     lines += [f"Seat {2 - each}: {names[each]} ({_dollars(game.stack)} in chips)" for each in (1, 0)]
     lines += [f"{names[each]}: posts the ante {_dollars(game.ante)}" for each in (1, 0) if game.ante]
     lines += [f"{names[1]}: posts small blind {small}", f"{names[0]}: posts big blind {big}", "*** HOLE CARDS ***"]
-    lines += [
-        f"Dealt to {hero} [{_cards(checked.holes[each])}]"
-        for each in (0, 1)
-        if names[each] == hero and checked.holes[each]
-    ]
+    own = dict(zip(names, checked.holes, strict=True)).get(hero)
+    lines += [f"Dealt to {hero} [{_cards(own)}]"] if own else []
     street = 0
     for state, action in zip(played.states, played.actions, strict=True):
         lines += _street_lines(checked, street, state.street)

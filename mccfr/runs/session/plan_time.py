@@ -29,7 +29,7 @@ MOST_WORKERS = 1024
 """Most workers of a machine (`run.workers`)."""
 
 _BARRIER_SECONDS = 5e-4  # a barrier of workers on one machine
-_MESSAGE_SECONDS = 2e-3  # what a barrier of several machines takes besides the time to move its bytes
+_MESSAGE_SECONDS = 2e-3  # assumed time of a barrier of several machines besides the time to move its bytes
 _NETWORK_BITS = 1e9  # assumed bits per second between machines
 _DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
 _HALVINGS = 100

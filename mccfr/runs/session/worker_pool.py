@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from mccfr.common.package import HOME
+from mccfr.common.package import search_path
 from mccfr.config.plugins import permissions
 from mccfr.config.run_tables import Config
 from mccfr.config.table_base import first_refused
@@ -351,8 +351,7 @@ class ProcessPool(Pool):
         assignment = self._live.directory / "assignment.json"
         with naming(assignment):
             assignment.write_text(json.dumps(self._assignment()))
-        root = str(HOME)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        environment = {**os.environ, "PYTHONPATH": search_path()}
         command = [sys.executable, "-P", "-m", self._program, str(assignment)]
         with naming(Path(sys.executable)), self._log.open("ab") as log:
             for worker in range(workers):
