@@ -172,7 +172,7 @@ def _choose_table() -> NDArray[np.int32]:
 
 
 def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
-    """Raise `ValueError` unless the board holds distinct cards 0..51 and its length is one of `sizes`."""
+    """Raise `ValueError` unless a board has distinct cards 0..51, and `sizes` contains their number."""
     cards = [int(card) for card in board]
     if len(cards) not in sizes:
         allowed = ", ".join(map(str, sizes[:-1])) + f" or {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
@@ -189,6 +189,8 @@ def board_classes(cards: int) -> CanonicalBoards:
 
     A class holds the boards that differ only by a permutation of suits; its canonical board stands for them.  A
     location is canonical index · 32 + suit permutation to the canonical board.  The arrays are built once and shared.
+
+    cards  number of cards on a board
     """
     permutation = suit_permutations().astype(np.int64)
     inverse_of = np.argsort(permutation, axis=1)
@@ -205,6 +207,8 @@ def canonical_boards(cards: int) -> NDArray[np.int8]:
     """Return the canonical boards of 3, 4 or 5 cards in order of index, [N, cards] int8, cards ascending.
 
     A canonical board stands for all boards that differ from it only by a permutation of suits.
+
+    cards  number of cards on a board
     """
     return board_classes(cards).boards
 

@@ -1,4 +1,7 @@
-"""Statistics of a street's buckets: sizes, mean equity and its spread, variance explained."""
+"""Statistics of a street's buckets: sizes, mean equity and its spread, variance explained.
+
+E[HS] is a hand's mean equity against a random opponent hand over the cards to come, 0 to 1.
+"""
 
 from typing import Any, NamedTuple
 
@@ -48,7 +51,11 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
 
 
 def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
-    """Return the number of hands, mean equity (½ if empty) and equity spread of a street's buckets.
+    """Return the `BucketTotals` of a street: for each bucket its size, mean equity and equity spread.
+
+    The size is the number of dealt pairs of board and hand.  A board of the tables counts once for each dealt board
+    that it stands for.  The mean equity is that of E[HS], ½ for an empty bucket.  The spread is the standard deviation
+    of E[HS] within the bucket.
 
     street   `StreetHands`: numbers of boards and hands, and how many dealt boards each board in the tables stands for
     bucket   [boards, hands] unsigned: bucket of each hand; the largest value of the dtype marks impossible hands

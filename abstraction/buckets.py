@@ -1,4 +1,9 @@
-"""Reads a built abstraction: the bucket of each hand, and the statistics of the buckets."""
+"""Reads a built abstraction: the bucket of each hand, and the statistics of the buckets.
+
+An abstraction is a directory with a folder for each street, whose checkpoint holds the street's buckets.  HS is a
+hand's equity against a random opponent hand on the river.  E[HS] and E[HS²] are the means of HS and of its square over
+the cards to come.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +33,7 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def unused(dtype: np.dtype[Any]) -> int:
-    """Return dtype's largest value, which in bucket tables marks hands with a card of the board."""
+    """Return an integer dtype's largest value; in bucket tables it marks hands with a card of the board."""
     return int(np.iinfo(dtype).max)
 
 
@@ -43,7 +48,11 @@ def is_abstraction(path: Path) -> bool:
 
 
 def is_built(path: Path) -> bool:
-    """Return whether a directory holds the buckets of all streets of an abstraction."""
+    """Return whether a directory holds the buckets of all streets of an abstraction.
+
+    It opens each street's checkpoint, but does not check the buckets.  Raises `UnreadableError` if the operating system
+    cannot read a file.
+    """
     try:
         Abstraction(path)
     except ValueError:
@@ -81,7 +90,7 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 
 
 def stated_cells(stage: Checkpoint) -> dict[str, Any]:
-    """Return {array name: checksum of its values} from a checkpoint's state.json.
+    """Return {array name: XXH3-128 of its cells, in hexadecimal} from a checkpoint's state.json.
 
     stage  checkpoint with the buckets of one street
 
@@ -153,7 +162,7 @@ class Abstraction:
         return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
 
     def check_cells(self) -> None:
-        """Read all arrays; raise `ValueError` if one does not match its saved checksum."""
+        """Read all arrays of all streets; raise `ValueError` if one does not match its saved checksum."""
         for street, stage in self.stages.items():
             for spec in stage.specs:
                 self._read(street, spec.name)
@@ -161,8 +170,8 @@ class Abstraction:
     def origin(self) -> dict[str, Any]:
         """Return a JSON document that identifies the buckets, to store with results that use them.
 
-        It has one content hash over all streets, and each street's content hash, number of buckets and recipe (the
-        settings of its build).
+        It is {"content_hash": hash over all streets, "streets": {street: values}}.  The values are a dictionary with
+        "content_hash" of the street, "buckets" (their number) and "recipe", the settings of the build.
         """
         hashes, counts = self.content_hashes(), self.bucket_counts()
         streets = {
@@ -208,9 +217,9 @@ class Abstraction:
     def row(self, board: Sequence[int]) -> NDArray[np.int32]:
         """Return the bucket of each combination of hole cards on a hold'em board, [1326] int32.
 
-        board  card numbers in order of dealing
+        board  0, 3, 4 or 5 card numbers in order of dealing
 
-        Combinations that share a card with the board are below 0.
+        Combinations that share a card with the board have −1.
         """
         street = _STREET_OF[len(board)]
         streets = (street,) if self.percentiles(street) is None else STREETS[: STREETS.index(street) + 1]
@@ -226,10 +235,16 @@ class Abstraction:
         return np.where(buckets == unused(table.dtype), NO_BUCKET, buckets.astype(np.int64)).astype(np.int32)
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
-        """Return (name of the street, bucket) of hole cards on a board, given as card numbers.
+        """Return (name of the street, bucket) of hole cards on a board.
 
-        Raises `ValueError` for wrong numbers of cards, unknown cards or a card twice.  Cards of a small deck are
-        rank·suits + suit, and its boards are in order of dealing.
+        hand   numbers of the hole cards, in any order
+        board  numbers of the board cards, in order of dealing; their count determines the street
+
+        A card of the full deck is 4·rank + suit (0 is 2c, 51 is As).  A card of a small deck is (number of
+        suits)·rank + suit.  On a board of a small deck, cards that are dealt together must be in ascending order.
+
+        Raises `ValueError` for a wrong number of cards, an unknown card, a card twice, or a small deck's board in
+        another order.  Raises it too if the files are damaged.
         """
         if self.listing is not None:
             return self._listed_bucket(self.listing, hand, board)
@@ -281,9 +296,10 @@ class Abstraction:
         return self._read(street, "hands"), self._read(street, "equity")
 
     def info(self) -> dict[str, Any]:
-        """Return {street: dictionary of the settings, number and statistics of its buckets}.
+        """Return {street: {name: value}}, each street's settings and the statistics of its buckets.
 
-        The key "recipe" holds the settings of the build, the others its results, such as "buckets" and "equity_spread".
+        In each street's dictionary the key "recipe" holds {name: setting} of the build.  Its other keys are results of
+        the build, such as "buckets" (their number) and "equity_spread".
         """
         return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self.stages.items()}
 

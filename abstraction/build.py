@@ -59,8 +59,8 @@ _AXES = {
 Progress = Callable[[str, float], None]
 """Called with the name of a stage or of a part of it, and the completed share, 0 to 1.
 
-Each name begins with 0 and ends with 1.  The stage, "flop (3 of 4)", is reported before and after its parts, such as
-"flop (3 of 4), clustering".
+Each name begins with 0 and ends with 1.  The stage, such as "flop of quick (3 of 4)", is reported before and after its
+parts, such as "flop of quick (3 of 4), clustering".
 """
 
 
@@ -117,7 +117,8 @@ class Builder:
                     stage, _ = newest_valid(self._out / street)
                     if stage is None or stage.identity != identity:
                         self._check_memory(street)
-                        self._stage(street, f"{street} ({number} of {len(needed)})", identity, parents)
+                        name = f"{street} of {self._out.name} ({number} of {len(needed)})"
+                        self._stage(street, name, identity, parents)
                         built.append(street)
             except BaseException:
                 with suppress(OSError):  # the first error is the one that matters
@@ -127,7 +128,7 @@ class Builder:
         return [street for street in self._recipe.streets if street in built]
 
     def check(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Check the directory; return the names of the streets that a build needs, in its order.
+        """Check the directory; return the names of the streets that a build needs, in the order of building.
 
         streets  streets to build; None: all.  The result adds those whose buckets they are built from
 
@@ -143,7 +144,7 @@ class Builder:
         return needed
 
     def missing_seconds(self) -> float:
-        """Return the estimated seconds to build the streets that are missing."""
+        """Return the estimated seconds to build the missing streets, without the time to compile code."""
         return sum(recipe_seconds(self._recipe, self._workers)[street] for street in self._missing())
 
     def memory_problem(self) -> str | None:

@@ -1,7 +1,8 @@
 """Estimates the peak memory and the time of an abstraction build before it starts.
 
-The estimate of memory adds the largest arrays that exist at the same time.  The number of distinct points is scaled
-from builds of the default features, up to the street's number of suit-isomorphism classes.
+The estimate of memory adds the largest arrays that exist at the same time.  Points are the distinct feature vectors of
+hands, which k-means clusters.  Their number is scaled from builds of the default features.  It is at most the street's
+number of suit-isomorphism classes (hands that differ only by a permutation of suits).
 """
 
 from typing import Any

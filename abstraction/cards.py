@@ -33,7 +33,10 @@ def plain_suits(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return cards in standard spelling, without spaces and commas: "10h, 9♥" becomes "Th9h"."""
+    """Return cards in standard spelling, without spaces, commas and semicolons: "10h, 9♥" becomes "Th9h".
+
+    In a text that is no list of cards, upper and lower case stay as they are.
+    """
     plain = re.sub(r"[\s,;]+", "", plain_suits(text)).replace("10", "T")
     if re.fullmatch(rf"([{RANKS}][{SUITS}])+", plain, re.IGNORECASE):
         plain = "".join(letter.lower() if i % 2 else letter.upper() for i, letter in enumerate(plain))

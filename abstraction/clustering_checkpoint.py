@@ -49,7 +49,10 @@ class FileStateSaver(StateSaver):
         return self._arrays if self._phase == phase else None
 
     def save(self, phase: str, arrays: Callable[[], Arrays]) -> None:
-        """Save the arrays of a phase if the interval since the last save has passed; only then call `arrays`."""
+        """Save the arrays of a phase if enough seconds have passed; only then call `arrays`.
+
+        The seconds count from the last save, or from the creation of this object.
+        """
         if time.monotonic() - self._last < self._seconds:
             return
         cells = {name: np.ascontiguousarray(array) for name, array in arrays().items()}

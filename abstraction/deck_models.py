@@ -104,7 +104,7 @@ class StandardDeck:
         Hands of one class differ only by a permutation of suits.  Classes are [boards, 1326], unsigned; hands that
         share a card with the board have the dtype's largest value.
 
-        share  function called with the completed share of the work, 0 to 1; not preflop
+        share  function called with the completed share of the work, 0 to 1; it is not called for the preflop
         """
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
@@ -131,6 +131,7 @@ class StandardDeck:
 
         They are each hand's equities against clusters of opponent hands, computed for a range of boards at a time.
 
+        street    "river"
         clusters  number of clusters into which the 169 preflop classes are divided
         seed      of the random draws of that clustering
         """
@@ -146,6 +147,8 @@ class StandardDeck:
 
         The flop's buckets may have to lie within these classes.  The function takes (first, last) and returns
         [last − first, 1326] for that range of boards, the same classes on every board.
+
+        street, others  not used
         """
         return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
@@ -187,7 +190,7 @@ class SmallDeck:
         return STREETS.index(street)
 
     def hands(self, street: str) -> StreetHands:
-        """Return a street's `StreetHands`: numbers of boards and hands, and which share no card."""
+        """Return a street's `StreetHands`: numbers of boards and hands, and which of these share no card."""
         return listed_hands(self.listing, self._street(street))
 
     # --- strengths ---
@@ -210,7 +213,9 @@ class SmallDeck:
     def _wins2(self, board: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the n hands possible on a full board, and their [n, n] results: 2 win, 1 tie, 0 loss.
 
-        The result is that of the row's hand; 0 also for two hands that share a card.
+        board  index of the full board
+
+        The hands are [n] indices.  A result is that of the row's hand; it is 0 also for two hands that share a card.
         """
         strength = self.listing.strength[board]
         live = np.flatnonzero(strength >= 0)
@@ -242,11 +247,11 @@ class SmallDeck:
         return values
 
     def sums(self, street: str) -> NDArray[np.int64]:
-        """Return [B, H] int64: 2·wins + ties, summed over all full boards that can follow."""
+        """Return [B, H] int64: strength, 2·wins + ties, summed over the full boards that can follow."""
         return self._summed(self.river, self._street(street))
 
     def squares(self, street: str) -> NDArray[np.int64]:
-        """Return [B, H] int64: (2·wins + ties)², summed over all full boards that can follow."""
+        """Return [B, H] int64: squared strength, (2·wins + ties)², summed over the full boards that follow."""
         return self._summed(np.square(self.river), self._street(street))
 
     # --- descriptions ---
@@ -255,9 +260,8 @@ class SmallDeck:
         """Return the number of suit-isomorphism classes of a street, and [B, H] class of each hand.
 
         Pairs of hand and board in one class differ only by a permutation of suits.  If no hand can have five cards,
-        suits do not count at all.  Boards are in order of dealing, so
-        a class determines the class on the street before.  Hands that share a card with the board have the largest
-        value of the dtype, uint16 or uint32.
+        suits do not count at all.  Boards are in order of dealing, so a class determines the class on the street
+        before.  Hands that share a card with the board have the largest value of the dtype, uint16 or uint32.
 
         share  function called with the completed share of the work; here once, with 0
         """
@@ -313,6 +317,7 @@ class SmallDeck:
 
         They are each hand's equities against clusters of opponent hands.
 
+        street    name of the last street
         clusters  number of clusters into which the classes of hole cards are divided
         seed      of the random draws of that clustering
         """
@@ -356,6 +361,7 @@ Deck = StandardDeck | SmallDeck
 def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Features:
     """Return a `Features`, which computes the features by which a street's hands are clustered.
 
+    deck      the deck, which computes the features "histogram" and "ochs"
     document  settings of the street's buckets by name, such as "features": "histogram", "ochs" or "potential"
     others    buckets of other streets; the features "potential" read those of the next street
 
@@ -393,8 +399,8 @@ def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, worker
 def board_features(deck: Deck, street: str) -> NDArray[np.float32]:
     """Return the mean strength of each class of hole cards on each board, [boards, classes] float32.
 
-    Strengths are mean E[HS], 0 to 1, or ½ if all hands of a class share a card with the board.  Boards are clustered by
-    these strengths.
+    Strengths are mean E[HS] (equity against a random opponent hand), 0 to 1.  They are ½ if all hands of a class share
+    a card with the board.  `parents_of` clusters boards by these strengths.
     """
     hands, sums, classes = deck.hands(street), deck.sums(street), deck.hole_classes
     member = np.eye(int(classes.max()) + 1)[classes]

@@ -59,6 +59,8 @@ def equity_histograms(
     take 233 MB, all turn boards 1.09 GB, so work in ranges.
 
     river  [134459, 1326] uint16 river strengths (2·wins + ties) on all canonical boards of five cards
+    cards  number of cards on the board, 3 or 4
+    bins   number of bins, 2 to 1,981
     """
     bin_of = np.zeros(BLOCKED + 1, np.uint16)
     bin_of[: STRENGTH_LIMIT + 1] = strength_bins(bins)

@@ -381,7 +381,7 @@ def bucket_tables(
     Buckets that are not in `memory` yet are copied into it.
 
     streets      for each street its buckets, [boards, 1326] uint16 or uint32
-    board_cards  known on each street: (0, 3, 4, 5) in hold'em, (0, 5) if five cards are dealt as the flop
+    board_cards  number of known board cards on each street: (0, 3, 4, 5) in hold'em, (0, 5) if the flop has five cards
     memory       [`BucketLayout.length_bytes`] uint8; None allocates it, in huge pages if granted, because with pages of
                  4 KiB nearly every random access also misses the TLB
 

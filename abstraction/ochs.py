@@ -50,9 +50,10 @@ def _k_medians(
 ) -> tuple[float, NDArray[np.intp]]:
     """Return the weighted sum of distances and the labels [n] of one run of k-medians.
 
-    points   [n, d]
-    weights  [n]
-    count    number of clusters
+    points        [n, d]
+    weights       [n]
+    count         number of clusters
+    random_state  generator of the random draws
 
     The first centre is drawn in proportion to weight, each further one in proportion to weight times the distance to
     the nearest centre.
@@ -80,9 +81,12 @@ def opponent_clusters(
 ) -> NDArray[np.int16]:
     """Return the cluster of each of the 169 preflop classes, [169] int16, weakest cluster first.
 
-    `strengths` [169, 1981] counts how often each class has each river strength over all boards (`preflop_strengths`).
-    Its histograms of 50 bins are compared by earth mover's distance.  The result is the best of 200 runs of k-medians
-    (0.8 s) and depends only on `seed`.
+    strengths  [169, 1981] how often each class has each river strength over all boards (`preflop_strengths`)
+    clusters   number of clusters
+    seed       of the random draws
+
+    The strengths of a class are counted in 50 bins, and classes are compared by the earth mover's distance of these
+    histograms.  The result is the best of 200 runs of k-medians (0.8 s).
 
     Raises `ValueError` unless `clusters` is from 1 to the number of distinct histograms.
     """
@@ -100,6 +104,7 @@ def cluster_classes(
     counts   [C, bins] equity histogram of each class
     weights  [C] number of combinations of each class
     equity   [C] strength of each class in any unit, summed over its combinations; it orders the clusters
+    seed     of the random draws
 
     The result is the best of 200 runs of k-medians.  Raises `ValueError` unless `clusters` is from 1 to the number of
     distinct histograms.

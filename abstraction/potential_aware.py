@@ -8,9 +8,9 @@ each pair.
 
 Our method uses sliced transport (Rabin et al. 2011) with chosen instead of random directions.  Bucket centres are
 projected on a few directions.  On each, the exact one-dimensional distance is the L1 distance of the M sorted
-projections.  To be short, sums of `VALUES` runs of the sorted projections stand for them, which makes the distance
-approximate.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters such points with exact bounds
-and centres.  The greedy distance is no metric and allows neither.
+projections.  To shorten points, each direction's sorted projections are divided into `VALUES` runs.  A run is replaced
+by its sum, which makes the distance approximate.  A hand is then a point, and k-medians clusters such points by their
+L1 distance ("emd"), with exact centres and exact pruning.  The greedy distance is no metric and allows neither.
 
 `fill_next_rows` computes the points of hold'em's flop or turn.
 """

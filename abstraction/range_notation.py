@@ -95,10 +95,10 @@ def _onward(hand: _HandClass, sign: str) -> list[_HandClass]:
 
 
 def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
-    """Return the hand classes from one to the other, such as A2s to A5s; None if they form no run.
+    """Return the hand classes from `first` to `last`, such as A2s to A5s; None if they form no run.
 
     A class is (higher rank, lower rank, suited).  A run changes only the lower card, or both cards of a hand (also of a
-    pair) by equal steps.  The two ends may come in either order.
+    pair) by equal steps.  `first` and `last` are included and may come in either order.
     """
     (high, low, suited), (other_high, other_low, other_suited) = max(first, last), min(first, last)
     if suited != other_suited or (high == low) != (other_high == other_low):
@@ -261,8 +261,10 @@ def _weight(item: str, sign: str, text: str) -> float:
 def parse_range(text: str) -> NDArray[np.float64]:
     """Return the weight of every combination in a range text, [1326] float64 in 0..1.
 
-    The empty text is the empty range.  Raises `ValueError` that quotes the item if it is invalid or has two meanings.
-    Also if its weight is not in 0..1, or an earlier item gives a combination another weight.
+    Combinations have the numbers of `abstraction.cards`.  The empty text is the empty range.
+
+    Raises `ValueError` that quotes the item if it is invalid or has two meanings, or if its weight is not in 0..1.
+    Raises it also if an earlier item gives a combination another weight.
     """
     weights = np.zeros(COMBO_COUNT)
     named = np.zeros(COMBO_COUNT, np.bool_)
@@ -320,7 +322,7 @@ def class_names() -> list[str]:
 
 
 def class_of(hand_cards: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the index in `class_names` of the class of each hand, [H], from its two cards [H, 2]."""
+    """Return the index in `class_names` of the class of each hand, [H], from its two cards 0..51, [H, 2]."""
     rank = _SIDE - 1 - np.asarray(hand_cards, np.int64) // 4
     suited = hand_cards[:, 0] % 4 == hand_cards[:, 1] % 4
     high, low = rank.min(axis=1), rank.max(axis=1)
@@ -328,6 +330,6 @@ def class_of(hand_cards: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def hand_class_names(hand_cards: NDArray[np.integer]) -> list[str]:
-    """Return the name of the class of each hand, H, from its two cards [H, 2]."""
+    """Return the name of the class, such as "AKs", of each of H hands, from their cards 0..51, [H, 2]."""
     names = class_names()
     return [names[number] for number in class_of(hand_cards).tolist()]

@@ -3,7 +3,8 @@
 Each bucket is divided by strength into buckets of the next street, as in Johanson, Bard, Burch & Bowling 2012 (CFR-BR).
 The four streets then have, for instance, 2, 4, 8 and 16 buckets, or 3, 9, 27 and 81.  Bucket tables use unordered
 boards, so a turn or river table does not know which cards were the flop.  The table of such a street therefore holds a
-percentile of each hand by E[HS] or E[HS²], 0 to `PERCENTILES` − 1.  A small table, the street's *history*
+percentile of each hand, 0 to `PERCENTILES` − 1, by E[HS] or E[HS²].  HS is the hand's equity against a random opponent
+hand on the river; E is the mean over the cards to come.  A small table, the street's *history*
 [buckets before, PERCENTILES] int32, maps the bucket on the street before and a percentile to the bucket.
 
 The buckets within one bucket of the street before get equal shares of its hands, estimated on `DEALS` random deals.
@@ -84,10 +85,11 @@ def history_of(
 
     Its row is a hand's bucket on the street before, its column the hand's percentile on this street.
 
-    table    [boards, 1326] percentile of each hand on the street
     earlier  (table, history) of each earlier street, from the preflop on; history None: the table holds buckets
+    table    [boards, 1326] percentile of each hand on the street
     cards    number of board cards on those streets and on this one
-    buckets  number of buckets of this street
+    buckets  number of buckets of this street, a multiple of the number on the street before
+    seed     of the random deals
 
     Raises `ValueError` if the hands in a bucket of the street before have fewer percentiles than it gets buckets.
     """

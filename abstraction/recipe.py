@@ -5,8 +5,10 @@
     features = "histogram"
     buckets = 1000
 
-* `lossless`: one bucket for each suit-isomorphism class of hands
-* `histogram`: clusters flop or turn hands by the distribution of their river strength
+A hand's strength is its equity on the river against a random opponent hand.  The features are:
+
+* `lossless`: one bucket for each suit-isomorphism class (hands that differ only by a permutation of suits)
+* `histogram`: clusters flop or turn hands by the distribution of their strength over the cards to come
 * `potential`: clusters hands by their distribution over the next street's buckets
 * `ehs`, `ehs2`: percentiles of the mean strength, or of the mean squared strength
 * `ochs`: clusters river hands by their equities against clusters of opponent hands
@@ -132,7 +134,8 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 def load_recipe(path: Path) -> Recipe:
     """Parse a TOML file of an abstraction's settings as a `Recipe`, and check it.
 
-    Raises `ValueError` in one sentence that names the file, the key and the allowed values.
+    Raises `ValueError` in one sentence that names the file, the key and the allowed values; also if there is no file.
+    Raises `UnreadableError` if the system cannot read it.
     """
     try:
         with reading(path):
@@ -152,7 +155,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise `ValueError`, naming key and allowed values, if a recipe has settings not allowed."""
+    """Raise `ValueError`, which names the key and the allowed values, for settings that are not allowed."""
     if recipe.deck is not None:
         _check_deck(recipe)
     for street in recipe.streets:
@@ -260,7 +263,7 @@ def remembers(recipe: Recipe, street: str) -> bool:
 
 
 def bucket_count(recipe: Recipe, street: str) -> int:
-    """Return the number of buckets that a hold'em recipe gives a street."""
+    """Return the number of buckets that a hold'em recipe gives a street; 0 if the needed key is missing."""
     part = recipe.part(street)
     return LOSSLESS_BUCKETS[street] if part.features == "lossless" else part.buckets or 0
 
@@ -297,7 +300,7 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
 
 
 def next_street(recipe: Recipe, street: str) -> str | None:
-    """Return the next street if this one's features are "potential", else None.
+    """Return the next street if the features of `street` are "potential", else None.
 
     These features describe a hand by its distribution over the next street's buckets.
     """
@@ -305,7 +308,7 @@ def next_street(recipe: Recipe, street: str) -> str | None:
 
 
 def street_before(recipe: Recipe, street: str) -> str | None:
-    """Return the street before if each of this street's buckets lies inside one of its, else None.
+    """Return the street before if each bucket of `street` lies inside one bucket of it, else None.
 
     The result is also None for a hold'em flop within the 169 preflop classes: they need no built buckets.
     """
@@ -314,7 +317,10 @@ def street_before(recipe: Recipe, street: str) -> str | None:
 
 
 def parent_streets(recipe: Recipe, street: str) -> list[str]:
-    """Return the adjoining streets whose buckets this one is built from: the next, the one before."""
+    """Return the names of the adjoining streets from whose buckets a street is built.
+
+    They are the result of `next_street` and that of `street_before`, without None: zero, one or two streets.
+    """
     return [other for other in (next_street(recipe, street), street_before(recipe, street)) if other is not None]
 
 

@@ -34,6 +34,9 @@ def rank_names(ranks: int) -> str:
 def few_cards_strength(card_ranks: Sequence[int], ranks: int) -> int:
     """Return the strength of one to four cards by their ranks; higher is better, equal is a tie.
 
+    card_ranks  rank of each card, from 0
+    ranks       number of ranks in the deck
+
     Only n of a kind and kickers count, as in ACPC and OpenSpiel's universal_poker.  Strengths of different numbers of
     cards cannot be compared.
     """
@@ -116,11 +119,17 @@ class DeckListing:
         return sum(self.board_cards[: street + 1])
 
     def next_boards(self, street: int) -> int:
-        """Return the number of boards of the next street that can follow a board and a hand."""
+        """Return the number of boards of the next street that can follow a board and a hand.
+
+        street  number of the board's street, from 0; not the last
+        """
         return comb(self.cards - self.hole_cards - self.cards_on(street), self.board_cards[street + 1])
 
     def run_outs(self, street: int) -> int:
-        """Return the number of full boards, in order of dealing, that can follow a board and a hand."""
+        """Return the number of full boards, in order of dealing, that can follow a board and a hand.
+
+        street  number of the board's street, from 0; the result is 1 for the last
+        """
         return prod(self.next_boards(later) for later in range(street, self.streets - 1))
 
     @property
@@ -257,13 +266,20 @@ class DeckListing:
         return tuple(numbers[part] for part in parts)
 
     def card_name(self, card: int, letters: str | None = None) -> str:
-        """Return the text of a card: its rank, and its suit if the deck has several."""
+        """Return the text of a card: its rank, and its suit if the deck has several.
+
+        `letters` are those of the ranks, lowest first.  None: those of the highest ranks, up to A.
+        """
         rank = (letters or rank_names(self.ranks))[card // self.suits]
         return rank if self.suits == 1 else rank + SUITS[card % self.suits]
 
 
 def disjoint(hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Return [B, H] bool: True if a hand and a board share no card; `boards` may also be other hands."""
+    """Return [B, H] bool: True if a hand and a board share no card; `boards` may also be other hands.
+
+    hands   [H, 2] cards of each hand; −1 is no card
+    boards  [B, n] cards of each board
+    """
     return (_masks(boards)[:, None] & _masks(hands)) == 0
 
 

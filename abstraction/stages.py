@@ -1,9 +1,16 @@
 """Builds one street of an abstraction: features, clustering, assignment and statistics of the buckets.
 
-Lossless streets have one bucket for each suit-isomorphism class (`abstraction.suit_isomorphism`).  `ehs` and `ehs2` are
-percentiles of the mean and mean squared strength.  All other features use k-means of distinct weighted points.  It runs
-over all points at once, in two levels, or separately within each *parent*.  A parent is a bucket of the street before
-or a cluster of boards.
+The setting `features` chooses how hands are divided.  HS is a hand's equity on the river against a random opponent
+hand, and E the mean over the cards to come.
+
+* `lossless`: one bucket for each suit-isomorphism class (`abstraction.suit_isomorphism`)
+* `ehs`, `ehs2`: percentiles of E[HS] or E[HS²]
+* all others: k-means of distinct weighted points, at once or in two levels (groups, then buckets in each, then steps
+  over all points)
+
+Percentiles and one-level k-means can also be taken separately within each *parent*.  A parent is a bucket of the street
+before or a cluster of boards.  Streets with a `history` are divided by percentiles of all hands instead
+(`abstraction.recall_buckets`).  `StageMaker.make` is the entry point.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +49,7 @@ class Phases:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Share]:
-        """Report a phase at its start and end, within a `with` block.
+        """Report the phase `name` at its start and end, within a `with` block.
 
         The block gets a function, which it calls with the phase's completed share, 0 to 1.
         """
@@ -166,11 +173,15 @@ class StageMaker:
 
 
 def _percentile_labels(hands: HandPoints, span: int, buckets: int) -> NDArray[np.int64]:
-    """Return the bucket of each of N points, [N]: a percentile of its value within its parent.
+    """Return the bucket, 0 to `buckets` − 1, of each of N points: a percentile of its value in its parent.
 
     hands    points [N, 1], each with a sum of strengths, or of their squares, from 0 to `span` − 1.  A point's parent
              is a bucket of the street before or a cluster of boards; without parents all points are divided at once
-    buckets  number of buckets in all; parents with more weight and a wider spread of values get more of them
+    span     a number above all values
+    buckets  number of buckets in all.  Each parent gets at least one; parents with more weight and a wider spread of
+             values get more.  The buckets of a parent follow those of the parent before it
+
+    Raises `ValueError` if a parent cannot get at least one bucket, or there are more buckets than points.
     """
     values = hands.points[:, 0]
     order = np.lexsort((values,) if hands.parents is None else (values, hands.parents))
@@ -195,6 +206,7 @@ def _draw_sample(
 
     weights  [N] number of hands with each point
     sample   number of draws, with replacement; 0, or no fewer than there are hands: take all
+    seed     of the random draws
 
     Returns the indices of the points drawn, ascending, and how often each was drawn.
     """
@@ -294,10 +306,13 @@ def _nested(
 ) -> _Buckets:
     """Cluster the points of each parent separately; each parent gets a share of the buckets.
 
-    whole    all N points
-    part     the points to cluster, all or a sample
-    parents  [N] bucket of the street before, or cluster of boards, within which each point's bucket lies
-    chosen   indices in `whole` of the points of `part`; None: all
+    whole     all N points
+    part      the points to cluster, all or a sample
+    parents   [N] bucket of the street before, or cluster of boards, within which each point's bucket lies
+    chosen    indices in `whole` of the points of `part`; None: all
+    document  the street's settings by name, such as "buckets", their number
+    saver     saves and restores the state, so that an interrupted clustering resumes
+    share     called with the completed share, 0 to 1
 
     Returns the centres, and the bucket of each of the N points: its nearest centre in its parent, if only a sample was
     clustered.

@@ -42,7 +42,7 @@ class StreetHands:
     most: int
     """upper bound on the number of distinct feature rows"""
     largest: float
-    """summed strength of a hand that always wins, the divisor that makes an equity"""
+    """strength of a hand that always wins, summed over its run-outs; a summed strength divided by it is an equity"""
     used: Rows
     """[boards, slots] bool: hand and board share no card"""
     times: Rows
@@ -118,10 +118,12 @@ class HandPoints:
 
 
 def _with_parents(rows: Rows, parents: Rows) -> Rows:
-    """Append its parent's number to each hand's features, to tell equal features of two parents apart.
+    """Return a function like `rows` that appends the number of each hand's parent to the hand's features.
 
-    A parent is a bucket of the street before or a cluster of boards.  Additional columns of the rows' dtype hold the
-    bytes of the number.
+    parents  returns the number of each hand's parent: of a bucket of the street before, or of a cluster of boards
+
+    Equal features of hands with different parents then differ.  Additional columns of the rows' dtype hold the bytes of
+    the number.
     """
 
     def joined(first: int, last: int) -> NDArray[Any]:

@@ -115,7 +115,7 @@ class Indexer:
     def index_batch(self, cards: ArrayLike) -> NDArray[np.int64]:
         """Return the class index of each row of distinct cards [H, N], round after round, as [H] int64.
 
-        The order within a round does not matter.  Cards are not checked.
+        Cards are numbers 0..51 and are not checked.  Their order within a round does not matter.
         """
         rows = np.array(cards, np.int8, order="C")
         out = np.empty(len(rows), np.int64)

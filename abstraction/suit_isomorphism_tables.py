@@ -1,4 +1,8 @@
-"""Builds the tables with which `abstraction.suit_isomorphism` numbers hands up to suit order."""
+"""Builds the tables with which `abstraction.suit_isomorphism` numbers hands up to suit order.
+
+Hands that differ only by a permutation of suits get one number.  `cards_per_round` is the number of cards in each
+round, such as (2, 3) for hole cards and flop.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise, product

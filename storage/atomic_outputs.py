@@ -42,7 +42,7 @@ def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
 
 
 def begins_with(*heads: bytes) -> Callable[[Path], bool]:
-    """Return a function of a path: True if there is a file that begins with one of the bytes `heads`.
+    """Return a function of a path: True for a file that begins with one of the byte strings `heads`.
 
     It serves as the argument `replaceable` of `output`.
     """
@@ -51,7 +51,7 @@ def begins_with(*heads: bytes) -> Callable[[Path], bool]:
 
 
 def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
-    """Return a function of a path: True if the first `within` bytes of a file contain the bytes `mark`.
+    """Return a function of a path: True for a file whose first `within` bytes contain the bytes `mark`.
 
     It serves as the argument `replaceable` of `output`.
     """
@@ -72,6 +72,7 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
 
     The `with` block writes the file or directory, and must fsync its content (`durable.write_file`, `adopt_file`,
     `adopt_tree`). This function fsyncs the names. If the block raises, its output is removed and `path` is unchanged.
+    Parent directories that this function created are then removed too, if they are empty.
 
     Args:
         path:        final name of the file or directory
@@ -79,7 +80,7 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
         parents:     create missing parent directories; otherwise they must exist
 
     Raises:
-        FileExistsError: something else has the name, before or after the block; it is unchanged.
+        FileExistsError: `path` exists and may not be replaced (`check_output`); checked before and after the block.
         OSError: the file system fails, or cannot swap the names of an old and a new directory atomically.
     """
     check_output(path, replaceable)
@@ -112,8 +113,10 @@ def _give_name(temporary: Path, path: Path) -> None:
 def _remove_unread(temporary: Path) -> None:
     """Remove a temporary file or directory; only rename a directory that a reader has locked.
 
-    A later call of `output` for the same final name removes the renamed one after its last reader. Errors of the
-    system are ignored.
+    temporary  an incomplete output, or the replaced version that has swapped names with the new output
+
+    It waits at most 1 second (`_READERS_SECONDS`) for readers. A later call of `output` for the same final name removes
+    the renamed directory after its last reader. Errors of the system are ignored.
     """
     with contextlib.suppress(OSError):
         if temporary.is_dir():
@@ -129,7 +132,7 @@ def _remove_unread(temporary: Path) -> None:
 def _sweep(path: Path) -> None:
     """Remove temporary files and directories of earlier calls of `output` for `path`, older than a day.
 
-    Replaced directories are removed too, unless another process has locked them to read them.
+    Replaced directories of any age are removed too, unless a reader has locked them. Errors of the system are ignored.
     """
     name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
     for leftover in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):

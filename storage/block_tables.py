@@ -3,11 +3,11 @@
 A block is a range of consecutive rows of each table, read and written by itself. ROOT is the run directory.
 
 A version, `ROOT/blocks/0003/000017`, is a checkpoint of a block's rows (`storage.checkpoint`). It is written atomically
-and fsynced. Each array is contiguous raw cells with a checksum (`storage.contiguous_arrays`), so it moves at disk
-speed. A block without a version holds zeros.
+and fsynced. Each array is contiguous raw cells with a checksum (`storage.contiguous_arrays`), so it is read and
+written at disk speed. A block without a version holds zeros.
 
-Checkpoints in `ROOT/checkpoints` name their versions, with the hash of each version's manifest. An old version is
-removed after a newer one is written, unless a checkpoint on disk or one being written names it.
+Checkpoints in `ROOT/checkpoints` name the versions that have their rows, with the hash of each version's manifest. The
+writer removes an old version after a newer one is written, unless a checkpoint on disk or one being written names it.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,7 +32,7 @@ BLOCKS = "blocks"
 """Directory of all versions, and the key of a checkpoint's state that holds the `Partition`."""
 
 CHECKPOINTS, SET_ASIDE = "checkpoints", "set-aside"
-"""Directories beside `blocks`: checkpoints that name versions, and checkpoints that were set aside."""
+"""Directories beside `blocks`: checkpoints that name versions, and checkpoints that the user set aside."""
 _EVERY_VERSION = 2**62
 
 
@@ -53,12 +53,17 @@ class Partition(msgspec.Struct, frozen=True):
         return len(next(iter(self.first.values()))) - 1
 
     def parts(self, block: int) -> tuple[ArraySpec, ...]:
-        """Return the schema of a block's part of each array; arrays without rows in the block are left out."""
+        """Return the schemas of a block's arrays: those of the whole arrays, with the block's number of rows.
+
+        block  index of the block, from 0
+
+        Arrays without rows in the block are left out.
+        """
         rows = ((spec, self.first[spec.name][block], self.first[spec.name][block + 1]) for spec in self.arrays)
         return tuple(_with_rows(spec, end - first) for spec, first, end in rows if end > first)
 
     def nbytes(self, block: int) -> int:
-        """Return the size of a block's cells in bytes."""
+        """Return the size in bytes of the cells of all arrays in a block (index from 0)."""
         return sum(spec.nbytes for spec in self.parts(block))
 
     def to_json(self) -> dict[str, Any]:
@@ -71,7 +76,7 @@ def _with_rows(spec: ArraySpec, rows: int) -> ArraySpec:
 
 
 def partition_from_json(data: Any) -> Partition:
-    """Return the partition that `to_json` converted; raises `ValueError` for other data."""
+    """Return the partition that `Partition.to_json` converted; raises `ValueError` for other data."""
     if not isinstance(data, dict):
         raise ValueError("the blocks of a checkpoint's state are not a JSON object")
     arrays = specs_from_json(data.get("arrays"))
@@ -80,7 +85,7 @@ def partition_from_json(data: Any) -> Partition:
         raise ValueError("the blocks of a checkpoint's state do not belong to its arrays")
     for spec in arrays:
         rows = first[spec.name]
-        if rows[0] != 0 or rows[-1] != spec.shape[0] or rows != sorted(rows):
+        if rows[:1] != [0] or rows[-1:] != [spec.shape[0]] or rows != sorted(rows):
             raise ValueError(f"the blocks of array {spec.name!r} do not cover its {spec.shape[0]} rows")
     return Partition(arrays, first)
 
@@ -161,7 +166,7 @@ class BlockStore:
         """Return {name: hash of the manifest} of each block's newest version, such as "blocks/0003/000017".
 
         A version is a directory with one block's rows at one time. Store the result as `parents` of a new checkpoint,
-        which then includes these rows. The versions are kept at least until the next call of `settle` or `names`.
+        which then includes these rows. This object keeps the versions at least until the next `settle` or `names`.
         """
         with self._lock:
             content_hashes = {
@@ -186,8 +191,8 @@ class BlockStore:
         The previous one stays if a checkpoint on disk names it. It also stays until `settle` if the newest result of
         `names` has it, for a checkpoint that is being written.
 
-        block   index of the block
-        arrays  {name: cells of the block}; must not change during the call
+        block   index of the block, from 0
+        arrays  {name: the block's rows of the array}; must not change during the call
 
         Raises `OSError` if the disk is full or fails, `NotFiniteError` for a NaN or infinite cell, and
         `LostDirectoryError` if the run lock is lost. Earlier versions are then kept.
@@ -217,6 +222,9 @@ class BlockStore:
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version, in place; with zeros if it has no version.
+
+        block   index of the block, from 0
+        arrays  {name: the block's rows of the array}, which are overwritten
 
         Raises `DamagedError` for a version that is damaged or missing, and `UnreadableError` if the system cannot read
         it. The cells are then undefined.
@@ -263,9 +271,9 @@ class BlockStore:
             durable.drop_trees([self.root / name])
 
     def close(self) -> None:
-        """Wait until the thread of this object has removed outdated directories of blocks.
+        """Wait until the thread of this object has removed the outdated versions that were submitted to it.
 
-        The next call of `go_on` removes any that are left.
+        A version is a directory with one block's rows at one time. The next `go_on` removes those that remain.
         """
         self._remover.shutdown(wait=True)
 

@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"[0-9]{6,}")
 
 
 def checkpoint_path(root: Path, number: int) -> Path:
-    """Return the directory of checkpoint `number`."""
+    """Return the directory of checkpoint `number` in `root`, such as `root/000123`."""
     return Path(root) / f"{number:06d}"
 
 
@@ -107,6 +107,7 @@ class Checkpoint:
         specs:        schema of the arrays
         state:        JSON of the run's state, such as counters and random states
         format:       `zarr` or `hdf5`
+        files:        {name relative to `path`: length, checksum and its kind}, from the manifest
         content_hash: hash of the manifest, which covers all files
         lock:         lock that keeps the directory on disk (`storage.locked_checkpoints`), or None
     """
@@ -146,7 +147,12 @@ class Checkpoint:
             self._checked.add(name)
 
     def file_problem(self, name: str) -> str | None:
-        """Compare a file's content with the manifest; return a sentence about the difference, or None."""
+        """Compare a file's content with the manifest; return a sentence about the difference, or None.
+
+        name  path of the file relative to the checkpoint's directory
+
+        Raises `UnreadableError` if the system cannot read the file.
+        """
         if name not in self.files:
             return f"{name} is not in the manifest"
         return file_problem(self.path, name, self.files[name])
@@ -159,7 +165,7 @@ class Checkpoint:
         raise KeyError(f"checkpoint {self.path} has no array {name!r}; it has {', '.join(s.name for s in self.specs)}")
 
     def read(self, name: str) -> np.ndarray:
-        """Return an array in its shape and dtype.
+        """Return the array `name` in its shape and dtype.
 
         Raises:
             KeyError: the checkpoint has no such array.
@@ -170,7 +176,7 @@ class Checkpoint:
         return self._read(self.spec(name), None)
 
     def read_into(self, name: str, out: np.ndarray) -> None:
-        """Read an array, chunk by chunk, into `out` [shape and dtype of the array], in place.
+        """Read the array `name`, chunk by chunk, into `out` [shape and dtype of the array], in place.
 
         Raises `KeyError` for an unknown array, and `ValueError` if `out` or a file has another shape or dtype. Raises
         `DamagedError` for a damaged or missing file, and `UnreadableError` if the system cannot read one. After these
@@ -196,12 +202,12 @@ class Checkpoint:
         return out
 
     def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
-        """Read rows of an array, from row `first` on, into `out` [rows, ...], in place.
+        """Read rows of the array `name`, from row `first` on, into `out` [rows, ...], in place.
 
-        Reads only the chunks that hold these rows. It checks the chunks' own checksums, but not those of the manifest,
-        so call it only for checkpoints that have passed `verify`. Raises `KeyError` for an unknown array, and
-        `UnreadableError` if the system cannot read a file. Raises `DamagedError` for a damaged or missing file, and for
-        arrays without chunks.
+        Rows count from 0; the length of `out` states how many are read. It reads only the chunks that hold these rows.
+        It checks the chunks' own checksums, but not those of the manifest, so call it only for checkpoints that have
+        passed `verify`. Raises `KeyError` for an unknown array, and `UnreadableError` if the system cannot read a file.
+        Raises `DamagedError` for a damaged or missing file, and for arrays without chunks.
         """
         with self._opened(self.spec(name)) as array:
             step = max(1, array.chunks[0])
@@ -253,7 +259,8 @@ class Checkpoint:
     def file_problems(self) -> list[str]:
         """Check every byte of all files; return a sentence for each problem.
 
-        In arrays stored as raw cells without chunks, the cells are checked too, also for NaN and infinity.
+        In arrays stored as raw cells without chunks, the cells are checked too, also for NaN and infinity. Raises
+        `UnreadableError` if the system cannot read a file.
         """
         whole: dict[str, list[ArraySpec]] = {}
         for spec in self.specs:
@@ -302,7 +309,10 @@ class Checkpoint:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Return whether a directory is named by a number and has a manifest or a state file."""
+    """Return whether a path has a checkpoint's name (a number) and contains a manifest or state file.
+
+    The name has six or more digits.
+    """
     with reading():
         return _NUMBER.fullmatch(Path(path).name) is not None and any(
             (Path(path) / name).exists() for name in (STATE, MANIFEST)
@@ -372,7 +382,10 @@ def verify(path: Path) -> list[str]:
 
 
 def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
-    """Return a sentence for each entry of the directory that the manifest does not list."""
+    """Return a sentence for each file or folder of the checkpoint `path` that the manifest does not list.
+
+    files  names of the listed files, relative to `path`
+    """
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
     entries = set()
     with reading(path):
@@ -386,7 +399,7 @@ def newest_valid(
     identity: dict[str, Any] | None = None,
     elsewhere: Callable[[Checkpoint], Sequence[str]] = lambda _: (),
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Return the newest checkpoint that passes `verify`, and the problems of the newer ones.
+    """Return the newest checkpoint that passes `verify` and `elsewhere`, and problems of the newer ones.
 
     Args:
         root:     directory of the checkpoints

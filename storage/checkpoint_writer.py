@@ -2,7 +2,7 @@
 
 `commit` writes under a temporary name, the manifest last, and fsyncs every file and directory. Then `output` renames
 the directory, and fsyncs its parent. From the rename on the checkpoint is valid. A crash therefore never leaves an
-incomplete directory under a final name. Older checkpoints are removed only afterwards.
+incomplete directory under a final name. Only afterwards `commit` removes older checkpoints.
 """
 
 import json
@@ -71,7 +71,7 @@ def commit(
         state:      JSON of the run's state, such as counters and random states; must read back exactly
         identity:   JSON that identifies the run; a run resumes only from checkpoints with its own
         format:     `zarr` or `hdf5`
-        keep:       number of checkpoints to keep, at least 1
+        keep:       number of newest checkpoints to keep, at least 1; those noted as damaged stay and do not count
         journal:    file that gets a JSON line with the number, the manifest's hash and the time; None: no file
         parents:    {path: hash of its manifest} of other directories on which it depends, such as blocks of rows
         spared:     numbers of older checkpoints to keep in addition
@@ -139,7 +139,7 @@ def _check(lock: RunLock | None) -> None:
 
 
 def _free_path(root: Path, number: int, keep: int) -> Path:
-    """Return the path of a new checkpoint.
+    """Return the path of the new checkpoint `number` in `root`, after checking `number` and `keep`.
 
     Raises `FileExistsError` if the number is not above all others, and `ValueError` if `keep` is below 1.
     """
@@ -196,8 +196,8 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
     """Remove all but the newest `keep` checkpoints and those in `spared`.
 
-    Checkpoints with a note (`NUMBER.note`: damaged) are kept and not counted. A checkpoint locked by a reader stays
-    until a later call.
+    A checkpoint with a note, the file `NUMBER.note` that marks it as damaged, stays and is not counted. A checkpoint
+    that a reader has locked stays until a later call.
     """
     noted = set(list_notes(root))
     sound = [n for n in list_checkpoints(root) if note_path(checkpoint_path(root, n)) not in noted]

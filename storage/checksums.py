@@ -71,9 +71,10 @@ def checksum(data: memoryview | bytes) -> int:
 
 
 def joined(first: int, second: int, second_bytes: int) -> int:
-    """Return the CRC-32C of two parts of data together, given the CRC-32C of each.
+    """Return the CRC-32C of two parts of data together, the first before the second.
 
-    second_bytes  length of the second part in bytes
+    first, second  CRC-32C of each part
+    second_bytes   length of the second part in bytes
     """
     return _product(_power(second_bytes), first) ^ second
 

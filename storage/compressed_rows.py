@@ -1,7 +1,7 @@
 """Tables whose rows are compressed one by one, so that a reader unpacks only the row that it needs.
 
-A table [R, C] is written as two arrays.  `streams` [bytes] uint8 holds the rows one after the other.  Each is a zlib
-stream (RFC 1950) of its cells, low byte first.  `starts` [R+1] uint32 holds the index in `streams` of each row's first
+A table [R, C] is written as two arrays. `streams` [bytes] uint8 holds the rows one after the other. Each row is a zlib
+stream (RFC 1950) of its cells, low byte first. `starts` [R+1] uint32 holds the index in `streams` of each row's first
 byte, and at the end the length of `streams`.
 """
 
@@ -76,7 +76,7 @@ class PackedRows:
         return len(self._starts) - 1
 
     def rows(self, first: int, stop: int) -> npt.NDArray[Any]:
-        """Return rows `first` to `stop` - 1 as [n, C], read-only.
+        """Return rows `first` to `stop` - 1 as [n, C], read-only; rows from R on are left out.
 
         Raises `DamagedError` if the compressed bytes of a row are damaged.
         """

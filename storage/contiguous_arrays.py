@@ -86,7 +86,10 @@ def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
 
 
 class MovingFile:
-    """A file opened twice: with O_DIRECT for cells at multiples of 4096 bytes, and normally for the rest."""
+    """A file opened twice: with O_DIRECT for cells at multiples of 4096 bytes, and normally for the rest.
+
+    Several threads may read and write at the same time.
+    """
 
     def __init__(self, path: Path, flags: int) -> None:
         self._path = path
@@ -197,7 +200,9 @@ def _write_file(
 ) -> tuple[tuple[int, int], dict[str, int]]:
     """Write the arrays into an allocated file, each at its offset.
 
-    places  (array, offset of its cells in bytes), ascending by offset
+    places      (schema of the array, offset of its cells in bytes), ascending by offset
+    arrays      {name: array}
+    background  run at low priority
 
     Returns ((length in bytes, CRC-32C of the file), {array: CRC-32C of its cells}).
     """
@@ -217,7 +222,9 @@ def _file_sums(
     """Read or write the arrays of a file; return (CRC-32C of the file, {array: CRC-32C of its cells}).
 
     arrays  (array, offset of its cells in bytes), ascending by offset
-    move    reads or writes the cells of (array, offset) and returns their CRC-32C
+    move    function of (array, offset in bytes) that reads or writes the cells and returns their CRC-32C
+
+    The bytes between the arrays are only read, for the file's checksum.
     """
     checksums, whole, end = {}, 0, 0
     for spec, offset in arrays:

@@ -84,7 +84,10 @@ def check_openable(path: Path) -> None:
 
 
 def walk(path: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Return `os.walk(path)`; unlike it, raise the error of a folder that cannot be listed."""
+    """Return `os.walk(path)`; unlike it, raise the error of a folder that cannot be listed.
+
+    topdown  False: yield a folder after the folders in it
+    """
     return os.walk(path, topdown, _raise)
 
 

@@ -23,7 +23,7 @@ def in_main_thread() -> bool:
 def exchange_handlers(handler: Handler) -> dict[int, Any]:
     """Set the handler of SIGHUP, SIGINT, SIGTERM and SIGUSR1; an ignored SIGHUP stays ignored.
 
-    Returns {signal number: previous handler} of those that were set.
+    Returns {signal number: previous handler} of those that were set. Raises `ValueError` outside of the main thread.
     """
     numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
     return {number: signal.signal(number, handler) for number in numbers}

@@ -137,7 +137,7 @@ def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
     """Replace one path by another in the texts of an error, in place.
 
     inside  path of a locked directory, such as /proc/self/fd/5
-    path    its real path
+    path    path of this directory as the caller gave it, which replaces `inside`
     """
 
     def renamed(text: object) -> object:
@@ -152,9 +152,10 @@ def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
 def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
     """Lock a directory against readers in a `with` block; yield False if a reader holds it.
 
-    patience_seconds  time to wait until readers release it
+    patience_seconds  longest time to wait until readers release it
 
-    Yields True without a lock if the file system has no locks, or without permission to open the directory.
+    Yields True without a lock if the file system has no locks, or without permission to open the directory. Raises
+    `OSError` if there is no directory.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -171,7 +172,7 @@ def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
 
 
 def drop_unread(paths: Iterable[Path]) -> None:
-    """Remove directories of the same parent directory, except those that a reader has locked.
+    """Remove directories durably, except those that a reader has locked.
 
     Each is renamed to a temporary name first, so that a crash leaves no incomplete directory under its name.
     """

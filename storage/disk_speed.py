@@ -25,7 +25,10 @@ class DiskSpeed(NamedTuple):
 
 
 def disk_speed(directory: Path) -> DiskSpeed:
-    """Measure the disk of `directory` with a temporary file; raises `OSError` if it cannot."""
+    """Measure the disk of `directory` with a temporary file of at most 1 GiB.
+
+    Raises `OSError` if the file cannot be created, written or read.
+    """
     cells = map_anonymous(PIECE_BYTES // 8, np.dtype(np.uint64))
     cells[:] = np.random.default_rng().integers(2**64, size=cells.size, dtype=np.uint64)  # incompressible
     with tempfile.NamedTemporaryFile(dir=directory) as named, moving(Path(named.name), os.O_RDWR) as file:

@@ -281,7 +281,11 @@ def fsync_file(path: Path, file: BinaryIO) -> None:
 
 
 def fsync_dir(path: Path) -> None:
-    """Wait until the entries of a directory are on the disk."""
+    """Wait until the entries of a directory are on the disk.
+
+    Raises `UnsyncedError` if the system cannot open the directory, and `FileNotFoundError` if there is none. Raises
+    another `OSError` if the disk fails.
+    """
     try:
         with reading(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -297,7 +301,11 @@ def fsync_dir(path: Path) -> None:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename a file or directory atomically; durable after `fsync_dir` of the parent."""
+    """Rename a file or directory atomically; durable after `fsync_dir` of the parents of both names.
+
+    A file replaces an existing file at `target`, and a directory an empty one. Otherwise an existing `target` raises
+    `OSError`.
+    """
     source.rename(target)
     _record(Operation("rename", source, target=target))
 
@@ -378,10 +386,11 @@ def _remove_empty_dir(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checksum]:
-    """Replace a file atomically and durably: after a crash it has the old or the new content.
+    """Replace or create a file atomically and durably: after a crash it has the old or the new content.
 
-    Returns:
-        (length in bytes, CRC-32C) of the new content.
+    data  the new content, or an iterable of its pieces
+
+    Returns (length in bytes, CRC-32C) of the new content. Raises `OSError` if the disk is full or fails.
     """
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:

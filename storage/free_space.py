@@ -1,4 +1,7 @@
-"""Available memory, free disk space, and whether a directory is in memory."""
+"""Available memory, free disk space, and whether a directory is in memory.
+
+An argument `root` is the directory that contains `proc` and `sys`; another one than "/" is given only in tests.
+"""
 
 import ctypes
 import os
@@ -79,7 +82,7 @@ def total_memory_bytes(root: Path = Path("/")) -> int:
 
 
 def killed_for_memory(root: Path = Path("/")) -> int:
-    """Return how many processes of the machine Linux has killed for lack of memory since its start.
+    """Return how many processes Linux has killed for lack of memory since the machine was started.
 
     Returns 0 if the number is unknown.
     """
@@ -100,7 +103,8 @@ def free_bytes(path: Path) -> int:
 def tree_bytes(path: Path) -> int:
     """Return the size in bytes of a file, or of all files below a directory; links are not followed.
 
-    Files that are removed meanwhile do not count.
+    Files that are removed meanwhile, and folders that cannot be listed, do not count. Raises `FileNotFoundError` if
+    `path` does not exist.
     """
     if not path.is_dir():
         return path.lstat().st_size
@@ -127,7 +131,7 @@ def is_in_memory(path: Path) -> bool:
 
 
 def bytes_text(count: float) -> str:
-    """Return a number of bytes as text for people: 512 B, 1.5 MB, 12.3 GB."""
+    """Return a number of bytes as text for people: 512 B, 1.5 MB, 12.3 GB; a kB is 1,000 bytes."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

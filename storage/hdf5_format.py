@@ -63,7 +63,10 @@ def _label_axes(dataset: Any, spec: ArraySpec) -> None:
 
 
 def _create_dataset(file: Any, spec: ArraySpec) -> int:
-    """Create a contiguous dataset in an open HDF5 file; return the byte offset of its cells."""
+    """Create a contiguous dataset in an open HDF5 file; return the byte offset of its cells in the file.
+
+    Raises `OSError` if the offset is not at a memory page, so that the cells cannot be mapped.
+    """
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     properties.set_layout(h5py.h5d.CONTIGUOUS)
     properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -87,7 +90,7 @@ def create_live(
         notes:     attributes of the file; values that are not text are stored as JSON
 
     Returns:
-        File and offset of each array's cells, in the order of `specs`; all cells are zero.
+        A `Region`, the file and offset of the cells, for each of `specs` in their order; all cells are zero.
     """
     path = directory / TABLES
     smallest = min(spec.nbytes for spec in specs)  # the threshold that aligns every dataset
@@ -111,8 +114,8 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
     `directory` gets `tables.h5`, and a link to the memory of each array, which HDF5 reads as an external raw file.
 
     Returns:
-        (link and offset of each array's cells, in the order of `specs`; file descriptors). The memory is kept, and the
-        links work, while this process has the descriptors open.
+        (a `Region`, the link and offset of the cells, for each of `specs`; file descriptors). The memory is kept, and
+        the links work, while this process has the descriptors open.
     """
     regions, descriptors = [], []
     try:
@@ -169,10 +172,14 @@ def write_tables(
 ) -> dict[str, tuple[int, Checksum]]:
     """Write the tables of a checkpoint to `directory / "tables.h5"` durably, a few chunks at a time.
 
-    notes  attributes of the file; values that are not text are stored as JSON
+    arrays      {name: array} with the shapes and dtypes of `specs`
+    compressed  True: gzip and a Fletcher-32 checksum for each chunk; False: raw cells
+    background  encode the chunks at low priority
+    notes       attributes of the file; values that are not text are stored as JSON
 
-    Returns:
-        {file name: (length in bytes, XXH3-128)}.
+    Returns {"tables.h5": (length in bytes, XXH3-128)}.
+
+    Raises `NotFiniteError` for a NaN or infinite cell, and `OSError` if the disk is full or fails.
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
     with decoding(directory / TABLES, str(directory / TABLES)), h5py.File(directory / TABLES, "x") as file:

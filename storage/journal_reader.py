@@ -73,6 +73,7 @@ def lines_backwards(path: Path) -> Iterator[Line]:
 def replace_end(path: Path, start: int, lines: Sequence[bytes]) -> None:
     """Replace everything from byte `start` on by the lines `lines`, atomically and durably.
 
+    start  offset of the first byte to replace, the beginning of a line (`Line.start`)
     lines  without line breaks
 
     The journal is rewritten under a temporary name and renamed, so concurrent readers see the old content.

@@ -19,6 +19,8 @@ MAX_JSON_DEPTH = 64
 def parse_json(data: bytes | str, where: Path | str) -> Any:
     """Return the value of a JSON text; `where` names it in messages.
 
+    data  the text, or its bytes in UTF-8
+
     Raises `ValueError` for invalid JSON (which includes NaN, infinities and numbers of thousands of digits) and for
     nesting deeper than MAX_JSON_DEPTH.
     """
@@ -41,7 +43,9 @@ def parse_json(data: bytes | str, where: Path | str) -> Any:
 def typed(value: Any, kind: type[_Fields], where: Path | str) -> _Fields:
     """Convert a JSON value to the type `kind`, such as a msgspec struct, after checking its fields.
 
-    Raises `ValueError`, which names `where`, such as the file, and the problem.
+    where  name of the value in messages, such as its file
+
+    Raises `ValueError`, with `where` and the problem, if the value does not have the form of `kind`.
     """
     try:
         return msgspec.convert(value, kind)
@@ -56,7 +60,8 @@ def _refuse(constant: str) -> NoReturn:
 def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
     """Return the content of a file; raises `ValueError`, before reading, if it exceeds `most_bytes`.
 
-    Raises `UnreadableError` if the system cannot read it.
+    Raises `FileNotFoundError` if there is no file, `DamagedError` if `path` is a directory, pipe or device, and
+    `UnreadableError` if the system cannot read it.
     """
     with reading(path):
         check_openable(path)
@@ -69,7 +74,8 @@ def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
 def read_json(path: Path, most_bytes: int = MAX_JSON_BYTES) -> Any:
     """Return the value of a JSON file.
 
-    Raises `ValueError` for a file longer than `most_bytes`, invalid JSON or too deep nesting. Raises `UnreadableError`
-    if the system cannot read it.
+    Raises `ValueError` for a file longer than `most_bytes`, invalid JSON or too deep nesting. Raises
+    `FileNotFoundError` if there is no file, `DamagedError` if `path` is a directory, pipe or device, and
+    `UnreadableError` if the system cannot read it.
     """
     return parse_json(read_bounded(path, most_bytes), path)

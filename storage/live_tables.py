@@ -34,6 +34,7 @@ class LiveTables:
 
     Attributes:
         directory: holds `tables.zarr` or `tables.h5`; users of the tables create further shared files in it
+        link:      path of the symbolic link to `directory`, usually `live` in the run directory
         tables:    the Zarr group or HDF5 file
         specs:     schemas of the arrays
         regions:   file and offset of each array's cells, in the order of `specs`
@@ -79,7 +80,10 @@ class LiveTables:
 
 
 def live_bytes(specs: Iterable[ArraySpec], *, format: str) -> int:  # noqa: A002 - the name of the config's key
-    """Return the bytes of the tables on which workers train; `ValueError` for an unknown format."""
+    """Return the bytes of memory that live tables with these schemas take in a format, `zarr` or `hdf5`.
+
+    Raises `ValueError` for another format, and for schemas that `validate_specs` rejects.
+    """
     return table_format(format).live_bytes(validate_specs(specs))
 
 
@@ -99,8 +103,9 @@ def check_free_space(
     free_bytes_margin   bytes that must stay free in the file system besides the tables
     fixed_memory_bytes  further memory that the run needs, in bytes
 
-    Raises `MemoryError` if too little memory is available, and `OSError` if `live_dir` has too little room or is no
-    directory. Raises `ValueError` for an unknown format.
+    Raises `MemoryError` if tables and further memory take more than 80 % of the available memory (on a disk: more than
+    all of it). Raises `OSError` if `live_dir` has too little room or is no directory, and `ValueError` for an unknown
+    format.
     """
     _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, fixed_memory_bytes)
 
@@ -123,9 +128,10 @@ def create_live(
         format:            `zarr` or `hdf5`
         live_dir:          `auto`: `/dev/shm` if it has room, otherwise anonymous shared memory. Or a directory, in
                            which a new one is created; a directory on disk gives a warning
-        link:              path of the link to the tables' directory: the run directory's `live`
+        link:              path of the symbolic link to create to the tables' directory, such as `live` in the run
+                           directory
         free_bytes_margin: bytes that must stay free in the file system besides the tables
-        force:             skip the checks of memory and file system
+        force:             skip the checks of available memory and free space
 
     Raises:
         MemoryError: the tables take more than 80 % of the available memory (on a disk: more than all of it). The
@@ -180,9 +186,9 @@ def _choose_place(
     needed       bytes of the tables
     margin       bytes that must stay free in the file system
     other_bytes  further memory that the run needs
-    force        skip the checks of memory and room
+    force        skip the checks of available memory and free space
 
-    Raises `MemoryError` or `OSError` if there is too little.
+    Raises `MemoryError` or `OSError` if there is too little, and `NotADirectoryError` if `live_dir` is no directory.
     """
     if live_dir == "auto":
         _refuse_above(MEMORY_SHARE, needed, other_bytes, force)
@@ -227,10 +233,10 @@ def remove_stale_live(link: Path) -> Path | None:
     """Remove the tables on which a killed run trained (live tables), and the link `link` to them.
 
     The caller must hold the run lock. The tables stay if the process that created them is alive, because the link may
-    be in a copy of its run directory. The link is removed in all cases.
+    be in a copy of its run directory. The link is removed even then.
 
     Returns:
-        The removed directory, or None.
+        The removed directory of the tables; None if they stay, or if there is no link.
 
     Raises:
         FileExistsError: `link` is not a symbolic link.

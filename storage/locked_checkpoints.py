@@ -11,8 +11,8 @@ from storage.directory_lock import ReadLock
 def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
     """Open and lock the newest checkpoint in `root`, or checkpoint `number`; None if it does not exist.
 
-    Where the file system has locks, this keeps the checkpoint on disk, with the parts of its tables that are stored in
-    other directories (blocks). The lock lasts as long as the result or its attribute `lock` is kept.
+    Where the file system has locks, the lock keeps the checkpoint on disk, and with it the parts of its tables in other
+    directories (blocks). The lock lasts as long as the caller keeps the result or its attribute `lock`.
 
     Raises `DamagedError` if the checkpoint is damaged; no older one is tried. Raises `UnreadableError` if the system
     cannot read it, and `ValueError` for another format.

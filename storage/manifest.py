@@ -22,7 +22,7 @@ _OWN_FIELDS = ("format", "format_version", _HASH)
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return the canonical compact JSON of a value: sorted keys, ASCII, shortest exact floats.
+    """Return the canonical compact JSON of a value as bytes: sorted keys, ASCII, shortest exact floats.
 
     Raises:
         ValueError: a float is NaN or infinite.
@@ -32,18 +32,21 @@ def canonical_json(value: Any) -> bytes:
 
 
 def content_hash(value: Any) -> str:
-    """Return the SHA-256 of the value's canonical JSON as 64 hexadecimal digits."""
+    """Return the SHA-256 of a value's canonical JSON as 64 hexadecimal digits.
+
+    Raises `ValueError` or `TypeError` for values that `canonical_json` rejects.
+    """
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def exact_json(value: Any, document_name: str) -> bytes:
-    """Return readable JSON text that reads back exactly as `value`.
+    """Return readable JSON text, as bytes, that reads back exactly as `value`.
 
     Integers of any size and finite floats are exact.
 
     Args:
         value: the value to write
-        document_name: its name in messages
+        document_name: name of the value in messages
 
     Raises:
         ValueError: the value has tuples, non-string keys, NaN, or NumPy integers or arrays, which would change or
@@ -72,7 +75,7 @@ def write_manifest(path: Path, format_name: str, format_version: int, fields: Ma
         The manifest's content hash.
 
     Raises:
-        ValueError: a field has one of the manifest's own names or is not exact in JSON.
+        ValueError: a field is named `format`, `format_version` or `content_hash`, or is not exact in JSON.
     """
     reserved = [name for name in _OWN_FIELDS if name in fields]
     if reserved:
@@ -93,6 +96,9 @@ def read_manifest(
         format_name:    the required format
         format_version: the version that is written today
         other_versions: further versions that are accepted
+
+    Returns:
+        The JSON object: the fields given to `write_manifest`, and `format`, `format_version` and `content_hash`.
 
     Raises:
         FileNotFoundError: the file does not exist.

@@ -29,7 +29,7 @@ class ListedFile(NamedTuple):
 
 
 def file_entries(files: Mapping[str, tuple[int, Checksum]], kind: str = CRC32C) -> dict[str, dict[str, Checksum]]:
-    """Return the JSON of a manifest's field `files`.
+    """Return a manifest's field `files`: {name: {"length_bytes": length, kind: checksum}}.
 
     files  {name relative to the manifest: (length in bytes, checksum of the kind)}
     kind   kind of all checksums, `CRC32C` or `XXH3`
@@ -38,7 +38,9 @@ def file_entries(files: Mapping[str, tuple[int, Checksum]], kind: str = CRC32C) 
 
 
 def listed_files(entries: Any) -> dict[str, ListedFile]:
-    """Parse a manifest's `files`; return {name relative to the manifest: length, checksum and kind}.
+    """Parse a manifest's field `files`; return {name relative to the manifest: `ListedFile`}.
+
+    entries  value of the field, of the form that `file_entries` returns
 
     Raises `ValueError` for a name that leaves the directory, and for an entry without a length and one checksum.
     """
@@ -96,8 +98,11 @@ def file_problem(root: Path, name: str, stated: ListedFile, *, content: bool = T
 def file_problems(root: Path, files: Mapping[str, ListedFile], unread: Iterable[str] = ()) -> list[str]:
     """Check the files that a manifest lists in threads; return a sentence for each problem.
 
+    root    directory of the manifest
     files   {name relative to `root`: its length and checksum}
     unread  names of files whose checksum is not compared
+
+    Raises `UnreadableError` if the system cannot read a file.
     """
     skipped = set(unread)
 

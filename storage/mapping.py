@@ -92,7 +92,7 @@ class _Pages:
 
 
 class Mapping:
-    """Arrays of one dtype from files, mapped into one contiguous range of memory.
+    """Arrays of one dtype from files, mapped into one contiguous range of memory by `map_regions`.
 
     Attributes:
         flat:    [M] of the regions' dtype, from the first cell of the first region to the last cell of the last. Gaps
@@ -195,7 +195,9 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def _place(regions: Sequence[Region]) -> tuple[list[int], int]:
-    """Choose an offset for each array's pages in one address range; return these, and the total bytes.
+    """Choose the offset of each array's pages in one address range; return (offsets, size of the range).
+
+    Both are in bytes.
 
     regions  places of the arrays in files
     """
@@ -237,7 +239,7 @@ def _map_descriptors(
 
 
 def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return an array [cells] of zeros in private memory of this process, which is allocated at once.
+    """Return an array [cells] of zeros in private memory of this process, with all pages allocated now.
 
     Raises `OSError` if there is too little memory.
     """
@@ -310,9 +312,11 @@ def _populate(address: int, length: int, writable: bool) -> None:
 class ControlBlock:
     """Some int64 cells shared between processes, such as the commands and counters of a run's workers.
 
+    One process calls `create_cells`, the others call `map_cells` with the same path and shape.
+
     Attributes:
         path:  the file, for `map_cells` in other processes
-        cells: int64 array of the given shape; single aligned cells are read and written atomically, nothing more
+        cells: int64 array of this shape. One cell is read or written atomically, several together are not
     """
 
     def __init__(self, path: Path, mapping: Mapping, anonymous: int | None = None) -> None:
@@ -355,9 +359,9 @@ def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
 
 
 def anonymous_file(path: Path, length: int) -> int:
-    """Allocate anonymous shared memory, link `path` to it, and return its descriptor.
+    """Allocate `length` bytes of anonymous shared memory, link `path` to it, and return its descriptor.
 
-    The link works while this process has the descriptor open.  Raises `OSError` if there is too little memory.
+    The link works while this process has the descriptor open. Raises `OSError` if there is too little memory.
     """
     descriptor = os.memfd_create(f"mccfr-{path.name}")
     try:
@@ -371,6 +375,8 @@ def anonymous_file(path: Path, length: int) -> int:
 
 def allocate(descriptor: int, offset: int, length: int) -> None:
     """Allocate a range of bytes of an open file in memory or on disk, in huge pages where possible.
+
+    offset, length  first byte and size of the range in bytes; a file that ends before the range's end is extended
 
     Raises `OSError` if there is no room.
     """

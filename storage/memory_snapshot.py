@@ -1,7 +1,7 @@
 """Copies of tables in memory, made at memory bandwidth while the writers are paused.
 
 The memory uses huge pages and can be populated beforehand, while the writers still work. The pause then lasts only as
-long as the copying. Each array has its own memory, which is freed when it is dropped.
+long as the copying. Each copy has its own memory, which is freed with the last reference to it.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,8 @@ _PIECE_BYTES = 16 << 20
 
 class Snapshot:
     """Copies of a run's tables at one moment, to save and evaluate while training goes on.
+
+    It is created with {name: table}, of which only shapes and dtypes are used; `take` copies the cells.
 
     Attributes:
         arrays: {name: copy}; undefined until `take`. Delete an entry to free its memory.

@@ -51,7 +51,7 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
 
 
 def restore(root: Path, mirror: Path) -> list[str]:
-    """Copy to a run its missing or damaged checkpoints, and the blocks of its tables, from its mirror.
+    """Restore a run's missing or damaged checkpoints, and blocks of table rows, from its mirror.
 
     root    run directory
     mirror  directory with copies of its checkpoints, and of its blocks (directories with a range of table rows)
@@ -83,7 +83,8 @@ def _copy(source: Path, target: Path, name: str) -> None:
     source, target  run directory and mirror, or the reverse
     name            path below these, such as "checkpoints/000123" or "blocks/0003/000017"
 
-    Nothing is copied if `target` has it with the same manifest; otherwise its old copy is removed.
+    Nothing is copied if `target` has a directory of this name with the same manifest. One with another manifest is
+    removed first.
 
     Raises `DamagedError` if a file differs from the manifest.
     """

@@ -43,8 +43,8 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     path    the file
     mapped  False: a writable copy in memory; True: a read-only memory map
 
-    Raises `DamagedError` for another header or a wrong length, and `UnreadableError` if the system cannot read the
-    file.
+    Raises `DamagedError` for another header or a wrong length, `FileNotFoundError` if there is no file, and
+    `UnreadableError` if the system cannot read it.
     """
     with reading(path), path.open("rb") as file:
         prefix = file.read(_PREFIX_BYTES)

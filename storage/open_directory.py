@@ -89,7 +89,10 @@ _REMOVED = " (deleted)"  # the kernel's suffix for the name of a removed directo
 
 
 def shown(text: str) -> str:
-    """Return a text with paths through open directories (/proc/PID/fd/N) replaced by real names."""
+    """Return a text in which paths through open directories (/proc/PID/fd/N) are replaced by real paths.
+
+    Only directories that this process holds open as `OpenDirectory` are replaced.
+    """
 
     def name(match: re.Match[str]) -> str:
         directory = _held.get(match[0])

@@ -41,6 +41,7 @@ def write_arrays(
     Raises:
         ValueError: an unknown format, or a name, shape or dtype that is not allowed.
         FileExistsError: `path` exists and may not be replaced.
+        NotFiniteError: a cell is NaN or infinite.
     """
     layout = table_format(format)
     specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
@@ -58,6 +59,8 @@ def write_arrays(
 def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key
     """Return the description that `write_arrays` stored in a Zarr group or HDF5 file.
 
+    format  `zarr` or `hdf5`
+
     Returns None if there is no file, no such description, or the file is damaged. Raises `UnreadableError` if the
     system cannot read the file.
     """
@@ -70,7 +73,7 @@ def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa:
 
 
 def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
-    """Return the text of the attribute `description` of a group or file; "" if there is none.
+    """Return the text of the attribute `description` of a Zarr group or HDF5 file; "" if there is none.
 
     Raises `OSError` or `ValueError` for a damaged file.
     """

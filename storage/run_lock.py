@@ -29,11 +29,11 @@ class LostDirectoryError(RuntimeError):
 
 
 class RunLock:
-    """An exclusive lock on a file, held in a `with` statement.
+    """An exclusive lock on the file `path`, held in a `with` statement.
 
-    The file stays after release. While it is locked, its first line is the holder's process id and host name. While the
-    lock is held, the file's directory is held open; `directory` leads to it even if it is moved. A forked child gives
-    up its copy at once, so that orphans cannot keep the lock of a killed parent.
+    The file is created if missing, and stays after release. While it is locked, its first line is the holder's process
+    id and host name. While the lock is held, the file's directory is held open; `directory` leads to it even if it is
+    moved. A forked child gives up its copy at once, so that orphans cannot keep the lock of a killed parent.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,9 @@ class RunLock:
         self.release()
 
     def acquire(self) -> None:
-        """Take the lock without waiting.
+        """Take the lock; do not wait while another process works under it.
+
+        It tries for 0.04 seconds, because `lock_is_held` in another process holds the lock for an instant.
 
         Raises:
             BlockingIOError: another process, or another lock object, holds it; the message names the process id.
@@ -194,13 +196,16 @@ class Holder(NamedTuple):
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Return the holder that a lock file names, or None; valid only while `lock_is_held`."""
+    """Return the process that a lock file names, or None if it names none or does not exist.
+
+    A process that was killed stays named, so call `lock_is_held` to know whether it still holds the lock.
+    """
     number, _, machine = (_lines(path) or [""])[0].partition(" ")
     return Holder(int(number), machine) if number.isdecimal() else None
 
 
 def noted(path: Path) -> str | None:
-    """Return the last text that the lock's holder wrote with `RunLock.note`; None if there is none."""
+    """Return the text that `RunLock.note` last wrote to the lock file `path`; None if there is none."""
     return next(iter(_lines(path)[1:]), None)
 
 
@@ -218,7 +223,10 @@ def _lines(path: Path) -> list[str]:
 
 
 def lock_is_held(path: Path) -> bool:
-    """Return whether a process holds the lock on `path`, without writing to the file."""
+    """Return whether a process holds the lock on the file `path`, without writing to it.
+
+    Returns False if the file does not exist, and on file systems without locks.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

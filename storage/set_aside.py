@@ -1,11 +1,11 @@
 """Marks checkpoints from which a run must not resume: damaged ones, and ones that the user rejects.
 
-A damaged checkpoint stays in place. Its *note*, a JSON file `checkpoints/000123.note`, lists the damage. Checkpoints
-with a note are never removed as old ones. A checkpoint that the user sets aside moves to `set-aside/000123`, with a
-note too.
+A damaged checkpoint stays in place. Its *note*, a JSON file `checkpoints/000123.note`, lists the damage. The run does
+not remove checkpoints with a note when it removes old ones. A checkpoint that the user sets aside moves to
+`set-aside/000123`, with a note too.
 
-The note lists the block versions that the checkpoint names; these versions are kept as well
-(`storage.block_tables.versions_of_checkpoints`). If the manifest cannot be read, the note lists
+The note lists the block versions that the checkpoint names: directories with ranges of the tables' rows. The run keeps
+these versions as well (`storage.block_tables.versions_of_checkpoints`). If the manifest cannot be read, the note lists
 all versions that exist.
 """
 
@@ -19,7 +19,7 @@ from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, no
 
 
 def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
-    """Write a note, the file `NUMBER.note`, that marks a checkpoint as damaged, beside it.
+    """Mark a checkpoint as damaged by a note, the file `NUMBER.note` in the checkpoint's parent directory.
 
     run       run directory
     number    number of the checkpoint

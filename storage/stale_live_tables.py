@@ -39,8 +39,8 @@ def new_directory(parent: Path) -> Path:
 def claim(directory: Path, link: Path) -> RunLock:
     """Create a directory for the tables on which this process trains; lock it, and return its lock.
 
-    A marker, a file with the process's id, its start time and `link`, is written to the directory. From lock and
-    marker other processes learn whether the owner has ended.
+    It writes a marker to the directory, a file with the process's id, its start time and `link`. From lock and marker
+    other processes learn whether the owner has ended.
 
     directory  path from `new_directory`
     link       path of the run directory's link that will point to the directory
@@ -105,13 +105,13 @@ def sweep(directories: Iterable[Path]) -> list[Path]:
 
 
 def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
-    """Return whether a directory is for tables on which a process of this user trained that has ended.
+    """Return whether a process of this user created a directory for live tables and has ended.
 
-    locked  True if this process holds its lock
+    locked  True if this process holds the directory's lock
 
-    The marker, a file in the directory, states the process. Without a valid marker the directory must have no other
-    files than marker and lock. It must then also be locked by this process or older than 10 minutes. Raises
-    `FileNotFoundError` if the directory does not exist.
+    The marker, a file in the directory, states the process. Without a valid marker the result is True if two conditions
+    hold. The directory has no files besides marker and lock, and this process has locked it or it is older than 10
+    minutes. Raises `FileNotFoundError` if the directory does not exist.
     """
     facts = directory.lstat()
     if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):

@@ -54,9 +54,9 @@ class TableFormat(Protocol):
     ) -> tuple[Region, ...]:
         """Create the arrays on which workers train (live tables) in `directory`, with all cells zero.
 
-        Returns the file and offset of each array's cells, in the order of `specs`.
-
         notes  JSON that becomes attributes of the group or file
+
+        Returns a `Region`, the file and offset of the cells, for each of `specs` in their order.
         """
 
     def create_live_anonymous(
@@ -80,19 +80,22 @@ class TableFormat(Protocol):
         background: bool = False,
         notes: Mapping[str, Any] | None = None,
     ) -> dict[str, tuple[int, Checksum]]:
-        """Write the checksummed tables of a checkpoint durably, chunk by chunk.
+        """Write the tables of a checkpoint durably, chunk by chunk, with checksums.
 
+        arrays      {name: array} with the shapes and dtypes of `specs`
         compressed  False: raw cells
         background  run at low priority
         notes       JSON that becomes attributes of the group or file
 
         Returns {file name relative to `directory`: (length in bytes, XXH3-128)}.
+
+        Raises `NotFiniteError` for a NaN or infinite cell, and `OSError` if the disk is full or fails.
         """
 
     def encoded(self, chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview, ...]:
         """Return the bytes of a chunk as a checkpoint stores them, as a tuple of parts to concatenate.
 
-        chunk       row-major, little-endian cells of a whole chunk
+        chunk       row-major, little-endian cells of a whole chunk (`chunk_of`)
         compressed  False: raw cells
         """
 

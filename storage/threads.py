@@ -40,11 +40,11 @@ def ordered(
     Only a few results are computed ahead of the one that the caller takes.
 
     Args:
-        work:       called in other threads, or in this one if there is little to do
+        work:       function of an item, called in other threads, or in this one if there is little to do
         items:      may be an iterator; only a few items are taken ahead of the results
-        size_bytes: bytes that the work processes in all, by which it is judged as little; None: not little
+        size_bytes: bytes that the work processes in all; below 1 MiB no threads are started. None: start threads
         background: run at low priority
-        threads:    number of threads; None: one per processor, for work that computes
+        threads:    number of threads; None: one per processor, at most 8, for work that computes
 
     Raises:
         Any exception of `work`, in place of the item's result. Running items are waited for; the rest are cancelled.

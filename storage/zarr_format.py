@@ -120,7 +120,7 @@ def create_live(
         notes:     JSON attributes of the Zarr group
 
     Returns:
-        The file and offset of each array's cells, in the order of `specs`; all cells are zero.
+        A `Region`, the file and offset of the cells, for each of `specs` in their order; all cells are zero.
     """
     regions = []
     for spec, path in _create_arrays(directory / TABLES, specs, notes):
@@ -136,8 +136,8 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
     The arrays' files are links to the memory.
 
     Returns:
-        (link and offset of each array's cells, in the order of `specs`; file descriptors). The memory is kept, and the
-        links work, while this process has the descriptors open.
+        (a `Region`, the link and offset of the cells, for each of `specs`; file descriptors). The memory is kept, and
+        the links work, while this process has the descriptors open.
     """
     regions, descriptors = [], []
     try:
@@ -176,11 +176,16 @@ def write_tables(
 ) -> dict[str, tuple[int, Checksum]]:
     """Write the tables of a checkpoint to `directory / "tables.zarr"` durably, a few chunks at a time.
 
-    All-zero chunks are written too, so that an absent file is always a lost one. `notes` become attributes of the
-    group.
+    All-zero chunks are written too, so that an absent file is always a lost one.
 
-    Returns:
-        {file name relative to `directory`: (length in bytes, XXH3-128)}.
+    arrays      {name: array} with the shapes and dtypes of `specs`
+    compressed  True: Zstandard; False: raw cells
+    background  compress and write at low priority
+    notes       JSON attributes of the Zarr group
+
+    Returns {file name relative to `directory`: (length in bytes, XXH3-128)}.
+
+    Raises `NotFiniteError` for a NaN or infinite cell, and `OSError` if the disk is full or fails.
     """
     root, level = directory / TABLES, _LEVEL if compressed else None
     shapes = {spec: split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES) for spec in specs}

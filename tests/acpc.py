@@ -1,4 +1,4 @@
-"""ACPC matches for tests: dealers, players, broken connections."""
+"""Runs ACPC matches for tests: dealers, players, lost connections."""
 
 import socket
 import threading
@@ -38,11 +38,11 @@ SOLVING = {
     "resolving from the turn": Settings("turn", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
     "resolving from the flop": Settings("flop", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
 }
-"""The random policy, its hands solved again as cheaply as can be."""
+"""Settings of the random policy's re-solving, with the least computation."""
 
 
 def player(name, seed=1):
-    """Return the random policy as a player, or a program."""
+    """Return a player by name: the random policy with or without re-solving, or a program."""
     if name in SOLVING:
         return ResolvingSeat(policy(), SOLVING[name], seed=seed)
     seat = Seat(policy(), seed=seed)
@@ -59,12 +59,12 @@ def program(name):
 
 
 def opened(source, name="holdem", spec=None):
-    """Return the random policy as commands open a policy."""
+    """Return a policy as an opened player, which commands use."""
     return OpenedPlayer(contender_of(source, name, spec), document(source.config))
 
 
 def solved_again(monkeypatch):
-    """Return a list to which each decision that a seat solves again adds (players left, line)."""
+    """Return a list to which each decision that a seat re-solves adds (number of players left, line)."""
     seen, right = [], ResolvingSeat.public_state
 
     def noted(seat):
@@ -86,16 +86,16 @@ def dealer(of, names=("policy", "random"), warned=lambda _: None):
 @contextmanager
 def dealing(of, guests=(), **options):
     """Run a dealer in a thread; yield its port, its results and its messages."""
-    ready, said, came = threading.Event(), [], {}
+    ready, texts, came = threading.Event(), [], {}
 
-    def told(text):
-        said.append(text)
+    def say(text):
+        texts.append(text)
         if text.startswith("waiting for"):
             ready.set()
 
     def deal():
         try:
-            came["score"], came["record"] = bot_sessions.run_dealer(of, guests, say=told, warn=said.append, **options)
+            came["score"], came["record"] = bot_sessions.run_dealer(of, guests, say=say, warn=texts.append, **options)
         except Exception as error:
             came["error"] = error
             ready.set()
@@ -103,16 +103,18 @@ def dealing(of, guests=(), **options):
     thread = threading.Thread(target=deal)
     thread.start()
     assert ready.wait(30)
-    yield int(said[-1].rpartition(":")[2]) if said else 0, came, said
+    yield int(texts[-1].rpartition(":")[2]) if texts else 0, came, texts
     thread.join(60)
     assert not thread.is_alive()
 
 
 def visit(port, finished=lambda _: None, name="policy", **options):
+    """Connect a player to a dealer and play the match."""
     play_acpc(session(name, finished=finished), "127.0.0.1", port, **{"patience": 10, "silence": 30, **options})
 
 
 def scripted(program, of):
+    """Return a program as a player of the dealer's own process."""
     betting = bot_sessions._betting(of.game)
     return bot_sessions.ServerPlayer("guest", program(betting, seed=2), of.game, rules())
 

@@ -13,7 +13,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LOCAL = {"127.0.0.1", None}
 MOST_SECONDS = 120
 ALIKE = {"exclude": [["tbody tr:nth-child(n + 13)"]]}
-"""Rows of tables that axe leaves out; a thousand of them take it most of a minute."""
+"""Table rows after the twelfth, which axe leaves out; a thousand rows would take most of a minute."""
 
 
 def program():
@@ -24,21 +24,21 @@ def program():
 needs_browser = pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
 
 
-def is_problem(told):
-    """Return whether a console message is an error; error answers of the server are none."""
-    return told.type == "error" and not told.text.startswith("Failed to load resource: the server responded")
+def is_problem(message):
+    """Return whether a console message is an error; error answers of the server do not count."""
+    return message.type == "error" and not message.text.startswith("Failed to load resource: the server responded")
 
 
 @contextmanager
 def browsing():
-    """Yield a page of a new browser; at the end assert that no script failed and no other server was asked."""
+    """Yield a page of a new browser; then assert that no script failed and no other server got a request."""
     problems, requests = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(1000 * MOST_SECONDS)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda told: problems.append(told.text) if is_problem(told) else None)
+        page.on("console", lambda message: problems.append(message.text) if is_problem(message) else None)
         page.on("request", lambda request: requests.append(request.url))
         yield page
         browser.close()
@@ -59,6 +59,6 @@ def wait_for(page, script):
 
 
 def check_accessible(page):
-    """Assert that axe finds no violation on the page as it is, with the first rows of long tables."""
+    """Assert that axe finds no violation on the present page, with the first rows of long tables."""
     found = Axe().run(page, ALIKE).response["violations"]
     assert not found, [(one["id"], one["nodes"][0]["html"][:200], len(one["nodes"])) for one in found]

@@ -33,7 +33,7 @@ def command(*arguments: object) -> int:
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ended:
-    """Run a command and return its exit status and output, without what it removed of other tests' processes."""
+    """Run a command; return its exit status and output, without messages about removed live tables."""
     status = command(*arguments)
     out, err = capsys.readouterr()
     return Ended(status, out, REMOVED.sub("", err))
@@ -56,7 +56,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def refusing(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> None:
-    """Run a command that must fail, as the call of rows of `refusals`."""
+    """Run a command that must fail, and raise its message; for rows of `refusals`."""
     raise ValueError(refusal(capsys, *arguments).strip())
 
 
@@ -72,7 +72,7 @@ def options(group: click.Group = cli, names: tuple[str, ...] = ()) -> Iterator[t
 
 @contextmanager
 def processes(folder: Path) -> Iterator[Callable[..., int]]:
-    """Run each command as a forked process in a folder, without user modules; print its output here."""
+    """Yield a function that runs a command as a forked process in a folder and prints its output."""
     printed = folder / "printed"
     with Forking(warm=False) as forking:
 

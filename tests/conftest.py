@@ -28,7 +28,7 @@ from storage.schema import ArraySpec
 
 def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
-    # The user's list of code: the tests have one of their own, shared by the processes of a run of tests.
+    # The tests have their own list of trusted user code, shared by all processes of a test run.
     if "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="mccfr-tests-")
     gc.disable()
@@ -36,7 +36,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Import tests in one process after another, so that only the first compiles kernels."""
+    """Let one process at a time import the tests, so that only the first one compiles kernels."""
     with Path(__file__).open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         return (yield)
@@ -57,7 +57,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True)
 def short_trials():
-    """Let plans measure training and disk for a hundredth of a second; in runs/test_plan.py they take their time."""
+    """Let plans measure training and disk for 0.01 s; runs/test_plan.py uses the real durations."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(plan_trial, "SECONDS", 0.01)
         patched.setattr(disk_speed, "_SECONDS", 0.01)
@@ -65,9 +65,9 @@ def short_trials():
 
 
 def write_slot_abstractions(roots):
-    """Write abstractions whose bucket is the slot of a hand, one for each number of buckets a street.
+    """Write abstractions with buckets by slot; `roots`: {directory: number of buckets a street}.
 
-    Isomorphic hands may differ, which only a builder checks; preflop buckets are by slot too.
+    Isomorphic hands may have different buckets, which only a builder checks. Preflop buckets are by slot too.
     """
     for street, cards in STREET_CARDS.items():
         used = used_slots(canonical_boards(cards)) if cards else np.ones((1, 1326), bool)
@@ -97,7 +97,7 @@ def slot_abstractions(tmp_path_factory):
     return made
 
 
-_ONE_ABSTRACTION = 4  # as many tables as it has
+_ONE_ABSTRACTION = 4  # number of tables in an abstraction
 
 
 @pytest.fixture(scope="module")

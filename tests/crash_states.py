@@ -68,7 +68,7 @@ def _parts(path: Path, base: Path) -> tuple[str, ...]:
 
 
 def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) -> None:
-    """Apply one step.  `happened` False: the name it makes, moves or removes has not reached the disk."""
+    """Apply one step.  `happened` False: the change of a directory entry has not reached the disk."""
     parts = _parts(operation.path, base)
     parent, name = _find(tree, parts[:-1]), parts[-1] if parts else ""
     if operation.kind == "fsync_dir" or not isinstance(parent, Directory):
@@ -107,7 +107,7 @@ def _uncertain_names(operations: list[Operation]) -> list[int]:
     made: dict[Path, int] = {}
     for position, operation in enumerate(operations):
         if operation.kind in ("write_file", "append"):
-            made.setdefault(operation.path, position)  # only the first one makes the name
+            made.setdefault(operation.path, position)  # only the first one creates the name
     uncertain, synced = [], set()
     for position, operation in reversed(list(enumerate(operations))):
         if operation.kind == "fsync_dir":

@@ -43,12 +43,12 @@ def trained(game_name, network="plain", iterations=3):
 
 
 def new_tables(game, config, dtype="float64"):
-    """Zeroed tables by name."""
+    """Return zeroed tables by name."""
     return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in listed_specs(game, config, dtype)}
 
 
 def options(**changed):
-    """A `[solver]` table with small numbers."""
+    """Return a `[solver]` table with small numbers."""
     return DeepCfrConfig(**{**QUICK, **changed})
 
 
@@ -63,14 +63,14 @@ class Met:
 
 @dataclass
 class Recorded:
-    """Iterations `cfr`, and the strategies `met` by their traversals, in order."""
+    """Iterations `cfr`, and `met`: the opponent's strategies in their traversals, in order."""
 
     cfr: SingleDeepCfr
     met: list[Met] = field(default_factory=list)
 
 
 def record(game, config, iterations, kind=SingleDeepCfr, dtype="float64"):
-    """Run iterations and keep the strategies that their traversals met."""
+    """Run iterations and record the opponent's strategy in each traversal."""
     found = Recorded(kind(game, config, new_tables(game, config, dtype)))
     traverse = found.cfr._traverse
 
@@ -108,7 +108,7 @@ def all_buckets(game):
 
 
 def own_sequences(game, infosets, player):
-    """{infoset: [(infoset, action) of the player before it]}, by walking every path with every hand."""
+    """Return {infoset: [(infoset, action) of the player before it]} from every path with every hand."""
     tree, found = game.tree, {}
     for buckets in all_buckets(game):
         for node in tree.decisions.tolist():
@@ -125,7 +125,7 @@ def own_sequences(game, infosets, player):
 
 
 def reach_of(sequence, sigma):
-    """A player's own probability of a sequence."""
+    """Return a player's own probability of a sequence."""
     share = 1.0
     for infoset, action in sequence:
         share *= sigma[infoset, action]
@@ -135,8 +135,8 @@ def reach_of(sequence, sigma):
 def twin(game, infosets, config, iterations):
     """Run batched linear MCCFR with external sampling, with sums by infoset in place of samples.
 
-    Deals and random numbers are those of the run, in a traversal's order of nodes. Return the strategies as `Met`, and
-    the sums of strategies [I, A].
+    It uses the run's deals and random numbers, in a traversal's order of nodes. Return the strategies as `Met`, and
+    the strategy sums [I, A].
     """
     tree, arrays = game.tree, game.tree.arrays
     regret, sums = np.zeros((2, len(infosets), infosets.width))
@@ -168,6 +168,7 @@ def twin(game, infosets, config, iterations):
 
 
 def pick(shares, children, u):
+    """Return the child that the uniform number `u` draws by the shares."""
     for share, child in zip(shares, children, strict=False):
         if share > 0:
             last = child
@@ -192,6 +193,7 @@ def value(tree, infosets, node, player, buckets, result, chosen, sigma, regret, 
 
 
 def matched(regrets, count):
+    """Return regret matching's strategy; without a positive regret, the actions of the largest one."""
     positive, made = np.maximum(regrets[:count], 0), np.zeros(len(regrets))
     if positive.sum() > 0:
         made[:count] = positive / positive.sum()

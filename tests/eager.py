@@ -48,7 +48,8 @@ class EagerSweep(Trainer):
 def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
     """Return a run's regrets and sums in float64, scaled as after an eager sweep.
 
-    Production sweeps before it goes on, so that one end may be left; weighted tables are divided by the present weight.
+    Production sweeps only before it continues, so the last period's sweep may be missing. Weighted tables are divided
+    by the present weight.
     """
     schedule, swept = trainer.schedule, {}
     for block in np.flatnonzero(trainer.game.tree.row_count):

@@ -9,11 +9,11 @@ from storage import durable
 
 _OF_FOLDERS = ("make_dir", "fsync_dir", "rename", "exchange", "remove_file", "_remove_empty_dir")
 STEPS = (*_OF_FOLDERS, "write_file", "adopt_file", "fsync_file", "append", "append_lines", "cut")
-"""Functions of `storage.durable` that do one step each; others are made of them."""
+"""Functions of `storage.durable` that do one step each; its other functions call them."""
 
 
 class Failing:
-    """Counts steps, and raises `OSError` at step number `at`, from 1, before it or after half of a write."""
+    """Counts steps; raises `OSError` at step number `at` (from 1), before it or after half of a write."""
 
     def __init__(self, at: int, number: int) -> None:
         self.at, self.number, self.count, self.synced_again = at, number, 0, False
@@ -24,8 +24,8 @@ class Failing:
             self.count += 1
             path = str(arguments[0])
             if name == "fsync_file" and path in self._failed:
-                self.synced_again = True  # what a failed fsync has dropped, a second one does not bring to the disk
-            if name in ("write_file", "rename"):  # it is another file from now on
+                self.synced_again = True  # a second fsync does not write what a failed one has dropped
+            if name in ("write_file", "rename"):  # the name is a new file from now on
                 self._failed.discard(str(arguments[-1]) if name == "rename" else path)
             if self.count != self.at:
                 return step(*arguments, **options)
@@ -41,7 +41,7 @@ class Failing:
 
 
 def fails(number: int, path: str | None = None) -> Callable[..., None]:
-    """Return a function that raises an `OSError`, which names a path, or else the first argument."""
+    """Return a function that raises an `OSError` that names `path`, by default its first argument."""
 
     def fail(*arguments: object, **options: object) -> None:
         raise OSError(number, os.strerror(number), path or str(arguments[0]))

@@ -29,18 +29,18 @@ import pytest
 
 ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
 TIMES = (1, 3, -1)
-"""How often a call fails; -1: for ever."""
+"""How many times a call fails; -1: always."""
 SECONDS = 600
-"""Of a trial: the system ends a process that takes longer."""
+"""Time limit of a trial: the system ends a process that takes longer."""
 
 
 class Case(msgspec.Struct):
     """A command, and the directory below which its calls fail.
 
     arguments  `{}` in them is a directory with a fresh copy of the folder of `before` that `watched` begins with
-    watched    of that directory: what must fail
-    exact      its output is the same each time; else only a digest of the newest checkpoint is compared
-    run        of that directory: the run that it trains, or the abstraction that it builds
+    watched    path in that directory: reads below it fail
+    exact      True: the output is the same each time; False: compare only a digest of the newest checkpoint
+    run        path in that directory: the run that the command trains, or the abstraction that it builds
     """
 
     name: str
@@ -53,7 +53,7 @@ class Case(msgspec.Struct):
 class Trial(msgspec.Struct):
     """The result of a command with failing calls: from call `at`, `times` times, with an errno.
 
-    lost  files that were there before, and are gone or changed
+    lost  earlier files that are gone or changed
     """
 
     name: str
@@ -189,7 +189,7 @@ class _Bench:
         said = self._folder / "out/said"
         calls, digest = json.loads(said.read_text()) if said.exists() else (0, "")
         after = _content(self._work)
-        if at == 0 and self.case.run:  # a session keeps its limits in its configuration
+        if at == 0 and self.case.run:  # a session writes its limits to its configuration
             self._saved = {name: data for name, data in after.items() if name.endswith("/config.toml")}
         kept = {name: (self._pristine[name], self._saved.get(name)) for name in _kept(self._pristine)}
         lost = sorted(name for name, contents in kept.items() if name not in after or after[name] not in contents)

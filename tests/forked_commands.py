@@ -24,7 +24,7 @@ out = "policy"
 
 
 class Forking:
-    """A process from which commands are forked, one after the other; a context manager.
+    """Context manager of a process that forks one command after the other.
 
     warm  also compile or load the kernels that training needs
     """

@@ -1,7 +1,7 @@
 """A test server with the interface of the GTO Wizard researcher server.
 
-It fails as that does: busy before a request is heard or after, lines that are cut, hands that are too many.  Chips are
-PokerKit's, and AIVAT is a tenth of them.
+It fails like that server: it is busy before or after it reads a request, closes connections, or refuses too many open
+hands.  Chips are PokerKit's, and AIVAT is a tenth of them.
 """
 
 import re
@@ -24,13 +24,13 @@ class Wizard:
     """Plays hands against the client with the right key, one program for each hand."""
 
     def __init__(self, program, seed=0, faults=0.0, most=20, key="k3y"):
-        """`faults`: how likely each kind of failure is; `most` hands may be open."""
+        """`faults`: probability of each kind of failure; `most`: limit of open hands."""
         self.program, self.rng, self.faults, self.most, self.key = program, Random(seed), faults, most, key
         self.hands, self.refused, self.failed, self.won, self.busiest = {}, [], 0, {}, 0
         self.lock = threading.Lock()
 
     def handle(self, where, body, headers):
-        """(status, answer), or no status where the line is cut."""
+        """Return (status, answer); status None closes the connection."""
         with self.lock:
             if headers["X-API-KEY"] != self.key:
                 return 401, {"detail": "Invalid API key"}
@@ -38,7 +38,7 @@ class Wizard:
             self.failed += fault < 4
             if fault < 2:
                 return (503, {"detail": "busy"}) if fault < 1 else (None, None)
-            status, answer = self._asked(where, body)
+            status, answer = self._answer(where, body)
             if fault < 4:
                 return (504, {"detail": "too late"}) if fault < 3 else (None, None)
             return status, answer
@@ -46,9 +46,9 @@ class Wizard:
     def open(self):
         return [number for number in self.hands if number not in self.won]
 
-    def _asked(self, where, body):
+    def _answer(self, where, body):
         if where == "hands/in-progress?game_name=HUNL%20200BB":
-            return 200, [self._told(number) for number in self.open()]
+            return 200, [self._hand_json(number) for number in self.open()]
         if where == "hands" and body == {"game_name": "HUNL 200BB"}:
             if len(self.open()) >= self.most:
                 return 409, {"detail": f"Cannot start a new hand. The most is {self.most}."}
@@ -67,11 +67,11 @@ class Wizard:
                 self.refused.append(problem)
                 return 409 if number in self.won else 422, {"detail": problem}
         hand._play()
-        told = self._told(number)
+        found = self._hand_json(number)
         self.busiest = max(self.busiest, len(self.open()))
-        return 200, told
+        return 200, found
 
-    def _told(self, number):
+    def _hand_json(self, number):
         hand = self.hands[number]
         over, facing = isinstance(hand.game.state, int), not isinstance(hand.game.state, int) and hand.game.state.facing
         moves = [move.replace("/", "_") for move in re.findall("b[0-9]+|[kcf/]", hand._written())]

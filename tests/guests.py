@@ -13,14 +13,14 @@ from mccfr.config.code_import import importer
 
 @contextmanager
 def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make modules of a folder importable, and forget them afterwards."""
+    """Make modules of a folder importable; after the test, remove them from the import state."""
     with forgetting(folder, monkeypatch):
         monkeypatch.syspath_prepend(folder)
         yield
 
 
 def forget(*modules: str) -> None:
-    """Forget user modules and all that was imported from their folders, as in a new process."""
+    """Remove user modules and the records of their imports, as in a new process."""
     for name in modules:
         sys.modules.pop(name, None)
     for known in (plugins._OBJECTS, plugins._IMPORTED, importer._watched, importer.searched):
@@ -29,7 +29,7 @@ def forget(*modules: str) -> None:
 
 @contextmanager
 def forgetting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget the modules imported from a folder after the test."""
+    """After the test, remove the modules that it imported from a folder."""
     before = set(sys.modules)
     monkeypatch.setattr(plugins, "_OBJECTS", {})
     monkeypatch.setattr(plugins, "_IMPORTED", {})

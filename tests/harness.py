@@ -168,12 +168,12 @@ LEDUC_OUTCOME_SHORT = Bound(LEDUC, "outcome", 2_000_000, 0.12)
 
 
 def trained_chips(bound: Bound, **options: object) -> float:
-    """Exploitability of a run with a bound's game, algorithm and length."""
+    """Return the exploitability of a run with a bound's game, algorithm and length."""
     return Trainer(bound.game, bound.algorithm, **options).train(bound.iterations).exploitability_chips
 
 
 def value_chips(game: Game, strategy: Strategy) -> float:
-    """Chips that player 0 gets in a small card game when both play `strategy`, the game's offset included."""
+    """Return player 0's chips in a small card game if both play `strategy`, with the game's offset."""
     deals = naive.all_deals(game)
     return float(deals[0] @ naive.value(game, strategy, 0, deals)) + game.offset_chips
 
@@ -189,7 +189,7 @@ def same_tables(one: Trainer, other: Trainer) -> bool:
 
 
 def rows(game: Game) -> Iterator[tuple[int, slice, int]]:
-    """(block, slots, row) of each decision node of a betting tree, slots as a slice of a bucket's cells."""
+    """Yield (block, slots, row) of each decision of a betting tree; slots: slice of a bucket's cells."""
     arrays = game.tree.arrays
     for node in game.tree.decisions:
         slot = int(arrays.slot[node])
@@ -209,7 +209,7 @@ class Increments(NamedTuple):
 
 
 def fixed_profile(game: Game, seed: int) -> dict[str, np.ndarray]:
-    """Regret tables of a strategy that is far from uniform; a fifth of the actions are never played."""
+    """Return regret tables of a strategy far from uniform; a fifth of the actions have probability 0."""
     rng = np.random.default_rng(seed)
     profile = {}
     for block in np.flatnonzero(game.tree.row_count):
@@ -219,7 +219,7 @@ def fixed_profile(game: Game, seed: int) -> dict[str, np.ndarray]:
 
 
 def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
-    """Regret matching over whole tables, naively."""
+    """Return regret matching's strategy from whole tables."""
     positive = {name.replace("regret", "strategy_sum"): np.maximum(table, 0) for name, table in regrets.items()}
     return average_strategy(game, TableSet(positive))
 
@@ -282,9 +282,9 @@ def exact_increments(game: Game, strategy: Strategy) -> dict[str, np.ndarray]:
 
 
 def increment_scores(game: Game, algorithm: str, iterations: int = 1_000_000, **options: object) -> dict[str, float]:
-    """Largest |measured - exact| in standard errors over all cells, for "regret" and for "strategy_sum".
+    """Return the largest |measured - exact| in standard errors, for "regret" and for "strategy_sum".
 
-    A cell whose increments never vary must be right to 1e-6; one that is not scores infinity.
+    A cell whose increments never vary must be right to 1e-6, or its score is infinite.
     """
     measured = measured_increments(game, algorithm, iterations, **options)
     exact = exact_increments(game, current_strategy(game, fixed_profile(game, 7)))
@@ -301,7 +301,7 @@ def increment_scores(game: Game, algorithm: str, iterations: int = 1_000_000, **
 
 
 def with_chance_in_tree(game: Game) -> Game:
-    """Return a card game with its deals as a chance node at the root, bucket 0 and no cards beside it."""
+    """Return a card game with its deals as a chance node at the root, without cards outside of the tree."""
     probability, bucket, result = naive.all_deals(game)
     old, deals, nodes = game.tree.arrays, len(result), len(game.tree.arrays.kind)
     index = np.empty((deals, nodes), np.int32)  # where node k of deal d goes
@@ -338,7 +338,7 @@ def with_chance_in_tree(game: Game) -> Game:
 
 
 def strategy_beside(game: Game, in_tree: Strategy) -> Strategy:
-    """A strategy of `with_chance_in_tree(game)` in the form of `game` itself."""
+    """Convert a strategy of `with_chance_in_tree(game)` to one of `game`."""
 
     def split(tables: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         return tuple(table.reshape(int(buckets), -1) for table, buckets in zip(tables, game.buckets, strict=True))

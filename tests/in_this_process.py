@@ -16,12 +16,12 @@ from mccfr.matches.review import review_files
 from mccfr.view.application import Application
 from storage.open_directory import OpenDirectory
 
-ASKED = "/api/game", "/api/spot", "/api/play/drills", "/api/game?of=1"
+REQUESTS = "/api/game", "/api/spot", "/api/play/drills", "/api/game?of=1"
 """Requests to the page of `view`."""
 
 
 def install() -> None:
-    """Replace them for the rest of this process."""
+    """Replace the servers and child processes for the rest of this process."""
     from mccfr import view
 
     view.serve = _answer_once
@@ -33,9 +33,9 @@ def _answer_once(shelf, port, *, ready):
     """Print the page's answers to the requests; the first refusal ends the command with status 1."""
     ready("")
     page = Application(shelf, port)
-    for asked in ASKED:
-        path, _, query = asked.partition("?")
-        environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": asked, "PATH_INFO": path, "QUERY_STRING": query}
+    for request in REQUESTS:
+        path, _, query = request.partition("?")
+        environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": request, "PATH_INFO": path, "QUERY_STRING": query}
         status, _, body = page._respond({**environ, "HTTP_HOST": page.names[0]})
         if status != HTTPStatus.OK:
             click.echo(f"mccfr: {json.loads(body)['error']}", err=True)

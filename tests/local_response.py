@@ -1,7 +1,7 @@
 """Naive local best response: every deal, every translation, ranges by replaying the line.
 
-A particle is a deal with where the policy is in its tree, and a weight.  Nothing is shared from line to line but what
-has been chosen.
+A particle is a deal, the policy's position in its tree, and a weight.  Each line is computed anew; only the chosen
+actions are cached.
 """
 
 from naive import dealt_hands
@@ -16,7 +16,7 @@ from mccfr.trees.compiled import DECISION
 class Twin:
     """The responder in one seat against a dense strategy.
 
-    actions  of a real state, in order; fold, call, raises ascending
+    actions  function that returns the responder's actions in a state: fold, call, ascending raises
     """
 
     def __init__(self, game, strategy, seat, actions):
@@ -29,7 +29,7 @@ class Twin:
         self.chosen = {}
 
     def value(self):
-        """Chips that the responder gets."""
+        """Return the responder's expected chips."""
         state, readings = self.betting.start()
         return sum(w * self._play(state, [], readings[0], deal) for deal, w in enumerate(self.weight))
 
@@ -119,7 +119,7 @@ class Twin:
         return chosen
 
     def _worth(self, state, action, deal, reading):
-        """Return the chips if both only check and call after an action and its answer."""
+        """Return the chips if both players only check and call after an action and the reply to it."""
         if action == "f":
             return self._folded(state, deal)
         if action == "c":
@@ -145,7 +145,7 @@ class Twin:
 
 
 def pot_or_all_in(rules):
-    """Fold, call, pot, all-in of a no-limit game with whole chips."""
+    """Return a function that lists fold, call, pot and all-in of a no-limit game with whole chips."""
 
     def actions(state):
         found = (["f"] if state.facing else []) + ["c"]
@@ -159,5 +159,5 @@ def pot_or_all_in(rules):
 
 
 def value(game, strategy, actions):
-    """(chips as player 0, chips as player 1)."""
+    """Return the responder's chips as player 0 and as player 1."""
     return tuple(Twin(game, strategy, seat, actions).value() for seat in range(2))

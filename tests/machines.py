@@ -22,7 +22,7 @@ def stratified_run(path, **settings):
 
 
 def on_machines(run, machines, reporter=None, workers=1, **settings):
-    """Run a session on ranks of this process."""
+    """Run a session on ranks of this process; return the engine."""
     run = with_limits(run, **settings)
     game = run.build_game()
     engine = OneProcess(run, game, machines, workers)
@@ -82,7 +82,7 @@ def with_copies_in(run, folder):
 
 
 def train_alone_until(run, iterations):
-    """Train on two machines; return the reporter, which has the messages."""
+    """Train on two simulated machines; return the reporter with the messages."""
     run, listener = with_limits(run, iterations=iterations), Listener()
     train_alone(run, run.build_game(), 2, listener)
     return listener

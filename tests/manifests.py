@@ -14,7 +14,7 @@ def flip(path, place=None):
 
 
 def entry_of(file, kind):
-    """Return the manifest entry of a file as it is now, with a checksum of the kind."""
+    """Return the manifest entry of a file's present content, with a checksum of the kind."""
     length, checksum = durable.checksum_file(file, kind)
     return {"length_bytes": length, kind: checksum}
 
@@ -29,7 +29,7 @@ def forge_document(path, change):
 
 
 def rewrite(path, document):
-    """Write a document with the checksums that belong to it, where it has any."""
+    """Write a document with right checksums, if its kind has any."""
     if path.name == "state.json" or not isinstance(document, dict):
         path.write_text(json.dumps(document))
         if path.name == "state.json":

@@ -49,7 +49,7 @@ def edited(name: str, source: str, edits: Iterable[tuple[str, str]]) -> str:
 
 
 def source_file(name: str) -> Path:
-    """The file of one of the project's modules."""
+    """Return the file of one of the project's modules."""
     return ROOT.joinpath(*name.split(".")).with_suffix(".py")
 
 
@@ -59,7 +59,7 @@ class Defect(NamedTuple):
     module  the module, by its dotted name
     old     text that occurs in it exactly once
     new     the text in its place
-    what    what the defect is, in a sentence
+    what    the defect in a sentence
     test    a file of tests or a node id, relative to `tests/`; one test of it at least must fail
     """
 
@@ -74,7 +74,7 @@ _PASSED, _FAILED = 0, 1  # pytest's exit codes; others are for tests that could 
 
 
 def fails_with(name: str, edits: Iterable[tuple[str, str]], tests: Iterable[str]) -> bool:
-    """Return True if one of the tests fails with the changed module; without edits: as it is.
+    """Return True if one of the tests fails with the edited module.
 
     Tests are files below `tests/`, or node ids in them.  Processes that they start get the changed module as well.
     Raises `RuntimeError`, with pytest's output, for tests that cannot be run.

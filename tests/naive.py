@@ -16,9 +16,9 @@ def random_at(word, step):
 
 
 def dealt_hands(game):
-    """Every deal of a small card game: weight [D], hands [D, 2], boards [D, S], bucket [D, B], result [D]."""
+    """Return weight [D], hands [D, 2], boards [D, S], bucket [D, B] and result [D] of a game's deals."""
     key = id(game.cards), game.tree.streets
-    if key not in _dealt:  # beside the cards, so that no others have their number
+    if key not in _dealt:  # the entry keeps the cards alive, so that their id stays unique
         _dealt[key] = game.cards, _deal(*key[1:], game.cards)
     return _dealt[key][1]
 
@@ -58,7 +58,7 @@ def all_deals(game):
 
 
 def payoffs(game, node, deals):
-    """[D] chips to player 0 at a terminal."""
+    """Return [D] chips to player 0 at a terminal."""
     arrays = game.tree.arrays
     return arrays.fixed[node] + arrays.showdown[node] * deals[2]
 
@@ -98,7 +98,7 @@ def value(game, strategy, node, deals, responder=None, reach=None, seen=lambda d
 
 
 def exploitability(game, strategy, seen=None):
-    """Mean of what a best response gains for each player, in chips, over all deals of a small card game."""
+    """Return the mean over the players of a best response's gain, in chips, over all deals."""
     deals = all_deals(game)
     extra = {} if seen is None else {"seen": seen}
     best = [sign * deals[0] @ value(game, strategy, 0, deals, p, **extra) for p, sign in ((0, 1), (1, -1))]
@@ -106,9 +106,9 @@ def exploitability(game, strategy, seen=None):
 
 
 def held(game, node, keys, sigma):
-    """Return [D, A] a strategy of a decision with its locked rows.
+    """Return [D, A] a decision's strategy with its locks applied.
 
-    keys  [D] hands or buckets, as the locks have them
+    keys  [D] hands or buckets, by which the locks are given
     """
     locks = game.tree.locks
     if locks is None or node not in locks.shares:
@@ -125,7 +125,7 @@ def held(game, node, keys, sigma):
 
 
 def normal_hedge(regrets):
-    """[.., A] NormalHedge's strategy of each row with a positive regret: the scale c by bisection."""
+    """Return [.., A] NormalHedge's strategy of each row with a positive regret; bisection finds the scale."""
     positive = np.maximum(regrets, 0)
     positive = positive / np.maximum(positive.max(axis=1, keepdims=True), 1e-300)
     low, high = np.full((len(regrets), 1), 1e-2), np.full((len(regrets), 1), 1e2)
@@ -138,7 +138,7 @@ def normal_hedge(regrets):
 
 
 def regret_matching(regrets):
-    """[.., A] regret matching's strategy of each row with a positive regret."""
+    """Return [.., A] regret matching's strategy of each row with a positive regret."""
     positive = np.maximum(regrets, 0)
     return positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
 
@@ -154,12 +154,12 @@ def powers(variant, t):
 
 
 def discount(power, t):
-    """t^power / (t^power + 1) at iteration t."""
+    """Return t^power / (t^power + 1) at iteration t."""
     return float(power > 0) if np.isinf(power) else t**power / (t**power + 1)
 
 
 def discounted(regrets, variant, t):
-    """Regrets after iteration t's have been added, positive and negative ones by their own factor."""
+    """Return regrets after iteration t's discount: one factor for positive, one for negative regrets."""
     alpha, beta, _ = powers(variant, t)
     return np.where(regrets > 0, regrets * discount(alpha, t), regrets * discount(beta, t))
 
@@ -176,7 +176,7 @@ class Cfr:
         self.weight, self.hands, self.boards, self.bucket, self.result = dealt_hands(game)
         shapes = [(int(b), int(s)) for b, s in zip(game.buckets, game.tree.row_slots, strict=True)]
         self.regret, self.predicted, self.sums = ([np.zeros(shape) for shape in shapes] for _ in range(3))
-        # Each hand on each board enters the average once, whatever the other player may hold: a deal for each.
+        # Each hand on each board enters the average once, not once for each hand of the opponent.
         self.once = [
             np.unique(self.hands[:, block % 2] * 10**6 + self.boards[:, block // 2], return_index=True)[1]
             for block in range(len(shapes))
@@ -266,7 +266,7 @@ def check_order(tree: CompiledTree) -> None:
 
 
 def equity_spread(equities, labels, weights):
-    """Mean over items of the standard deviation of equities inside their buckets."""
+    """Return the mean over items of the standard deviation of equities inside their buckets."""
     spread = 0.0
     for bucket in np.unique(labels):
         inside, given = equities[labels == bucket], weights[labels == bucket]
@@ -287,7 +287,10 @@ def listed_deals(cards):
 
 
 def potential_points(next_buckets, positions, values=8):
-    """[N, S·Q] points of hands with next-street buckets [N, M]: runs of sorted positions [K, S], summed by line."""
+    """Return [N, S·Q] points of hands with next-street buckets [N, M].
+
+    A line's sorted positions [K, S] of the buckets are summed in up to `values` groups.
+    """
     cards = next_buckets.shape[1]
     starts = np.arange(min(values, cards)) * cards // min(values, cards)
     scaled = (np.asarray(positions, np.float64) / cards).astype(np.float32)

@@ -35,7 +35,7 @@ def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
         return [b for b in range(len(boards[street])) if cards.board_parent[street][b] == board]
 
     def deal(node, street, board, i, weight):
-        """Mean over the boards of `street` that hit neither hand."""
+        """Return the mean over the boards of `street` that share no card with either hand."""
         mine = [b for b in below(street, board) if not boards[street][b] & masks[i]]
         fits = np.array([(boards[street][b] & masks) == 0 for b in mine])
         ways = np.maximum(fits.sum(axis=0), 1)

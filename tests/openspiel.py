@@ -8,7 +8,7 @@ from mccfr.trees.compiled import TERMINAL, CompiledTree
 
 
 def universal_poker(ranks: int, suits: int, hole_cards: int, board_cards: tuple[int, ...], **parameters: object):
-    """For two players; `parameters` as OpenSpiel has them."""
+    """Return OpenSpiel's universal_poker for two players; `parameters` have OpenSpiel's names."""
     given = {"numSuits": suits, "numRanks": ranks, "numHoleCards": hole_cards, "numPlayers": 2, **parameters}
     rounds = {"numRounds": len(board_cards), "numBoardCards": " ".join(map(str, board_cards))}
     return pyspiel.load_game("universal_poker", given | rounds)
@@ -18,7 +18,7 @@ NO_LIMIT = {"betting": "nolimit", "bettingAbstraction": "fullgame"}
 
 
 def turn_based_goofspiel(cards: int, reveal: str = "bids") -> pyspiel.Game:
-    """Return OpenSpiel's game, which pays half of what ours does and forgets the order of revealed bids."""
+    """Return OpenSpiel's game. It pays half of our chips and forgets the order of revealed bids."""
     hidden = "True" if reveal == "result" else "False"
     return pyspiel.load_game(
         f"turn_based_simultaneous_game(game=goofspiel(num_cards={cards},points_order=ascending,imp_info={hidden},"
@@ -27,9 +27,9 @@ def turn_based_goofspiel(cards: int, reveal: str = "bids") -> pyspiel.Game:
 
 
 def openspiel_values(game: Game, spiel: pyspiel.Game, strategy: Strategy) -> tuple[list[float], list[float]]:
-    """Return each player's chips by a strategy of a tree of all histories, and by a best response to the others.
+    """Return each player's chips with a strategy, and with a best response to the other players.
 
-    Both games have their actions in one order.
+    The strategy is one of a tree of all histories. Both games list actions in the same order.
     """
     table, todo = {}, [(0, spiel.new_initial_state())]
     while todo:
@@ -47,9 +47,9 @@ def openspiel_values(game: Game, spiel: pyspiel.Game, strategy: Strategy) -> tup
 
 
 def assert_same_betting(tree: CompiledTree, node: int, state: pyspiel.State) -> int:
-    """Compare our tree below a node with all states below one of universal_poker; return the number of terminals.
+    """Compare our tree below a node with universal_poker's states; return the number of terminals.
 
-    Player 0 has the best hand on the board that is dealt from the lowest card.
+    The board has the lowest cards, on which player 0 has the best hand.
     """
     while state.is_chance_node():
         state.apply_action(state.legal_actions()[0])

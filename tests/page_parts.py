@@ -73,19 +73,19 @@ def check_the_review(page, at):
     assert page.evaluate("!document.getElementById('review')")
 
 
-def check_the_cards(page, at, served):
+def check_the_cards(page, at, server):
     """Check the list of next cards: each row equals the spot with this card, and a click opens it."""
     page.evaluate("location.hash = '#line=b200c/cc/cc/&board=Kc7d2s4h'")
     wait_for(page, "document.querySelectorAll('.card-row').length > 3 && !document.querySelector('#left')")
     cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"
-    wait_for(page, f"!{cells}.includes('–')")  # EVs come last
+    wait_for(page, f"!{cells}.includes('–')")  # EVs arrive last
     card, _, *told = page.evaluate(cells)
     wait_for(page, "document.querySelectorAll('.card-row').length === 48")
     assert "Equity is highest on " in page.locator("#card-chart").get_attribute("aria-label")
     check_the_layout(page)
     assert card == "A♠"
     spot, equity, values = (
-        json.loads(ask(served, f"/api/{what}?line=b200c/cc/cc/&board=Kc7d2s4hAs")[2])
+        json.loads(ask(server, f"/api/{what}?line=b200c/cc/cc/&board=Kc7d2s4hAs")[2])
         for what in ("spot", "equity", "values")
     )
     player = spot["player"]
@@ -142,7 +142,7 @@ def check_the_list_of_hands(page, there, worth):
 
 
 def check_the_filters(page, hands, player):
-    """Filter by existing made hands and draws; the list states their weight."""
+    """Filter by made hands; the list states their share of the range."""
     choices = "[...document.querySelectorAll('#only-made option')].map((one) => one.value)"
     assert set(page.evaluate(choices)) == {"", *hands["made"]}
     assert not page.locator("#only-draws").count()
@@ -156,7 +156,7 @@ def check_the_filters(page, hands, player):
 
 
 def check_the_ev_of_classes(page, hands, values, player):
-    """Each cell of the grid of EV has the mean of its hands, by their shares, in big blinds."""
+    """Check that each cell of the EV grid has its hands' mean by share, in big blinds."""
     wait_for(page, "document.querySelector('#views button:last-child').textContent === 'EV'")
     page.evaluate("document.querySelector('#views button:last-child').click()")
     for cell, name in ((0, "AA"), (3, "AJs"), (14, "KK")):
@@ -167,7 +167,7 @@ def check_the_ev_of_classes(page, hands, values, player):
 
 
 def check_the_layout(page):
-    """Nothing scrolls sideways and axe finds no violation, with 390 pixels in the dark and with 1,400 in the light."""
+    """Check for horizontal scrolling and axe's violations: 390 pixels wide and dark, 1,400 and light."""
     for width, scheme in ((390, "dark"), (1400, "light")):
         page.set_viewport_size({"width": width, "height": 900})
         sideways = "[...document.querySelectorAll('html, #hands')].filter((one) => one.scrollWidth > one.clientWidth)"
@@ -177,7 +177,7 @@ def check_the_layout(page):
 
 
 def check_the_lists(page, there, worth, equity):
-    """Classes of hands, blockers and the graph of equities are those of the spot's hands."""
+    """Compare classes of hands, blockers and the equity graph with the spot's hands."""
     hands, player = there["hands"], there["player"]
     shares, reach = hands["shares"][player], hands["reach"][player]
 
@@ -215,12 +215,12 @@ def check_the_lists(page, there, worth, equity):
 
 
 def fix_the_deals(monkeypatch):
-    """Give each session at the table the same seed: one in whose first hand the user has a decision."""
+    """Give each session at the table the same seed, with a decision of the user in the first hand."""
     monkeypatch.setattr("mccfr.view.page_table.secrets", SimpleNamespace(randbits=lambda _: 5))
 
 
-def judged(page):
-    """Texts of the decisions of the hand, once all are judged."""
+def verdict_texts(page):
+    """Return the verdict texts of the hand's decisions, once all are there."""
     told = "[...document.querySelectorAll('#train-told p')].map((one) => one.textContent)"
     found = wait_for(page, f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
     assert all(one.startswith("You: ") for one in found)
@@ -231,14 +231,14 @@ def check_the_trainer(page):
     """Judge each decision, replay the costliest, and drill a spot."""
     session = "play-session"
     page.evaluate("document.getElementById('train-on').click()")
-    found, own = judged(page), page.locator("#play-log small", has_text="You").count()
+    found, own = verdict_texts(page), page.locator("#play-log small", has_text="You").count()
     assert len(found) == own and all("; the strategy: " in one for one in found)
-    priced = own - page.locator("#train-told .quiet").count()  # of where the strategy never comes
+    priced = own - page.locator("#train-told .quiet").count()  # decisions that the strategy never reaches have no cost
     score = page.locator("#train-score").text_content()
     assert score.startswith(f"{priced} decision") if priced else not score
     if priced:
         assert priced == int(re.search(r": (\d+) decision", page.locator("#train-days").text_content())[1])
-    if page.locator("#train-again button").count():  # as the table's seed has it
+    if page.locator("#train-again button").count():  # depends on the table's seed
         kept = page.locator("#train-again button").all_text_contents()
         page.locator("#train-again button").first.click()
         wait_for(page, "!document.getElementById('play-result').textContent")

@@ -1,8 +1,8 @@
 """Runs the commands and code that a documentation page shows.
 
 A block of code whose first line is `# name.py` or `# name.toml` is that file. Other Python is executed, block after
-block in one namespace. The text after `print(...)  #` must be in the output, in order. In a console each `$ mccfr ...`
-must succeed, and the lines below it must be in its output ("..." stands for any).
+block in one namespace. The text after `print(...)  #` must be in the output, in order. In a console block each
+`$ mccfr ...` must succeed, and the lines below it must be in its output ("..." stands for any lines).
 """
 
 import re
@@ -14,12 +14,12 @@ Run = Callable[..., int]
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str]]:
-    """Language and text of each block of code."""
+    """Yield language and text of each block of code."""
     yield from re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def commands(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Arguments of each `mccfr` of a console, and the lines below it."""
+    """Yield the arguments of each `mccfr` command of a console block, and the lines below it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, *below = part.splitlines()
         program, *arguments = shlex.split(line, comments=True)
@@ -37,8 +37,8 @@ def _contains(printed: str, wanted: list[str], where: str) -> None:
 def play(page: Path, folder: Path, run: Run, printed: Callable[[], str]) -> int:
     """Run all blocks of a page in `folder`, the current directory; return their number.
 
-    run      a command: its exit status
-    printed  what has been printed since the last call, on both streams
+    run      runs a command and returns its exit status
+    printed  returns the text printed on both streams since the last call
     """
     names: dict[str, object] = {"__name__": "page"}
     count = 0

@@ -10,28 +10,28 @@ from mccfr.view.server import ViewServer
 
 
 def serving(*spots, review=None):
-    return served_shelf(StrategyList([(one.title, lambda one=one: one) for one in spots], review))
+    return serve_strategies(StrategyList([(one.title, lambda one=one: one) for one in spots], review))
 
 
 @contextmanager
-def served_shelf(shelf):
-    with ViewServer(shelf, 0) as served:
-        thread = threading.Thread(target=served.serve_forever)
+def serve_strategies(shelf):
+    with ViewServer(shelf, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield served
+            yield server
         finally:
-            served.accepting = False
-            served.pull_trigger()
+            server.accepting = False
+            server.pull_trigger()
             thread.join()
             shelf.desk.close()
 
 
-def ask(served, path, method="GET", host=None, body=None, **headers):
+def ask(server, path, method="GET", host=None, body=None, **headers):
     """Send a request and return (status, headers, body); a body is sent as JSON."""
-    connection = HTTPConnection("127.0.0.1", served.server_port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     connection.putrequest(method, path, skip_host=True)
-    for name in host if isinstance(host, list) else [host or f"127.0.0.1:{served.server_port}"]:
+    for name in host if isinstance(host, list) else [host or f"127.0.0.1:{server.server_port}"]:
         connection.putheader("Host", name)
     text = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     if text is not None:

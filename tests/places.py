@@ -6,7 +6,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "runs"
 DATA = ROOT / "tests" / "data"
 ENDGAMES = ROOT.parent / "shared" / "data" / "libratus_endgames"
-"""The LibratusEndgames files, which are not ours to pass on: what needs them skips in a bare clone."""
+"""The LibratusEndgames files, which the repository may not contain; without them, tests that need them skip."""
 
 
 def journal_lines(path: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """Errors planted in the sampled kernels: one mutant holds several, and each run selects one.
 
-A mutant is compiled afresh in every test process, which takes seconds: so its errors are branches, on a cell of
-`limits` that production kernels do not have (`Trainer(planted=...)`).  0 is none of them: the mutant is then right.
+Each test process compiles a mutant anew, which takes seconds. Its errors are therefore branches on a cell of `limits`
+that production kernels do not have (`Trainer(planted=...)`).  With 0 the mutant has no error.
 """
 
 from functools import cache
@@ -15,18 +15,18 @@ from mccfr.solvers.sampling.outcome import outcome_packed as outcome
 
 AT_OWN_NODES, OPPONENT_REACH = 1, 2
 SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY = 5, 6, 7, 8
-"""What external sampling may do wrong:
+"""Errors of external sampling:
 
-AT_OWN_NODES    the average strategy is accumulated at the traverser's nodes, without his reach
+AT_OWN_NODES    the average strategy is accumulated at the traverser's nodes, without the traverser's reach
 OPPONENT_REACH  regrets carry the opponent's reach, which the sampling has already supplied
 the others      parts of the rule of sampled pruning are left out
 """
 
 UNDIVIDED, UNDIVIDED_REGRETS, UNDIVIDED_SUMS, WORTH_STAYS = 1, 2, 3, 4
-"""What outcome sampling may do wrong:
+"""Errors of outcome sampling:
 
 UNDIVIDED    nothing is divided by the probability of the traverser's own choices; or regrets alone, or sums alone
-WORTH_STAYS  own reach behind a decision is not counted at those before it
+WORTH_STAYS  the value of a decision leaves out the own reach after it
 """
 
 _ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, part, word)"
@@ -38,13 +38,13 @@ _REACH = f"""                        reach[tail] = reach[position]
 
 
 def _unless(error: int, right: str, wrong: str) -> str:
-    """An expression that is `right` but in a run that makes the error."""
+    """Return an expression that is `wrong` in runs with the error, and otherwise `right`."""
     return f"({right} if limits[3] != {error} else {wrong})"
 
 
 @cache
 def wrong_external() -> ModuleType:
-    """External sampling (over packed trees) with its errors, compiled once a process."""
+    """Return external sampling (over packed trees) with its errors, compiled once a process."""
     bounds = "prune_below, floor, first_floor ="
     here = f"{bounds} -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight"
     prune_below = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
@@ -77,7 +77,7 @@ def wrong_external() -> ModuleType:
 
 @cache
 def wrong_outcome() -> ModuleType:
-    """Outcome sampling (over packed trees) with its errors, compiled once a process."""
+    """Return outcome sampling (over packed trees) with its errors, compiled once a process."""
     decisions = "_opponents_decisions(tree, tables, others, level, count, paths, weight)"
     decided = "_opponents_decisions(tree, tables, others, level, count, paths, weight)"
     learns = "_learn(tables.regret, logged, paths, weight)"
@@ -100,10 +100,10 @@ def wrong_outcome() -> ModuleType:
 
 
 SWEEPS = {"never": ("if ends <= nodes_before:", "if True:"), "again": ("return ends\n", "return nodes_before\n")}
-"""What a sweep may do wrong: it never comes, or it is not noted, so that it comes again."""
+"""Errors of a sweep: it never happens, or its count is not saved, so that it happens again."""
 
 
 @cache
 def wrong_sweep(error: str) -> ModuleType:
-    """`mccfr.solvers.dcfr_discount` with one of its errors, compiled once a process."""
+    """Return `mccfr.solvers.dcfr_discount` with one of its errors, compiled once a process."""
     return mutant(dcfr_discount, SWEEPS[error])

@@ -1,7 +1,7 @@
 """Defects planted in durable code and estimators, and the tests that must fail with each.
 
-They are in `data/planted_defects.txt`, as blocks of lines between empty ones: `MODULE: what the defect is`, the tests,
-the text that is replaced with `-` before each line, and the new text with `+` before each. `#` begins a comment.
+They are in `data/planted_defects.txt`, as blocks separated by empty lines: `MODULE: DEFECT`, the tests, the old text
+with `-` before each line, and the new text with `+` before each. `#` begins a comment.
 Examples are a missing sync, a swapped order and a skipped check. `test_planted_defects.py` plants all of them.
 """
 

@@ -39,7 +39,7 @@ class PokerKitTable:
             self.board = self.board[count:]
 
     def put_in_before(self):
-        """Chips that the player to act had put in before this street, antes included."""
+        """Return the chips that the player to act had put in before this street, antes included."""
         seat = self.state.actor_index
         return self.stacks[seat] - self.state.stacks[seat] - self.state.bets[seat]
 
@@ -68,7 +68,7 @@ def histories(path):
 
 
 def random_action(rng, facing, bounds):
-    """Folds are rare and raises often small, so that hands last and the stacks still get in."""
+    """Return a random action; folds are rare and raises often small, so that hands are long."""
     chance = rng.random()
     if facing and chance < 0.12:
         return "f"

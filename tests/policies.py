@@ -14,12 +14,12 @@ from mccfr.policy import write_policy
 
 
 def document(config: GameConfig) -> dict[str, object]:
-    """The `[game]` table of a game, as policies hold it."""
+    """Return the `[game]` table of a game that policies contain."""
     return to_document(Config(game=config))["game"]
 
 
 def write_random(out: Path, config: GameConfig, abstraction: Path | None = None, seed: int = 0) -> Path:
-    """A policy with a random strategy, some rows never reached; returns `out`."""
+    """Write a policy with a random strategy and some unreached rows; return `out`."""
     game = build_game(config, RUNS, AbstractionConfig(str(abstraction)) if abstraction else None)
     provenance = {"checkpoint": seed}
     write_policy(out, game, document(config), partly_reached_strategy(game, seed), provenance=provenance)

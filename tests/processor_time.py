@@ -15,12 +15,12 @@ SLOWEST = 10
 
 
 def processor_seconds() -> float:
-    """User and system time of this process and of its children that have ended."""
+    """Return the user and system time of this process and of its ended children."""
     return sum(os.times()[:4])
 
 
 class ProcessorTime:
-    """Adds up, by file, what has been spent from one report to the next."""
+    """Adds up the processor time between reports, by test file."""
 
     def __init__(self) -> None:
         self.before, self.compiling = processor_seconds(), _Compiling()
@@ -49,7 +49,7 @@ class ProcessorTime:
         self._add(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not hasattr(report, "node"):  # else it is of a worker, which tells its sums at the end
+        if not hasattr(report, "node"):  # else a worker made the report, and sends its sums at the end
             self._add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -65,14 +65,14 @@ class ProcessorTime:
 
     def _add(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         name = report.nodeid.split("::")[0]
-        spent, compiling = getattr(report, "processor", (0.0, 0.0))  # xdist makes reports of its own
+        spent, compiling = getattr(report, "processor", (0.0, 0.0))  # xdist creates reports without it
         self.by_file[name] += spent
         self.compiled[name] += compiling
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         total, compiling = sum(self.by_file.values()), sum(self.compiled.values())
         terminalreporter.section(f"{total:.0f} s of processor time, {compiling:.0f} s of them compiling", sep="=")
-        self.by_file.pop("", None)  # of the run as a whole: what it took to begin
+        self.by_file.pop("", None)  # the start of the test run, which belongs to no file
         for name, seconds in self.by_file.most_common(SLOWEST):
             terminalreporter.write_line(f"{seconds:6.1f} s ({self.compiled[name]:5.1f} compiling)  {name}")
 

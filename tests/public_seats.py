@@ -58,7 +58,7 @@ class SmallCards(Cards):
 
 
 def public_and_listed(rules, ranks, suits=2):
-    """Return the game of `rules` as a public betting tree with cards outside, and as a tree of all histories.
+    """Return the game of `rules` as a public betting tree, and as a tree of all histories.
 
     The players have one card each; the last street of `rules` deals one card to the board.
     """

@@ -32,7 +32,7 @@ class Deck(WholeDeck):
 
 @dataclass
 class RandomPolicy(Behaviour):
-    """As a `Policy`: every row random, some actions never played."""
+    """Behaves like a `Policy`: every row is random, some actions have probability 0."""
 
     game: Game
     config: HoldemGame
@@ -43,7 +43,7 @@ class RandomPolicy(Behaviour):
         return uniform_strategy(self.game)
 
     def side(self):
-        """Return its game with uniform play, which is as good as any for a heuristic."""
+        """Return the game with uniform play, which is good enough for a heuristic."""
         return Profile(self.game, self.strategy())
 
     def probabilities(self, node, bucket):

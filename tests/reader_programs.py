@@ -23,7 +23,7 @@ for (const [number, question] of JSON.parse(questions).entries()) {
 
 
 def reader_program(language: str, folder: Path) -> list[str]:
-    """Return the command of a reader, as far as this machine can run it."""
+    """Return the command of a reader; skip the test if this machine cannot run it."""
     if language == "c":
         strict = "-std=c99", "-Wall", "-Wextra", "-Werror"
         build = "cc", *strict, "-O1", "-o", folder / "look_up", EXAMPLES / "look_up.c", "-lz", "-lm"
@@ -35,9 +35,10 @@ def reader_program(language: str, folder: Path) -> list[str]:
 
 
 def read(program: Sequence[str], questions: Sequence[Sequence[object]]) -> list[dict[str, float]]:
-    """Return the printed numbers by word for each question: policy, line, hand, board, number of the played hand.
+    """Return the printed numbers by word for each question.
 
-    One process of Node answers all questions, because its start takes longer than an answer.
+    A question is policy, line, hand, board and number of the played hand. One process of Node answers all questions,
+    because its start takes longer than an answer.
     """
     texts = [[str(word) for word in question] for question in questions]
     commands = [[*program, *question] for question in texts]

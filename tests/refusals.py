@@ -11,9 +11,9 @@ def refused(words: str, call: Callable, /, *arguments: object, error: type[Excep
     """Check that a call fails with a one-sentence message that matches a regular expression."""
     with pytest.raises(error) as caught:
         call(*arguments, **named)
-    said = str(caught.value)
-    assert "\n" not in said and (words in said or re.search(words, said)), said
-    return said
+    message = str(caught.value)
+    assert "\n" not in message and (words in message or re.search(words, message)), message
+    return message
 
 
 def refusals(*rows: tuple, call: Callable | None = None, error: type[Exception] = ValueError) -> Callable[..., None]:
@@ -25,9 +25,9 @@ def refusals(*rows: tuple, call: Callable | None = None, error: type[Exception] 
     @pytest.mark.parametrize("row", rows, ids=[row[0] for row in rows])
     def test(row: tuple, request: pytest.FixtureRequest) -> None:
         words, *given = row
-        asked = call or given.pop(0)
-        lacking = list(inspect.signature(asked).parameters.values())[len(given) :]
+        function = call or given.pop(0)
+        lacking = list(inspect.signature(function).parameters.values())[len(given) :]
         fixtures = [it.name for it in lacking if it.default is it.empty and it.kind is it.POSITIONAL_OR_KEYWORD]
-        refused(words, asked, *given, **{name: request.getfixturevalue(name) for name in fixtures}, error=error)
+        refused(words, function, *given, **{name: request.getfixturevalue(name) for name in fixtures}, error=error)
 
     return test

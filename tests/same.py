@@ -13,7 +13,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def assert_same_arrays(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> None:
-    """The same names, and the same cells under each."""
+    """Assert that both have the same names and the same cells under each."""
     assert one.keys() == other.keys()
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)

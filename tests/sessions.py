@@ -1,4 +1,4 @@
-"""Runs of small games in this process: created, trained, compared bit by bit."""
+"""Creates and trains runs of small games in this process, and compares them bit by bit."""
 
 import random
 import signal
@@ -18,9 +18,7 @@ from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.run import Run, create_run, with_settings
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.session.run_plan import planned_layout
 from mccfr.runs.session.training_session import Outcome, train
-from mccfr.solvers.game_from_config import configured_game
 from storage.checkpoint import list_checkpoints
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
@@ -31,7 +29,7 @@ NO_EVALUATION = {"every_checkpoint": False, "at_end": False}
 def new_run(path: Path, document: Mapping[str, object]) -> Run:
     """Create a run directory from a whole configuration."""
     config = config_from(document, "test")
-    return create_run(config, path.parent, path, planned_layout(config, configured_game(config, path.parent)))
+    return create_run(config, path.parent, path)
 
 
 def make(
@@ -54,7 +52,10 @@ def make(
 
 
 def in_form(path: Path, form: str, seed: int = 5, **settings: object) -> Run:
-    """Create a run of a small game in a storage form: zarr, hdf5, or blocks of which two of four are in memory."""
+    """Create a run of a small game in a storage form: zarr, hdf5 or blocks.
+
+    With blocks, two of four are in memory.
+    """
     solver, tables = {"seed": seed, "period_nodes": 10_000}, {"format": form}
     if form != "blocks":
         return make(path, solver, "leduc", tables, NO_EVALUATION, **settings)
@@ -125,14 +126,14 @@ def resuming(run: Run, *arguments: object, stderr: int = subprocess.DEVNULL) -> 
 
 
 def kill_often(run: Run, times: int, seconds: float) -> None:
-    """Run sessions of one and of two workers, each killed some time after its first checkpoint."""
+    """Run sessions of one and of two workers, and kill each some time after its first checkpoint."""
     moments = random.Random(4)
     for kill in range(times):
         saved, process = newest(run), resuming(run, "--workers", 1 + kill % 2)
         wait_for(partial(_has_gone_on, run, saved, process), 300)
         time.sleep(moments.uniform(0, seconds))
         process.kill()
-        assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
+        assert process.wait() == -signal.SIGKILL, "it ended before it was killed: make the run longer"
 
 
 def _has_gone_on(run: Run, saved: int, process: subprocess.Popen) -> bool:

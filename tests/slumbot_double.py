@@ -1,7 +1,7 @@
 """A test server with Slumbot's interface.
 
-Tokens come with some answers and change; a new hand may hold the server's first action, or be over; the line of an
-all-in ends with the streets left, or without.
+Some answers contain a new token. A new hand may contain the server's first action, or be over. The line of an all-in
+ends with or without the remaining streets.
 """
 
 import json
@@ -26,13 +26,13 @@ class Double:
         self.token, self.tokens, self.number = None, 0, -1
 
     def post(self, where, body):
-        """Return the answer to a request, in this process; raises nothing for any answer."""
+        """Return the answer to a request without HTTP, also if it is an error message."""
         status, answer = self.handle(where, body)
         assert status == 200 or "error_msg" in answer
         return answer
 
     def handle(self, where, body, headers=None):
-        """(status, answer)"""
+        """Return (status, answer)."""
         if body.get("token") != self.token:
             return self._refuse("the token is not the newest")
         if where == "login":
@@ -128,8 +128,8 @@ class Double:
 
 
 @contextmanager
-def served(double):
-    """Serve the double by HTTP and yield its address; it closes the connection for answers without status."""
+def http_server(double):
+    """Serve the double over HTTP and yield its address; for status None, close the connection."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):

@@ -1,4 +1,4 @@
-"""The scripts for Slurm of the pages, run without Slurm."""
+"""Runs the Slurm scripts of documentation pages without Slurm."""
 
 import os
 import re
@@ -13,7 +13,7 @@ MCCFR = f'exec {sys.executable} -m mccfr "$@"'
 
 
 def slurm_job(folder: Path, page: str, programs: Mapping[str, str], **environment: str) -> subprocess.Popen[bytes]:
-    """Start a page's script in a folder, with lines of bash in place of programs.
+    """Start a page's script in a folder; lines of bash replace its programs.
 
     `scontrol` writes its arguments into the file `requeued`.
     """

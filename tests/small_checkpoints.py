@@ -16,7 +16,7 @@ PARTITION = Partition((ROWS,), {ROWS.name: [0, 2, 4]})
 
 
 def commit(root: Path, number: int, *, keep: int = 9, state: Mapping[str, object] | None = None, **options) -> Path:
-    """Commit a checkpoint whose cells are all its number."""
+    """Commit a checkpoint whose cells all contain its number."""
     options = {"format": "zarr", "identity": {}, **options}
     cells = {CELLS.name: np.full(CELLS.shape, number, np.float32)}
     return checkpoint_writer.commit(root, number, [CELLS], cells, state or {}, keep=keep, **options)
@@ -24,7 +24,7 @@ def commit(root: Path, number: int, *, keep: int = 9, state: Mapping[str, object
 
 @contextmanager
 def block_store(root: Path, form: str = "zarr", **identity: object) -> Iterator[BlockStore]:
-    """A store of two blocks, at its beginning."""
+    """Yield a new store of two blocks."""
     root.mkdir(exist_ok=True)
     store = BlockStore(root, PARTITION, identity, format=form)
     try:

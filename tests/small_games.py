@@ -1,4 +1,4 @@
-"""Games that several files of tests play, beside Kuhn and Leduc of the harness."""
+"""Games that several test files use, beside Kuhn and Leduc of the harness."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +29,7 @@ from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, TERMINAL, Compile
 from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
 
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
-"""Player 1's blind is the smaller one, and he is first to act."""
+"""Player 1 has the smaller blind and is first to act."""
 TURN = HoldemSubgame(file="games/turn.txt")
 """The shipped turn endgame, pot 1,800, with the default menu."""
 TOY = PokerGame(ranks=4, suits=3, hole_cards=2, board_cards=[0, 1, 1], antes=[1, 1], stack=4)
@@ -56,13 +56,13 @@ buckets = {buckets}
 
 
 def small_recipe(path, ranks=4, features='features = "ehs"', buckets=3):
-    """A recipe of buckets of a small deck, written to a file."""
+    """Write a recipe of buckets of a small deck to a file, and load it."""
     path.write_text(RECIPE.format(ranks=ranks, features=features, buckets=buckets))
     return load_recipe(path)
 
 
 def refuse_recipe(text, tmp_path):
-    """Load a recipe that is refused, and raise its message, which names the file."""
+    """Load an invalid recipe, check that the message names the file, and raise it."""
     path = tmp_path / "recipe.toml"
     path.write_text(text)
     raise ValueError(refused(r"recipe\.toml", load_recipe, path))
@@ -74,9 +74,9 @@ def game_of(name):
 
 
 class Labels:
-    """Stands for an abstraction whose buckets depend on the slot only."""
+    """Replaces an abstraction; its buckets depend on the slot only."""
 
-    listing, path = None, "an abstraction"  # of hold'em
+    listing, path = None, "an abstraction"  # None: hold'em
 
     def __init__(self, of_slot):
         self.of_slot = of_slot
@@ -104,13 +104,13 @@ class DeckOfClasses(WholeDeck):
 
 
 def forgotten_street(game):
-    """The first street with imperfect recall, or None."""
+    """Return the first street with imperfect recall, or None."""
     blocks = range(2, 2 * game.tree.streets)
     return next((block // 2 for block in blocks if parent_buckets(game, block) is None), None)
 
 
 def deck_on(board_cards, directory):
-    """The deck of hold'em with a built abstraction."""
+    """Return hold'em's deck with a built abstraction."""
     return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
 
 
@@ -131,7 +131,7 @@ def shared_buckets(game: Game, count: int) -> Game:
 
 
 def by_twos(game: Game) -> Game:
-    """Return the game with each two buckets merged."""
+    """Return the game with each pair of buckets merged."""
     cards = game.cards.listed()
     bucket = [np.where(numbers < 0, numbers, numbers // 2) for numbers in cards.bucket]
     return replace(game, cards=replace(cards, bucket=bucket, buckets=(cards.buckets + 1) // 2))
@@ -147,7 +147,7 @@ def own_buckets(game: Game) -> Game:
 
 
 def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
-    """Return the game with unequal ranges and missing hands, without ties, which rounding would decide."""
+    """Return the game with unequal ranges and missing hands; so no two values tie by symmetry."""
     generator = np.random.default_rng(seed)
     reach = 0.1 + generator.random(game.cards.reach.shape)
     reach[generator.random(reach.shape) < missing] = 0
@@ -155,7 +155,7 @@ def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
 
 
 def few_hands(game: Game, count: int) -> Game:
-    """Return the game with so many hands of each range, weighted at random."""
+    """Return the game with `count` hands of each range, weighted at random."""
     reach, generator = game.cards.reach * 0, np.random.default_rng(8)
     for player in range(2):
         kept = generator.choice(np.flatnonzero(game.cards.reach[player]), count, replace=False)
@@ -164,7 +164,7 @@ def few_hands(game: Game, count: int) -> Game:
 
 
 def coin(infoset: Callable[[str], str]) -> Game:
-    """Return a game of a coin toss (1/4, 3/4) and player 1's choice, with a named infoset for each side."""
+    """Return a game of a coin toss (1/4, 3/4) and player 1's choice; `infoset` names each side's infoset."""
 
     def grow(history):
         if history == "":
@@ -229,4 +229,4 @@ MENUS = {
     "checks only": Menu(first=(), later=()),
     "third": Menu(first=("0.33p",), later=("allin",)),
 }
-"""Bets of `DEEP` and of games like it."""
+"""Menus for `DEEP` and similar games."""

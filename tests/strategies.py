@@ -40,7 +40,7 @@ def partly_reached_strategy(game, seed=0):
 
 
 def some_locks(game, *, by_hand=False, bars=True, seed=9):
-    """Return the game with random locks: rows are free, whole, or without their last action."""
+    """Return the game with random locks: rows are free, locked, or without their last action."""
     generator, shares = np.random.default_rng(seed), {}
     for node in game.tree.decisions[::2].tolist():
         actions, block = int(game.tree.arrays.count[node]), int(game.tree.arrays.block[node])
@@ -54,11 +54,12 @@ def some_locks(game, *, by_hand=False, bars=True, seed=9):
 
 
 def play(game, a, b, **options):
-    """Head-to-head of two strategies in one game."""
+    """Evaluate two strategies head-to-head in one game."""
     return head_to_head(Profile(game, a), Profile(game, b), **options)
 
 
-def seated(first, second):
+def combine(first, second):
+    """Return the strategy with player 0's part of `first` and player 1's part of `second`."""
     tables = tuple((first, second)[block % 2].probability[block] for block in range(len(first.probability)))
     return Strategy(tables, first.weight)
 
@@ -66,12 +67,12 @@ def seated(first, second):
 def exact_chips(games, a, b):
     """Return the chips that `a` wins from `b` over both seats, by exact evaluation."""
     pairs = zip(games, ((a, b), (b, a)), strict=True)
-    first, second = (evaluate_exact(game, seated(*pair)).value_chips for game, pair in pairs)
+    first, second = (evaluate_exact(game, combine(*pair)).value_chips for game, pair in pairs)
     return (first - second) / 2
 
 
 def tabulate(game, choose):
-    """The strategy of a function (node, bucket) -> probabilities of the node's actions."""
+    """Return the strategy of a function (node, bucket) -> probabilities of the node's actions."""
     blocks = range(len(game.tree.row_slots))
     probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
     arrays = game.tree.arrays
@@ -85,17 +86,17 @@ def tabulate(game, choose):
 
 
 def expected_value(game, strategy, public=None):
-    """Player 0's mean chips."""
+    """Return player 0's mean chips."""
     return float(values(game, strategy, (0,), public)[0, FOLLOW])
 
 
 def best_response_value(game, strategy, player, public=None):
-    """A player's mean chips with a best response to the other's part of a strategy."""
+    """Return a player's mean chips with a best response to the opponent's part of a strategy."""
     return float(values(game, strategy, (player,), public)[0, RESPOND])
 
 
 def lock_distance(game, strategy):
-    """Return the largest difference of a strategy from the game's locks, over hands or buckets that are dealt."""
+    """Return the largest difference of a strategy from the game's locks, over all possible hands."""
     found, arrays, cards = 0.0, game.tree.arrays, game.cards
     for node, shares in game.tree.locks.shares.items():
         block, slot = int(arrays.block[node]), int(arrays.slot[node])

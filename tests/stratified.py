@@ -42,10 +42,10 @@ def long_game(name: str, abstraction: Path) -> tuple[dict[str, dict[str, object]
 class Stratified:
     """A run in strata; a further call of `train` continues it.
 
-    game      in strata
+    game      the game that is trained in strata
     totals    first-street tables
-    tables    all others, and the copy of the first street that a stratum trained last
-    states    of the strata
+    tables    all other tables, and the first-street copy of the stratum trained last
+    states    counters and random words of each stratum
     """
 
     def __init__(self, strata: int, game: Mapping[str, object] = LEDUC_12, **solver: object) -> None:
@@ -78,7 +78,7 @@ class Stratified:
         return sum(state.iterations for state in self.states)
 
     def train_strata(self, interval: strata_training.Interval, quotas: list[int], order: Iterable[int]) -> None:
-        """Train strata for their quotas; their changes are added to `changes`."""
+        """Train strata for their quotas; the worker adds their changes to `changes`."""
         for stratum in order:
             assert self.worker.run(stratum, self.states[stratum], quotas[stratum], interval)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 
 def swaps(ours: Path, theirs: Path) -> Iterator[str]:
-    """Replace each file of `ours` by that of the same name in `theirs`, if lengths agree and bytes differ.
+    """Replace each file of `ours` in turn by the file of the same name and length in `theirs`.
 
-    Yield the name of each, and restore the file afterwards.
+    Yield the name while the file is replaced, then restore it; files with equal bytes are left out.
     """
     for path in sorted(file for file in ours.rglob("*") if file.is_file() and not file.is_symlink()):
         name, data = path.relative_to(ours).as_posix(), path.read_bytes()

@@ -27,12 +27,12 @@ def anchors(page: Path) -> set[str]:
 
 
 def named_tests() -> list[tuple[str, str]]:
-    """(file, test) of every claim; no test where the whole file is meant."""
+    """Return (file, test) of every claim on the pages; the test is empty if the whole file is meant."""
     text = "".join((ROOT / "docs" / page).read_text() for page in ("evidence.md", "durability.md"))
     return re.findall(r"`((?:(?:mccfr|abstraction|storage)/[\w/]*)?test_\w+\.py)(?:::(\w+))?`", text)
 
 
-def test_every_claim_has_its_test():
+def test_tests_named_on_pages_exist():
     found = named_tests()
     assert len(found) > 40
     for file, name in found:
@@ -42,7 +42,7 @@ def test_every_claim_has_its_test():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
+def test_links_have_existing_targets(page):
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         name, _, anchor = target.partition("#")
@@ -54,22 +54,22 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", NOW, ids=lambda page: str(page.relative_to(ROOT)))
-def test_modules_that_are_named_exist(page):
+def test_files_named_on_pages_exist(page):
     for name in re.findall(r"`((?:mccfr|abstraction|storage|tests|tools|runs)/[\w/.\-]+)`", page.read_text()):
         made_up = re.search(r"[A-Z]{2}", name)  # NAME stands for any
         assert made_up or (ROOT / name).exists() or (ROOT / "tests" / name).exists(), (page.name, name)
 
 
-# --- pages that are made ---
+# --- generated pages ---
 
 
-@pytest.mark.parametrize("made", [commands_page, evidence_page])
-def test_a_page_is_what_it_is_made_from(made):
-    """If not: `python tools/commands_page.py` or `python tools/evidence_page.py` writes it anew."""
-    assert made.PAGE.read_text(encoding="utf-8") == made.page()
+@pytest.mark.parametrize("generator", [commands_page, evidence_page])
+def test_generated_pages_are_up_to_date(generator):
+    """If not, run `python tools/commands_page.py` or `python tools/evidence_page.py`."""
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.page()
 
 
-def test_every_command_and_every_option_is_on_it():
+def test_every_command_and_option_is_on_the_commands_page():
     text = commands_page.PAGE.read_text(encoding="utf-8")
     every = list(commands_page.commands(cli, click.Context(cli, info_name="mccfr")))
     assert len(every) > 25
@@ -81,7 +81,7 @@ def test_every_command_and_every_option_is_on_it():
                 assert f"`{option.opts[0]}" in told, (context.command_path, option.opts)
 
 
-def test_every_claim_of_a_test_has_its_tests():
+def test_tests_named_in_docstrings_exist():
     names = {path.stem for path in evidence_page.TESTS.rglob("test_*.py")}
     for path in evidence_page.TESTS.rglob("test_*.py"):
         names |= set(re.findall(r"^(?:def )?(test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
@@ -96,7 +96,7 @@ def test_every_claim_of_a_test_has_its_tests():
 
 TEXT = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 NOT_WRITTEN = {"named"}
-"""Of objects from outside: no key of a file."""
+"""Fields of user-defined objects that are no keys of a configuration file."""
 
 
 def keys() -> set[str]:
@@ -109,13 +109,13 @@ def keys() -> set[str]:
     return found - NOT_WRITTEN
 
 
-def test_every_key_is_on_the_page():
+def test_every_key_is_on_the_configuration_page():
     shown = set(re.findall(r"`\[*[\w.]*?\.?(\w+)[`\]]", TEXT))
     assert len(keys()) > 100
     assert sorted(keys() - shown) == []
 
 
-def test_every_key_of_the_page_is_one():
+def test_every_key_on_the_configuration_page_exists():
     first_cells = re.findall(r"^\| (`.*?) \|", TEXT, re.MULTILINE)
     shown = {key for cell in first_cells for key in re.findall(r"`(\w+)`", cell)}
     sizes = {"300chips", "allin"}  # of a menu's table of sizes

@@ -34,7 +34,7 @@ def solved(game, algorithm="cfr", iterations=300, **options):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_the_page_shows_the_file_as_it_is(file):
+def test_the_page_shows_each_file_unchanged(file):
     shown = [text for language, text in blocks(PAGE) if language == "python"]
     assert file.read_text(encoding="utf-8") in shown
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 50
@@ -42,7 +42,7 @@ def test_the_page_shows_the_file_as_it_is(file):
 
 def test_a_game_of_cards_is_kuhn_poker():
     found = mccfr.evaluate(solved(mccfr.game("one_card:one_card"), "cfr", 300, variant="dcfr"))
-    assert found.exploitability_chips < 0.001  # doing nothing leaves 0.46
+    assert found.exploitability_chips < 0.001  # the uniform strategy has 0.46
     assert found.value_chips == pytest.approx(-1 / 18, abs=1e-3)
     refused("must be above 0", mccfr.game, "one_card:one_card", bet=0)
 
@@ -58,7 +58,7 @@ def test_a_regret_rule_solves_leduc():
     assert mccfr.evaluate(solved(game, "cfr", 200, variant="squared:dcfr")).exploitability_chips < 0.02
 
 
-def test_an_algorithm_solves_kuhn_and_leduc_and_goes_on_in_runs():
+def test_an_algorithm_solves_kuhn_and_leduc_and_resumes_runs():
     options = {"algorithm": "chance_sampling:ChanceSampling", "deals": 2}
     for game, keys, iterations, chips in (("kuhn", {}, 4000, 0.03), ("leduc", {"merge_suits": True}, 1500, 0.6)):
         solver = solved(mccfr.game(game, **keys), options["algorithm"], iterations, deals=2)
@@ -68,7 +68,7 @@ def test_an_algorithm_solves_kuhn_and_leduc_and_goes_on_in_runs():
     assert run.status()["iterations"] == 400
 
 
-def test_an_evaluation_finds_the_third_and_refuses_other_games():
+def test_an_evaluation_method_finds_one_third_and_refuses_other_games():
     solver = solved(mccfr.game("kuhn"), "cfr", 1000, variant="dcfr")
     assert mccfr.evaluate(solver, "bluffs:Bluffs").value_chips == pytest.approx(1 / 3, abs=0.02)
     solver.save("kuhn-policy")
@@ -77,21 +77,21 @@ def test_an_evaluation_finds_the_third_and_refuses_other_games():
         mccfr.evaluate(solved(mccfr.game("leduc"), "cfr", 1, variant="cfr"), "bluffs:Bluffs")
 
 
-def test_an_export_holds_what_query_says(folder):
+def test_an_export_has_the_probabilities_of_query(folder):
     from to_json import to_json
 
     policy = solved(mccfr.game("kuhn"), "cfr", 100, variant="dcfr").save("kuhn-policy")
     to_json("kuhn-policy", "kuhn.json")
     written = json.loads((folder / "kuhn.json").read_text())
     assert sorted(written) == ["", "b", "c", "cb"]
-    asked = policy.query("cb", hand="Q")["actions"]
-    assert written["cb"]["Q"] == {action["action"]: action["probability"] for action in asked}
+    queried = policy.query("cb", hand="Q")["actions"]
+    assert written["cb"]["Q"] == {action["action"]: action["probability"] for action in queried}
 
 
 # --- objects in place of names; notebooks ---
 
 
-def test_things_do_what_their_names_do():
+def test_objects_and_their_names_give_the_same_results():
     from bluffs import Bluffs
     from chance_sampling import ChanceSampling
     from one_card import one_card
@@ -111,15 +111,15 @@ def test_things_do_what_their_names_do():
     assert mccfr.resume(run, iterations=60).status()["iterations"] == 60
 
 
-def test_what_only_this_process_knows_will_do_for_a_solver_and_not_for_a_run():
-    """As what a cell of a notebook has made: no module has it."""
+def test_objects_without_a_module_work_in_solvers_but_not_in_runs():
+    """A function that a notebook cell defines is in no module, so workers cannot import it."""
     from one_card import one_card
 
     def cell(ranks: int = 3) -> mccfr.Game:
         return one_card(ranks)
 
     def worst(side):
-        """The probability of the first action that is least."""
+        """Return the lowest probability of the first player's actions."""
         return side.strategy.probability[0].min()
 
     solver = solved(mccfr.game(cell, ranks=4), variant="dcfr")

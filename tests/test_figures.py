@@ -3,7 +3,7 @@
 Shows:
 
 * Distances between averages, by street and depth, equal those of a loop over infosets
-  (test_distances_are_means_by_weight_of_each_street_and_depth)
+  (test_distances_are_weighted_means_by_street_and_depth)
 """
 
 import csv
@@ -51,7 +51,7 @@ SMALL = catalogue.PaperFigure(
 
 @pytest.mark.parametrize("size", catalogue.SIZES)
 @pytest.mark.parametrize("name", catalogue.CATALOGUE)
-def test_every_entry_makes_experiments_whose_curves_are_drawn_and_compared(name, size):
+def test_every_entry_has_experiments_for_its_views_and_comparisons(name, size):
     figure = catalogue.CATALOGUE[name].make(catalogue.Request(size, None, None))
     made = {part: experiment_from(document, ROOT, name) for part, document in figure.experiments.items()}
     names = {variant.name for experiment in made.values() for variant in experiment.variants}
@@ -73,7 +73,7 @@ def curve(variant, points, means):
     )
 
 
-def test_ratio_is_the_geometric_mean_over_the_points_both_have():
+def test_ratio_is_the_geometric_mean_over_common_points():
     curves = [curve("a", [1, 2, 4, 8], [9, 2, 1, 4]), curve("b", [2, 4, 8, 16], [8, 9, 4, 1])]
     wanted = catalogue.Comparison("a", "b", 2, 8)
     assert figures.ratio(wanted, curves, "exploitability_mbb") == pytest.approx((4 * 9 * 1) ** (1 / 3))
@@ -82,7 +82,7 @@ def test_ratio_is_the_geometric_mean_over_the_points_both_have():
     assert figures.ratio(catalogue.Comparison("a", "c", 2, 8), curves, "exploitability_mbb") is None
 
 
-def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
+def test_a_figure_is_drawn_and_redrawn_without_new_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(catalogue.CATALOGUE, "small", catalogue.FigureEntry("small", lambda request: SMALL))
     request = catalogue.Request("small", None, None)
     figures.make("small", request, tmp_path)
@@ -98,7 +98,7 @@ def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "poker" / "runs").rglob("*")} == before
 
 
-def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
+def test_clock_figures_average_over_seeds(tmp_path, monkeypatch):
     """Write a line for each seed and point of samplers, and one for each point of full width.
 
     Means and intervals are those of the lines.
@@ -116,13 +116,13 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
 
 
 class Measured:
-    """A run whose evaluations are made up: none of one that is called bare."""
+    """A run with invented evaluations; the run named `bare` has no bounds."""
 
     def __init__(self, path):
         self.bare = path.name == "bare"
 
     def evaluations(self):
-        """One method at two points, of which the first was repeated, and another one at the end."""
+        """Return `lbr` at two points, the first one repeated, and `sampled-br` at the last point."""
         lines = [("lbr", 1000, 9.0), ("lbr", 1000, 2.0), ("lbr", 3000, 1.0), ("sampled-br", 3000, 0.5)]
         return [
             evaluation_of(
@@ -138,8 +138,8 @@ class Measured:
         ]
 
 
-def test_bounds_of_runs_are_drawn_and_told(tmp_path, monkeypatch):
-    """Both methods, in both runs; a run without bounds, two of one name, and none at all are refused."""
+def test_bounds_of_runs_are_drawn_and_printed(tmp_path, monkeypatch):
+    """Both methods of both runs are drawn. Refused: a run without bounds, equal names, no run."""
     monkeypatch.setattr(figures_bounds, "Run", Measured)
     named = ["--run", str(tmp_path / "one"), "--run", str(tmp_path / "other")]
     done = CliRunner().invoke(figures.main, ["bounds", *named, "--out", str(tmp_path / "out")])
@@ -159,7 +159,7 @@ def test_bounds_of_runs_are_drawn_and_told(tmp_path, monkeypatch):
         assert said in " ".join(done.output.replace("│", " ").split())
 
 
-def test_distances_are_means_by_weight_of_each_street_and_depth():
+def test_distances_are_weighted_means_by_street_and_depth():
     game = leduc(LeducGame(merge_suits=True))
     tree, random, even = game.tree, np.random.default_rng(0), uniform_strategy(game)
     weights = tuple(random.uniform(size=weight.shape) for weight in even.weight)

@@ -11,7 +11,7 @@ from fuzzing import FORMATS, Format, bounded_memory, corpus, damaged, feed, form
 
 @pytest.mark.parametrize("count", [50, pytest.param(2_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FORMATS)
-def test_only_refusals_come_out(name, count):
+def test_readers_accept_or_refuse_fuzzed_inputs(name, count):
     with bounded_memory():
         found = feed(format_named(name), inputs(name, range(count)))
     assert list(map(str, found.findings)) == []
@@ -27,7 +27,7 @@ def test_earlier_findings_stay_fixed(path):
 
 
 def wrong(data):
-    """A reader with every defect that is looked for."""
+    """A reader with each kind of defect that the search looks for."""
     match data[:1]:
         case b"i":
             raise IndexError("the list index is out of range")

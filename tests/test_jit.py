@@ -3,10 +3,10 @@
 Shows:
 
 * Several processes, and copies of the same sources, compile each kernel once
-  (test_processes_compile_a_kernel_once_between_them, test_a_copy_of_the_packages_finds_what_this_one_has_compiled)
-* Child processes find the kernels of their parent (test_processes_that_a_process_starts_find_what_it_has_compiled)
+  (test_several_processes_compile_each_kernel_once, test_a_copy_of_the_packages_uses_the_same_compiled_kernels)
+* Child processes find the kernels of their parent (test_child_processes_use_the_kernel_directory_of_their_parent)
 * A signal does not interrupt the compilation of a kernel
-  (test_a_signal_while_a_kernel_is_compiled_comes_when_it_is)
+  (test_a_signal_during_compilation_is_delivered_after_it)
 * Commands import numba and zarr only if they need them (test_starting)
 """
 
@@ -39,14 +39,14 @@ def after(number):
     return following(number)
 
 
-def test_a_part_of_kernels_is_not_called_from_python():
-    """numba would jump to where nothing is: before a kernel has compiled it, and after."""
+def test_a_part_kernel_cannot_be_called_from_python():
+    """numba would jump to an invalid address, before and after a kernel has compiled the part."""
     for _ in range(2):
         refused(r"test_jit.following is a part of kernels", following, 1, error=TypeError)
         assert after(1) == 2
 
 
-def test_a_signal_while_a_kernel_is_compiled_comes_when_it_is():
+def test_a_signal_during_compilation_is_delivered_after_it():
     """numba cannot use a function whose compilation was interrupted: "no compiled object yet"."""
     kernel = decorator("njit", cached=False)(lambda number: following(number) + 1)
 
@@ -69,8 +69,8 @@ def test_a_signal_while_a_kernel_is_compiled_comes_when_it_is():
     assert moments == [False] and len(kernel.signatures) == 1 and kernel(1) == 3
 
 
-def test_processes_that_a_process_starts_find_what_it_has_compiled(tmp_path, monkeypatch):
-    """The place is handed on in the environment, and is not searched for another one inside."""
+def test_child_processes_use_the_kernel_directory_of_their_parent(tmp_path, monkeypatch):
+    """The environment passes on the directory, and the child does not choose another one inside it."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     chosen = kernel_files.choose_directory()
     assert chosen.parent == tmp_path
@@ -112,8 +112,8 @@ for number in map(eval, sys.argv[2:]):
 """
 
 
-def started(path, home, numbers, kernel="above"):
-    """A process that calls a kernel with numbers, in a module of its own, when it is told to."""
+def start_program(path, home, numbers, kernel="above"):
+    """Start a process that calls a kernel with numbers once it reads a line from standard input."""
     path.write_text(PROGRAM)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(home)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -122,13 +122,13 @@ def started(path, home, numbers, kernel="above"):
     return process
 
 
-def test_processes_compile_a_kernel_once_between_them(tmp_path):
+def test_several_processes_compile_each_kernel_once(tmp_path):
     """Start two processes at once, with two types each, one of them in common.
 
     A third process finds all of them compiled. Another kernel finds a shared part, whose machine code is not kept.
     """
     home, path = tmp_path / "home", tmp_path / "program.py"
-    pair = [started(path, home, numbers) for numbers in (["1", "1.5"], ["1.5", "1j"])]
+    pair = [start_program(path, home, numbers) for numbers in (["1", "1.5"], ["1.5", "1j"])]
     for process in pair:
         process.stdin.write("go\n")
         process.stdin.flush()
@@ -136,8 +136,8 @@ def test_processes_compile_a_kernel_once_between_them(tmp_path):
     assert [process.returncode for process in pair] == [0, 0]
     compiled = sorted(line for lines in said for line in lines if line)
     assert compiled == [f"{name} {kind}" for name in ("above", "below") for kind in ("complex128", "float64", "int64")]
-    assert started(path, home, ["1", "1.5", "1j"]).communicate("go\n", timeout=60)[0] == ""
-    other = started(path, home, ["1.5"], "beside").communicate("go\n", timeout=60)[0]
+    assert start_program(path, home, ["1", "1.5", "1j"]).communicate("go\n", timeout=60)[0] == ""
+    other = start_program(path, home, ["1.5"], "beside").communicate("go\n", timeout=60)[0]
     assert other == "beside float64\n"
 
 
@@ -160,8 +160,8 @@ for name in sys.argv[1:]:
 """
 
 
-def test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does(tmp_path):
-    """numba has one code for a view in all kernels of a process: that of the one which was compiled first."""
+def test_a_cached_kernel_is_loaded_with_numbas_reference_counting(tmp_path):
+    """numba compiles a view once for all kernels of a process: with the first kernel that has one."""
     path = tmp_path / "program.py"
     path.write_text(COUNTING)
     told = {"env": {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "home")}, "capture_output": True, "text": True}
@@ -184,8 +184,8 @@ print(mccfr.common.rng.__file__, mccfr.common.rng.new_stream(1, 2)[0])
 """
 
 
-def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
-    """Wherever it lies, and whenever its files were written; nothing is compiled there."""
+def test_a_copy_of_the_packages_uses_the_same_compiled_kernels(tmp_path):
+    """The copy's path and file times do not matter; it compiles nothing."""
     wanted = new_stream(1, 2)[0]
     root = Path(jit.__file__).parents[2]
     for package in ("abstraction", "mccfr", "storage"):
@@ -199,7 +199,7 @@ def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
 
 
 def part_and_kernel():
-    """A part, and a kernel that calls it; neither is compiled yet."""
+    """Return a part and a kernel that calls it; neither is compiled yet."""
     below, above = jit.decorator("part_njit", cached=False), jit.decorator("njit", cached=False)
 
     @below
@@ -214,17 +214,17 @@ def part_and_kernel():
 
 
 def test_parts_have_no_machine_code():
-    """Kernels have, for Python and for other kernels alike."""
+    """Kernels have machine code, for Python and for other kernels."""
     part, kernel = part_and_kernel()
     kernel(1)
     for each, has in ((part, False), (kernel, True)):
         (compiled,) = each.dispatcher.overloads.values()
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
-        assert "preserved_ir" not in compiled.metadata, "a copy of the function, which nobody asks for"
+        assert "preserved_ir" not in compiled.metadata, "a copy of the function that nothing uses"
 
 
-def test_what_a_kernel_calls_is_called_from_nowhere_else(monkeypatch):
-    """Check that a part is optimised within its kernel alone, and is internal to it before unread arguments go."""
+def test_a_part_is_internal_to_its_kernel(monkeypatch):
+    """A part is optimised only within its kernel; it is internal before unused arguments are removed."""
     _, kernel = part_and_kernel()
     jit.types.int64  # noqa: B018 - which imports numba
     codegen, found = sys.modules["numba.core.codegen"], {}
@@ -240,20 +240,20 @@ def test_what_a_kernel_calls_is_called_from_nowhere_else(monkeypatch):
     assert found == {"kernel": {"internal"}}
 
 
-def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch):
-    """Its inside is left alone, and kernels do the same."""
+def test_an_unknown_numba_version_compiles_parts_as_usual(tmp_path, monkeypatch):
+    """numba's internals stay unchanged, and kernels give the same results."""
     home, path = tmp_path / "home", tmp_path / "program.py"
     monkeypatch.setattr(
         sys.modules[__name__], "PROGRAM", f"from abstraction.kernels import jit\njit.KNOWN_VERSIONS = ()\n{PROGRAM}"
     )
-    made = started(path, home, ["1"]).communicate("go\n", timeout=60)[0]
+    made = start_program(path, home, ["1"]).communicate("go\n", timeout=60)[0]
     assert made.split() == ["above", "int64", "below", "int64"]
 
 
-def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
-    """Wait for a compiling process while it works, and not if the terminal has stopped it.
+def test_the_wait_for_a_kernel_that_another_process_compiles_is_limited(tmp_path, monkeypatch):
+    """Wait for a compiling process while it works, but not if it is stopped.
 
-    A failure releases the turn, and restores the pace of the garbage collector.
+    A compilation error releases the lock, and restores the thresholds of the garbage collector.
     """
     monkeypatch.setattr(kernel_files, "_PATIENCE_SECONDS", 0.1)
 

@@ -2,7 +2,7 @@
 
 Shows:
 
-* The source distribution is complete, and its wheel works without a clone of the repository (test_packaging)
+* The source distribution is complete; its wheel works without the repository (test_packaging)
 """
 
 import os
@@ -18,16 +18,16 @@ from mccfr.config.examples import example_files
 
 
 def build(what, source, out):
-    """The archive that setuptools makes of `source`, without a network: build_sdist or build_wheel."""
+    """Build an archive of `source` with setuptools, offline; `what`: build_sdist or build_wheel."""
     out.mkdir()
-    made = f"import setuptools.build_meta as b, sys; b.{what}(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", made, out], cwd=source, check=True, capture_output=True, text=True)
+    program = f"import setuptools.build_meta as b, sys; b.{what}(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", program, out], cwd=source, check=True, capture_output=True, text=True)
     return next(out.iterdir())
 
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory):
-    """(source distribution, wheel made of it)."""
+    """Return the source distribution, and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("distributions")
     sdist = build("build_sdist", ROOT, folder / "sdist")
     with tarfile.open(sdist) as archive:
@@ -45,11 +45,11 @@ def installed(distributions, tmp_path_factory):
     install = [*pip, "install", "--quiet", "--no-index", "--no-deps", "--no-compile", distributions[1]]
     subprocess.run(install, check=True, capture_output=True, text=True, env=environment)
     site = next((home / "lib").glob("python*")) / "site-packages"
-    # Paths of .pth files come after the environment's own, and .pth files in them mean nothing: no editable mccfr.
+    # Paths of .pth files come after the environment's own. Python ignores .pth files in them: no editable mccfr.
     (site / "dependencies.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
 
     def run(where, program, *arguments, check=True):
-        """It finds the kernels that other tests had compiled: copies of the same sources share them."""
+        """Run a program. It uses the kernels that other tests compiled, since equal sources share them."""
         command = [home / "bin" / program, *arguments]
         return subprocess.run(command, cwd=where, check=check, capture_output=True, text=True, env=environment)
 
@@ -79,7 +79,7 @@ def test_the_archives_are_complete(distributions):
 
 
 def typed(names):
-    """Marks of typed packages."""
+    """Return the `py.typed` files, which mark typed packages."""
     return {name for name in names if name.endswith("/py.typed")}
 
 
@@ -89,22 +89,22 @@ def test_the_first_commands_of_an_installed_wheel(installed, tmp_path):
     assert "infosets     271,380" in installed(tmp_path, "mccfr", "plan", "hunl-quick", "--speed", "3e7").stdout
     assert not list(tmp_path.iterdir())
     solve = ["solve", "kuhn", "--workers", "0", "--iterations", "100"]
-    said = installed(tmp_path, "mccfr", *solve).stderr
-    assert "copied the example to runs/kuhn.toml" in said and "done: " in said
-    said = installed(tmp_path, "mccfr", "solve", "hunl-quik", check=False).stderr
-    assert said.endswith("did you mean 'hunl-quick'?\n")
+    printed = installed(tmp_path, "mccfr", *solve).stderr
+    assert "copied the example to runs/kuhn.toml" in printed and "done: " in printed
+    printed = installed(tmp_path, "mccfr", "solve", "hunl-quik", check=False).stderr
+    assert printed.endswith("did you mean 'hunl-quick'?\n")
 
 
 @pytest.mark.slow
 def test_a_blueprint_from_an_installed_wheel(installed, tmp_path):
-    said = installed(tmp_path, "mccfr", "solve", "hunl-quick", "--nodes", "3e7").stderr
-    assert "exported to runs/hunl-quick-policy" in said and "checkpoint" in said
+    printed = installed(tmp_path, "mccfr", "solve", "hunl-quick", "--nodes", "3e7").stderr
+    assert "exported to runs/hunl-quick-policy" in printed and "checkpoint" in printed
     answer = installed(tmp_path, "mccfr", "query", "runs/hunl-quick-policy", "b300", "--hand", "AsAh").stdout
     assert "player 0 (big blind) to act on street preflop" in answer
 
 
 @pytest.mark.parametrize("name", ["abstraction", "storage"])
-def test_a_package_that_hides_one_of_ours_is_named_in_one_sentence(installed, tmp_path, name):
+def test_a_package_that_hides_one_of_mccfrs_is_named_in_one_sentence(installed, tmp_path, name):
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").touch()
     failed = installed(tmp_path, "python", "-m", "mccfr", "games", check=False)

@@ -5,8 +5,11 @@ Shows:
 * The tests detect defects planted in file storage and in estimators (planted: test_a_planted_defect_is_caught)
 """
 
+import re
+
 import pytest
 from mutants import edited, fails_with, source_file
+from places import ROOT
 from planted_defects import DEFECTS
 
 
@@ -16,13 +19,16 @@ def changed(defect):
     return edited(defect.module, source, [(defect.old, defect.new)])
 
 
-def test_every_defect_fits_the_code_as_it_is():
+def test_every_defect_applies_to_the_present_code_and_names_an_existing_test():
     for defect in DEFECTS:
         changed(defect)
+        file, _, name = defect.test.partition("[")[0].partition("::")
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(def )?{name}\b", text, re.MULTILINE), defect.test
 
 
 @pytest.mark.slow
-def test_the_named_tests_pass_on_the_code_as_it_is():
+def test_the_named_tests_pass_on_the_present_code():
     assert not fails_with("storage.durable", [], sorted({defect.test for defect in DEFECTS}))
 
 

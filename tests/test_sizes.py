@@ -17,7 +17,7 @@ from mccfr.solvers.registry import _ALGORITHMS
 from mccfr.solvers.variants import MINIMISERS, PRESETS
 
 PACKED = {"external_sampling_packed"}
-"""The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
+"""The kernel in which training spends most of its time; splitting its loop would make it slower."""
 LINES, PACKED_LINES, ARGUMENTS = 60, 85, 8
 KEYS = {
     "DeepCfrConfig": 17,
@@ -34,13 +34,13 @@ KEYS = {
     "TablesConfig": 6,
 }
 KEYS_OF_OTHERS = 5
-"""Of a table, those apart that it shares with others."""
+"""Most keys of any other table, without the keys that it inherits."""
 ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 6), (PRESETS, 16), (MINIMISERS, 4), (FORMATS, 6)]
 FILE_LINES, PAGE_WORDS = 500, 4_300
 
 
 def test_packages_and_figures_stay_within_the_budget():
-    """A figure that has fallen lowers its entry: `python tools/house.py --lower`; a package has an entry."""
+    """Every package has an entry. After a figure has fallen, run `python tools/house.py --lower`."""
     found, allowed = {"code lines": house.lines_of_packages(), "figures": house.figures()}, budget()
     assert found["code lines"].keys() == allowed["code lines"].keys()
     assert {
@@ -60,7 +60,7 @@ def test_an_entry_of_the_budget_falls_and_never_rises(tmp_path, monkeypatch):
 
 
 def test_code_lines_are_neither_comments_nor_docstrings(tmp_path):
-    """Every line of a text over several lines is code unless it is a docstring."""
+    """Each line of a multi-line text is a code line unless the text is a docstring."""
     file = tmp_path / "module.py"
     file.write_text(
         '"""Doc.\n\nMore.\n"""\n\n# why\nX = 1  # one\n"""Of X."""\nTEXT = """a\n\nb"""\ndef f(): return X\n'
@@ -68,8 +68,8 @@ def test_code_lines_are_neither_comments_nor_docstrings(tmp_path):
     assert house.code_lines(file) == 5
 
 
-def test_tables_registries_files_and_pages_stay_within_theirs():
-    """Keys of each table, entries of each registry, lines of each file, words of each page."""
+def test_tables_registries_files_and_pages_stay_within_their_limits():
+    """Count keys of tables, entries of registries, lines of files and words of pages."""
     assert {name: count for name, count in house.keys().items() if count > KEYS.get(name, KEYS_OF_OTHERS)} == {}
     assert [sorted(registry) for registry, most in ENTRIES if len(registry) > most] == []
     files = tracked("mccfr", "abstraction", "storage", "tools", "tests")
@@ -90,8 +90,8 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
     assert [where for where, f in found if house.kernel_arguments(f) > ARGUMENTS] == []
 
 
-def test_the_bounds_bite():
-    """Check that the packed kernel exceeds other kernels, and that arguments of kernels are counted."""
+def test_the_largest_kernel_reaches_the_limits():
+    """Only the packed kernel is longer than `LINES`; some kernel has `ARGUMENTS` arguments."""
     every = dict(house.functions(tracked("mccfr/solvers")))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(house.kernel_arguments, every.values())) == ARGUMENTS
@@ -102,7 +102,7 @@ def is_kernel(node):
 
 
 def names_outside_kernels(tree):
-    """Every name that is used but inside kernels."""
+    """Yield every name that is used outside of kernels."""
     todo = [tree]
     while todo:
         for child in ast.iter_child_nodes(todo.pop()):

@@ -32,7 +32,7 @@ every_checkpoint = false
 
 
 class Done:
-    """A command that has ended, after what it has done to the run."""
+    """An ended command; `does` is its effect on the run."""
 
     def __init__(self, does, status=DONE, output=""):
         self._does, self._found = does, (status, output)
@@ -69,12 +69,12 @@ def disturbed(place, trained):
 
 
 def session(disturbed, monkeypatch, does, trouble=None, **ended):
-    """The violations of a session in which `does` happens."""
+    """Return the violations of a session in which `does` happens."""
     subject = Subject("leduc", LEDUC, (trouble or Trouble("nothing", (DONE,)),))
-    made = Soak(disturbed.place, [subject], 0)
-    monkeypatch.setattr(made, "_command", lambda *_: Done(does, **ended))
-    made._session(subject, disturbed)
-    return made.tally.violations
+    soak_test = Soak(disturbed.place, [subject], 0)
+    monkeypatch.setattr(soak_test, "_command", lambda *_: Done(does, **ended))
+    soak_test._session(subject, disturbed)
+    return soak_test.tally.violations
 
 
 def test_a_sound_session_has_no_violations(disturbed, monkeypatch):
@@ -85,12 +85,12 @@ def test_a_sound_session_has_no_violations(disturbed, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", [flips, swaps])
-def test_what_was_damaged_on_purpose_may_be_named_and_must_be(damage, disturbed, trained, monkeypatch):
+def test_deliberate_damage_must_be_reported(damage, disturbed, trained, monkeypatch):
     assert session(disturbed, monkeypatch, lambda: None, Trouble("damage", (DONE,), before=damage)) == []
     assert disturbed.damaged
     monkeypatch.setattr(soak, "run_command", lambda place, *words: (0, f"{words[1]}: sound\n"))
-    (said,) = session(disturbed, monkeypatch, lambda: None)
-    assert "is damaged, and verify says" in said
+    (violation,) = session(disturbed, monkeypatch, lambda: None)
+    assert "is damaged, and verify says" in violation
 
 
 def lose(directory):
@@ -119,40 +119,40 @@ PLANTED = {
 def test_each_planted_violation_is_found(what, disturbed, monkeypatch):
     monkeypatch.setattr(soak_world, "_ENDS_SECONDS", 0.3)
     does, ended, words = PLANTED[what]
-    (said,) = session(disturbed, monkeypatch, lambda: does(disturbed), **ended)
-    assert words in said
+    (violation,) = session(disturbed, monkeypatch, lambda: does(disturbed), **ended)
+    assert words in violation
 
 
-def test_other_bits_and_rising_use_of_files_are_found(place, disturbed, trained, tmp_path):
+def test_different_results_and_growing_file_use_are_detected(place, disturbed, trained, tmp_path):
     go(make(tmp_path / "other", evaluation=NO_EVALUATION, solver={"seed": 6}), iterations=80)
     assert same_bits(disturbed.directory, trained) and not same_bits(tmp_path / "other", trained)
     subject = Subject("leduc", LEDUC, ())
-    made = Soak(place, [subject], 0)
+    soak_test = Soak(place, [subject], 0)
     shutil.copytree(tmp_path / "other", place.folder / "leduc-undisturbed")
-    made._end_of_life(subject, disturbed, finished=True)
-    assert made.tally.violations == ["leduc: other bits than undisturbed"] and not disturbed.directory.exists()
+    soak_test._end_of_life(subject, disturbed, finished=True)
+    assert soak_test.tally.violations == ["leduc: other bits than undisturbed"] and not disturbed.directory.exists()
     levels = [soak_world.HeldAtOnce(10**8, files, 3) for files in (10, 10, 20, 11, 15, 11, 10, 20, 20)]
-    made.tally.levels["leduc"] = levels
-    made.left_over()
-    made._undisturbed["leduc"] = soak_world.HeldAtOnce(10**8, 18, 3)  # which first lives were not seen to hold
-    made.left_over()
-    assert made.tally.violations[1:] == ["leduc: files rose from 10 to 20"]
-    assert "| leduc | 1 | 100 to 100 | 10 to 20 | 3 to 3 |" in made.tally.table()
+    soak_test.tally.levels["leduc"] = levels
+    soak_test.left_over()
+    soak_test._undisturbed["leduc"] = soak_world.HeldAtOnce(10**8, 18, 3)  # 20 is no rise over 18 files
+    soak_test.left_over()
+    assert soak_test.tally.violations[1:] == ["leduc: files rose from 10 to 20"]
+    assert "| leduc | 1 | 100 to 100 | 10 to 20 | 3 to 3 |" in soak_test.tally.table()
 
 
-def test_bounds_that_are_apart_are_noticed():
+def test_disjoint_bounds_are_detected():
     near, far = {"ci95_mbb": [500.0, 600.0]}, {"ci95_mbb": [700.0, 800.0]}
     assert soak._apart(near, {"ci95_mbb": [590.0, 690.0]}) is None
     assert "500 to 600 mbb/g" in soak._apart(near, far) and soak._apart(far, near)
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_moved_and_damaged_ends_with_the_bits_of_one_that_was_not(tmp_path):
+def test_a_killed_moved_and_damaged_run_ends_with_identical_bits(tmp_path):
     subject = Subject("leduc", LEDUC, COMMON)
-    made = Soak(SoakPlace.make(tmp_path / "soak", 0, 0), [subject], 3)
-    made.references()
+    soak_test = Soak(SoakPlace.make(tmp_path / "soak", 0, 0), [subject], 3)
+    soak_test.references()
     for _ in range(3):
-        made.life(subject, time.monotonic() + 120)
-    assert made.tally.violations == [] and made.tally.lives["leduc"] == 3
-    assert sum(made.tally.struck.values()) >= 3
+        soak_test.life(subject, time.monotonic() + 120)
+    assert soak_test.tally.violations == [] and soak_test.tally.lives["leduc"] == 3
+    assert sum(soak_test.tally.struck.values()) >= 3
     assert nodes_of(tmp_path / "soak" / "leduc-undisturbed") >= 4e6

@@ -59,7 +59,7 @@ def test_a_kernel_reads_and_writes_through_a_reference():
             assert given.inner.rows[1][0] == expected and given.inner.rows[0][0] == 0
 
 
-def test_a_copy_or_a_pickle_has_a_struct_of_its_own():
+def test_a_copy_or_pickle_has_its_own_struct():
     given = outer(np.ones((2, 2)))
     address = kernel_argument(given).address
     assert kernel_argument(given).address == address
@@ -73,7 +73,7 @@ class Holder(NamedTuple):
     option: Any = None
 
 
-def test_a_tuple_may_hold_a_reference_after_one_without():
+def test_a_tuple_with_a_reference_may_follow_one_without():
     """A type of tuple counts as free of references only if none of its fields could get one."""
     plain, without = Inner(np.ones(2), 2.5), Holder(np.ones(2))
     assert kernel_argument(plain) is plain and kernel_argument(without) is without
@@ -91,7 +91,7 @@ print(_total(outer(np.ones((2, 2))), 1))
 
 
 def test_code_behind_none_is_not_compiled(tmp_path):
-    """None has no `shape`, so typing that branch would fail; the version of numba is one that is not known."""
+    """None has no `shape`, so typing that branch would fail. The numba version is made unknown."""
     place = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     ran = subprocess.run([sys.executable, "-c", PROGRAM], env=place, check=False, capture_output=True, text=True)
     assert (ran.stdout, ran.returncode) == ("36.0\n", 0), ran.stderr

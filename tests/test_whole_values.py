@@ -1,7 +1,7 @@
 """Each value of each document of an artefact, replaced by every kind of JSON value.
 
-The documents are sealed again, so that nothing but their content is wrong.  The slow suite replaces each value by each
-kind.  The fast one replaces each top-level value, and two values in tables, by one kind each, drawn by a fixed seed.
+The documents get right checksums again, so that only their content is wrong.  The slow suite replaces each value by
+each kind.  The fast one replaces each top-level value, and two values in tables, by one kind each (fixed seed).
 
 Shows:
 
@@ -80,7 +80,7 @@ def replaced(document, inside=True):
 
 
 def sample(cases):
-    """One case of each top-level value, and of two values in tables."""
+    """Return one case of each top-level value, and of two values in tables."""
     drawn, places = Random(1), {}
     for case in cases:
         places.setdefault(case[0], []).append(case)
@@ -158,7 +158,7 @@ def unexpected(readers):
 
 
 def document_of(file):
-    """The content of a document, without its own hash."""
+    """Return the content of a document, without its own hash."""
     document = json.loads(file.read_bytes())
     document.pop("content_hash", None)
     return document
@@ -185,7 +185,7 @@ def test_the_sample_has_each_kind_of_value(sound):
 
 @BOTH
 @pytest.mark.parametrize("name", [EVALUATIONS, METRICS, JOURNAL, "trends.jsonl", RECORDS])
-def test_lines_of_another_type_are_passed_over(sound, tmp_path, name, some):
+def test_lines_of_another_type_are_skipped(sound, tmp_path, name, some):
     run = tmp_path / "runs/run"
     shutil.copytree(sound / "run", run)
     path = run / name

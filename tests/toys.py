@@ -34,7 +34,7 @@ class FirstActionConfig(SolverConfig, frozen=True, tag="first-action"):
 
 
 class FirstAction(Algorithm):
-    """Adds `share` to the first cell of each bucket's sums and the rest to the second, in each iteration."""
+    """Adds `share` to the first cell of each bucket's sums and 1 - `share` to the second, each iteration."""
 
     options: ClassVar = FirstActionConfig
 

@@ -19,7 +19,7 @@ class Client:
             self.conversation.answer(line)
         return self._out.getvalue()[before:].removesuffix("\n")
 
-    def said(self):
+    def all_answers(self):
         """Return all answers so far."""
         return self._out.getvalue()
 
@@ -29,9 +29,9 @@ class Client:
 
 
 def spot(board, *lines, oop="TT+,AQs+", ip="77+,ATs+,KQs,87s", pot=180, stack=910):
-    """A client that has built a tree."""
+    """Return a client that has built a tree."""
     client = Client()
-    said = client.ask(
+    answer = client.ask(
         f"set_range OOP {oop}",
         f"set_range IP {ip}",
         f"set_board {board}",
@@ -41,5 +41,5 @@ def spot(board, *lines, oop="TT+,AQs+", ip="77+,ATs+,KQs,87s", pot=180, stack=91
         *(f"add_line {line}" for line in lines),
         "build_tree",
     )
-    assert said == "build_tree ok!"
+    assert answer == "build_tree ok!"
     return client

@@ -1,6 +1,6 @@
 """Benchmarks of kernels and whole runs, as ratios of two sides measured in turn.
 
-The speed of machines drifts, so every comparison alternates its sides and reports medians.  Run it on an idle machine.
+A machine's speed drifts, so every comparison alternates its sides and reports medians.  Run it on an idle machine.
 """
 
 import rich_click as click

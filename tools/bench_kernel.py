@@ -1,4 +1,4 @@
-"""Speed of the sampling kernels on the betting tree of whole hold'em, beside a C program.
+"""Speed of the sampling kernels on a betting tree of hold'em, compared with a C program.
 
 Both do the same work in turn.  Each turn gives a ratio of nodes per second of processor time, so that other programs on
 the machine do not distort it.
@@ -76,7 +76,7 @@ class Rates:
 
 
 def betting_game(buckets: int) -> BettingGame:
-    """Return the game of menu M, with unlimited numbers of bets.
+    """Return the game of menu M, as the C program calls it, with unlimited numbers of bets.
 
     The first bet of a street is half the pot, the pot or all-in; later ones are the pot or all-in.
     """
@@ -174,7 +174,7 @@ def work(assignment: str, worker: int) -> None:
     mine[READY] = 1
     while not orders[GO]:
         if os.getppid() != document["parent"]:
-            sys.exit("the coordinator is gone")
+            sys.exit("the coordinator has ended")
     processor, stop = time.process_time_ns(), orders[GO] + int(document["seconds"] * 1e9)
     while (now := time.perf_counter_ns()) < stop:
         total += player.run()
@@ -312,7 +312,7 @@ def _sentence(found: dict[str, Any]) -> str:
             spread = f"{ratio['lowest']:.2f} to {ratio['highest']:.2f}, {ratio['pairs']} pairs"
             parts.append(f"ratio to {name} {ratio['median']:.3f} ± {ratio['half_width']:.3f} ({spread})")
     if found["processor_share"] < 0.97:
-        parts.append(f"the machine is busy: only {found['processor_share']:.0%} of the time was ours")
+        parts.append(f"the machine is busy: the kernels had only {found['processor_share']:.0%} of the time")
     return "; ".join(parts)
 
 
@@ -328,8 +328,8 @@ def _sentence(found: dict[str, Any]) -> str:
     show_default=True,
     help="Buckets on flop, turn and river: tables of 0.1, 1 and 8 GB.  May be repeated.",
 )
-@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="On the same tables.")
-@click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Pairs that are taken.")
+@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="On one set of tables.")
+@click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Number of measured pairs.")
 @click.option("--seconds", default=3.0, show_default=True, help="Length of each measurement.")
 @march_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
@@ -343,7 +343,7 @@ def kernel(
     march: str,
     as_json: bool,
 ) -> None:
-    """Nodes per second of the kernels on the tree of menu M, in turn with a C program on the same tree."""
+    """Measure nodes per second of the kernels on a tree of hold'em, in turn with a C program."""
     with tempfile.TemporaryDirectory() as directory:
         try:
             make_kernels_for(march)

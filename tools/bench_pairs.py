@@ -1,6 +1,6 @@
-"""`tools/bench pairs`: compares two settings of one configuration, with runs in turn.
+"""`tools/bench pairs`: compares two settings of one configuration by alternate runs.
 
-It also has helpers for pairs that other benchmarks use.
+Other benchmarks use `half_width` and `solved`.
 """
 
 import json
@@ -37,10 +37,10 @@ def solved(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -
         ]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         assert process.stderr is not None
-        said = process.stderr.read()
+        errors = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         if status != 0:
-            raise click.ClickException(said.decode())
+            raise click.ClickException(errors.decode())
         last = json.loads((Path(folder) / "run" / METRICS).read_text().splitlines()[-1])
     return usage.ru_utime + usage.ru_stime, float(last["training_seconds"])
 
@@ -50,13 +50,13 @@ def solved(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -
 @click.option("--one", multiple=True, metavar="TABLE.KEY=VALUE", help="Settings of one side; may be repeated.")
 @click.option("--other", multiple=True, metavar="TABLE.KEY=VALUE", help="Settings of the other side.")
 @click.option("--nodes", default=200_000_000, show_default=True, help="Nodes of each run.")
-@click.option("--rounds", type=click.IntRange(2), default=30, show_default=True, help="Pairs that are taken.")
+@click.option("--rounds", type=click.IntRange(2), default=30, show_default=True, help="Number of measured pairs.")
 @click.option("--workers", default=1, show_default=True)
 def pairs(config: Path, one: tuple[str, ...], other: tuple[str, ...], nodes: int, rounds: int, workers: int) -> None:
-    """Run `solve` of CONFIG under two settings in turn.
+    """Run `solve` of CONFIG under two settings in turn, and print ratios of their times, one / other.
 
-    Prints ratios one / other of training time, and of processor time after subtracting a run of one node. The order of
-    the two changes from pair to pair. The configuration's abstraction must be built.
+    They are of training time, and of processor time without that of a run of one node. The order of the two alternates.
+    The configuration's abstraction must be built.
     """
     sides = (one, other)
     for side in sides:

@@ -1,4 +1,4 @@
-"""Sets the target processor of both sides of a comparison, and describes this machine."""
+"""Compiles both sides of a comparison for one processor, and describes this machine."""
 
 import os
 import subprocess
@@ -15,30 +15,30 @@ march_option = click.option(
     "--march",
     default=NATIVE,
     show_default=True,
-    help="Processor that code is made for on both sides, as gcc and LLVM call it: haswell has AVX2 and no AVX-512.",
+    help="Target processor of both sides by the name of gcc and LLVM. haswell has AVX2, but no AVX-512.",
 )
 
 
 def make_kernels_for(march: str) -> None:
-    """Compile kernels for a processor by LLVM's name, in this process and its children.
+    """Make numba compile kernels for a processor, by LLVM's name, in this process and its children.
 
-    `native` changes nothing.  Raises `ValueError` after numba's import, because numba reads the name then.
+    `native` changes nothing.  Raises `ValueError` if numba is imported already, because its import reads the name.
     """
     if march == NATIVE:
         return
     if "numba" in sys.modules:
-        raise ValueError(f"--march {march} comes too late: numba has been imported and makes code for this processor")
+        raise ValueError(f"--march {march} comes too late: numba has been imported and compiles for this processor")
     os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = march, "-prefer-256-bit"  # widest, as in runs
 
 
 def compiled(source: Path, program: Path, options: Sequence[str]) -> Path:
-    """Compile a C program by gcc with these options; `ValueError` with gcc's first error."""
-    made = subprocess.run(
+    """Compile a C program by gcc; `ValueError` with gcc's first error."""
+    result = subprocess.run(
         ["gcc", "-O3", *options, str(source), "-o", str(program), "-lm"], check=False, stderr=subprocess.PIPE, text=True
     )
-    if made.returncode:
-        errors = [line for line in made.stderr.splitlines() if "error:" in line] or made.stderr.splitlines()
-        raise ValueError(f"gcc -O3 {' '.join(options)} ended with status {made.returncode}: {' '.join(errors[:1])}")
+    if result.returncode:
+        errors = [line for line in result.stderr.splitlines() if "error:" in line] or result.stderr.splitlines()
+        raise ValueError(f"gcc -O3 {' '.join(options)} ended with status {result.returncode}: {' '.join(errors[:1])}")
     return program
 
 

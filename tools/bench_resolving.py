@@ -32,16 +32,14 @@ _MOST = 20_000
 
 @click.command("resolving")
 @click.argument("street", type=click.Choice(["flop", *_STREET]))
-@click.option("--pot", default=1_000.0, show_default=True, help="Chips, of stacks of 20,000.")
-@click.option("--precision", default=0.5, show_default=True, help="Of the pot, in per cent: the gadget's gap.")
-@click.option("--iterations", default=_MOST, show_default=True, help="The most; the gap is told in any case.")
+@click.option("--pot", default=1_000.0, show_default=True, help="Pot in chips; stacks are 20,000.")
+@click.option("--precision", default=0.5, show_default=True, help="Gap to reach, in % of the pot.")
+@click.option("--iterations", default=_MOST, show_default=True, help="Maximum; the gap is printed in any case.")
 @click.option("--variant", type=click.Choice(list(PRESETS)), default="dcfr+", show_default=True)
-@click.option("--seed", default=0, show_default=True, help="Of the ranges, which are uneven; of a flop's boards.")
-@click.option(
-    "--policy", type=click.Path(path_type=Path), help="Whose flops are solved; the options above are not asked."
-)
-@click.option("--line", default="r300c", show_default=True, help="Before the flop.")
-@click.option("--boards", default=6, show_default=True, help="Flops, each for both players.")
+@click.option("--seed", default=0, show_default=True, help="Of random ranges, or of flops.")
+@click.option("--policy", type=click.Path(path_type=Path), help="For flops. Of the options above it uses only --seed.")
+@click.option("--line", default="r300c", show_default=True, help="Preflop line to the flop.")
+@click.option("--boards", default=6, show_default=True, help="Number of flops, each solved for both players.")
 def resolving(
     street: str,
     pot: float,
@@ -53,7 +51,7 @@ def resolving(
     line: str,
     boards: int,
 ) -> None:
-    """Processor seconds of one core, iterations and gap of each re-solving method, without compilation.
+    """Measure processor seconds, iterations and gap of each re-solving method, without compilation.
 
     The opponent's alternatives are the values of a best response to uniform play, or on a flop to the policy.
     """
@@ -84,7 +82,7 @@ def resolving(
 def _flops(resolver: Resolver, line: str, boards: int, seed: int) -> None:
     """Print one line for each flop and player, with figures in percent of the pot.
 
-    It has the most that the opponent can win more than before, and the winnings of best responses before and after.
+    It has an upper bound of the opponent's gain by re-solving, and the values of best responses to both strategies.
     """
     state, acted, random = resolver.seat.betting.start()[0], [], np.random.default_rng(seed)
     for action in _ACTION.findall(line):
@@ -108,7 +106,7 @@ def _flops(resolver: Resolver, line: str, boards: int, seed: int) -> None:
 def _lost(here: PublicState, possible: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Return chips per hand that best responses win from the policy, and from the solution.
 
-    possible  [H] total weight of the policy's hands that are possible beside each of the opponent's hands
+    possible  [H] for each hand of the opponent, the weight of the policy's hands that share no card with it
     """
     found, theirs = here.found, here.ranges[1 - here.position]
     assert found is not None and found.alternatives is not None

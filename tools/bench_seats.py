@@ -1,4 +1,4 @@
-"""`tools/bench seats`: speed of external sampling with three to six players, beside C.
+"""`tools/bench seats`: speed of external sampling with three to six players, compared with C.
 
 The C program has the same loop.  Both sides walk the same betting tree of hold'em with simulated deals, in turn.  Each
 turn gives a ratio of nodes per second of processor time, so that other programs on the machine do not distort it.
@@ -39,9 +39,9 @@ YARDSTICK = Path(__file__).with_name("seats_yardstick.c")
 
 
 def betting_game(players: int, buckets: int) -> BettingGame:
-    """Return the game of bets of the pot, with stacks of 100 big blinds.
+    """Return a game with pot-sized bets and stacks of 100 big blinds.
 
-    buckets  number after the first street
+    buckets  number of buckets on each later street
     """
     most = MOST_BETS[players]
 
@@ -57,7 +57,7 @@ def betting_game(players: int, buckets: int) -> BettingGame:
 
 
 def write_game(game: BettingGame, arrays: TableArrays, tree_file: Path) -> None:
-    """Write a game and the places of its tables for the C program."""
+    """Write a game and the offsets of its tables for the C program."""
     tree, pots = pack(game.tree), pack_pots(game.tree)
     cells = len(arrays.regret)
     head = np.array([len(tree), len(pots), game.tree.streets, cells, BATCH_NODES, 0, 0, 0], np.int64)
@@ -98,11 +98,11 @@ def _line(players: int, nodes: int, ours: npt.NDArray[np.float64], other: npt.ND
     "--players", multiple=True, type=click.IntRange(3, 6), default=(3, 6), show_default=True, help="May be repeated."
 )
 @click.option("--buckets", default=200, show_default=True, help="Buckets on flop, turn and river.")
-@click.option("--rounds", type=click.IntRange(2), default=11, show_default=True, help="Pairs that are taken.")
+@click.option("--rounds", type=click.IntRange(2), default=11, show_default=True, help="Number of measured pairs.")
 @click.option("--seconds", default=3.0, show_default=True, help="Length of each measurement.")
 @march_option
 def seats(players: tuple[int, ...], buckets: int, rounds: int, seconds: float, march: str) -> None:
-    """Nodes per second with three to six players, in turn with a C program of the same loop; needs gcc."""
+    """Measure nodes per second with three to six players, in turn with a C program; needs gcc."""
     try:
         make_kernels_for(march)
     except ValueError as error:

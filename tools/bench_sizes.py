@@ -1,7 +1,7 @@
 """`tools/bench sizes`: EV that the sizes of `--bets auto:N` lose on spots of a policy.
 
 Spots are drawn by self-play of the policy. A loss is that of one player against an opponent with the fine menu. The
-player has the chosen sizes where they were chosen, and the fine menu elsewhere. Seconds are of one processor.
+player has the chosen sizes at decisions with a choice, and the fine menu elsewhere. Seconds are processor time.
 """
 
 import json
@@ -51,8 +51,8 @@ _SINGLES = 200  # iterations of the comparison of single sizes
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--rivers", default=200, show_default=True, help="Number of rivers.")
 @click.option("--turns", default=50, show_default=True, help="Number of turns, each with 12 rivers.")
-@click.option("--most", default=2.0, show_default=True, help="Larger stacks are cut to so many pots.")
-@click.option("--seed", default=0, show_default=True, help="Of the spots.")
+@click.option("--most", default=2.0, show_default=True, help="Largest stack in pots; larger ones are cut.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random spots.")
 def sizes(policy: Path, out: Path, rivers: int, turns: int, most: float, seed: int) -> None:
     """Measure auto:1 and auto:2, append each spot to OUT as a line of JSON, and print a table by street."""
     config, source = game_config(policy), open_source(Reference(policy))
@@ -103,7 +103,7 @@ def measured(spot: Mapping[str, Any], street: int, *, singles: bool) -> dict[str
     choices = {count: _choice(spot, street, count) for count in (1, 2)}
     game, fine = choices[1].spot, choices[1].menus.fine
     cards = game.cards.listed()
-    if street == _STREETS["turns"]:  # with rivers that the choice does not see
+    if street == _STREETS["turns"]:  # on rivers other than those of the choice
         game = replace(game, cards=endgame_cards(cards.board_cards[0][0].tolist(), cards.reach, 2, _RIVERS_OF_TURN))
     tree = line_tree(fine, lambda _, state: fine.raise_targets(state))
     value, seconds = _solved(game, tree.tree)

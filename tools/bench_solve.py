@@ -1,4 +1,4 @@
-"""`tools/bench solve`: speed of whole `solve` runs beside that of their kernels alone.
+"""`tools/bench solve`: speed of whole `solve` runs divided by that of their kernels alone.
 
 Both do the same work in turn.  The kernels' side has the run's live tables, cards, bucket tables and number of
 processes.  Its processes draw deals and call the kernel until they have touched the given number of nodes together.  A
@@ -28,15 +28,15 @@ from storage.live_tables import create_live
 from storage.mapping import create_cells, map_cells, regions_from_json, regions_to_json
 
 _NO_LIMIT = 2**62
-_WARM_SHARE = 0.1  # share of a run that compiles kernels and caches files before the first pair
+_WARM_SHARE = 0.1  # share of the nodes of a first run, which compiles kernels and caches files
 
 
 def work(assignment: str, worker: int) -> None:
     """Run one measured process: map the tables as a worker does, wait for the common start, train."""
     document = json.loads(Path(assignment).read_text())
-    made = load_config(Path(document["config"]), document["overrides"])
-    algorithm, game = algorithm_of(made), configured_game(made, Path(document["config"]).parent)
-    layout = planned_layout(made, game)
+    loaded = load_config(Path(document["config"]), document["overrides"])
+    algorithm, game = algorithm_of(loaded), configured_game(loaded, Path(document["config"]).parent)
+    layout = planned_layout(loaded, game)
     game, _buckets = map_buckets(game, Path(assignment).parent, algorithm)
     tables = map_tables(layout, regions_from_json(document["regions"]))
     solver = algorithm.solver(game, tables, Share(worker, document["workers"]))
@@ -46,7 +46,7 @@ def work(assignment: str, worker: int) -> None:
     mine[READY] = 1
     while not orders[GO]:
         if os.getppid() != document["parent"]:
-            sys.exit("the coordinator is gone")
+            sys.exit("the coordinator has ended")
     while (total := int(counts.sum())) < document["nodes"]:
         solver.run(total, document["nodes"] - total, _NO_LIMIT)
         mine[NODES] = solver.state.nodes
@@ -55,9 +55,9 @@ def work(assignment: str, worker: int) -> None:
 
 def kernels_alone(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> float:
     """Train new tables without a run; return nodes per second of wall time over all processes."""
-    made = load_config(config, overrides)
-    algorithm, game = algorithm_of(made), configured_game(made, config.parent)
-    layout, shape = planned_layout(made, game), (1 + workers, CELLS)
+    loaded = load_config(config, overrides)
+    algorithm, game = algorithm_of(loaded), configured_game(loaded, config.parent)
+    layout, shape = planned_layout(loaded, game), (1 + workers, CELLS)
     with (
         tempfile.TemporaryDirectory() as directory,
         create_live(layout.specs, format="zarr", link=Path(directory) / "live") as live,
@@ -81,12 +81,13 @@ def kernels_alone(config: Path, overrides: tuple[str, ...], nodes: int, workers:
 @click.argument("config", type=click.Path(exists=True, path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @click.option("--nodes", default=1_000_000_000, show_default=True, help="Nodes of each run.")
-@click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Pairs that are taken.")
+@click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Number of measured pairs.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
 def solve(config: Path, overrides: tuple[str, ...], nodes: int, rounds: int, workers: int) -> None:
-    """Speed of `solve` of CONFIG divided by that of its kernels alone, in wall time, on an idle machine.
+    """Measure the speed of `solve` of CONFIG divided by that of its kernels alone, in wall time.
 
-    Both train from zero. The order of the two changes from pair to pair. The configuration's abstraction must be built.
+    The machine must be idle. Both train from zero, and their order alternates. The configuration's abstraction must be
+    built.
     """
     solved(config, overrides, max(1, round(_WARM_SHARE * nodes)), workers)
     ratios: list[float] = []

@@ -1,10 +1,10 @@
 """Speed of full-width CFR on hold'em endgames: seconds per iteration, threads and memory.
 
-With a C program that does the same (`--yardstick`), the two are measured in turn, and each turn gives a ratio of
+`--yardstick` names a C program that does the same.  Then the two are measured in turn, and each turn gives a ratio of
 processor times.  `--march` compiles both sides for another processor, for example one without AVX-512.
 
 One worker is measured in processor time, several in wall time.  Numbers of workers take turns, so that a drift of the
-machine affects all of them.  The smallest time shows the machine at its best, the median is usual.
+machine affects all of them.  The output has the median and the smallest time.
 """
 
 import json
@@ -41,11 +41,11 @@ C_NAMES = {
     **{"dcfr": "DCFR_1.5_0_2", "dcfr-pruning": "DCFR_1.5_0.5_2", "nh-lcfr": "NH-LCFR", "nh-dcfr": "NH-DCFR_1.5_0_2"},
     **{"optimistic-lcfr": "Opt-LCFR", "optimistic-dcfr": "Opt-DCFR_1.5_0_2"},
 }
-"""Names of variants in the C program, by ours."""
+"""Names of variants in the C program, by this project's names."""
 
 
 def c_options(march: str) -> tuple[str, ...]:
-    """Return gcc's options for a processor by gcc's name."""
+    """Return gcc's options for a processor, by gcc's name of it."""
     return f"-march={march}", "-mprefer-vector-width=512", "-ffast-math"
 
 
@@ -172,9 +172,9 @@ def assembly_alone() -> str:
 @click.option("--variant", "name", type=click.Choice(list(PRESETS)), default="dcfr", show_default=True)
 @click.option("--dtype", "dtypes", type=click.Choice(DTYPES), multiple=True, default=DTYPES, show_default=True)
 @click.option("--workers", type=click.IntRange(1), multiple=True, default=(1, 2), show_default=True, help="Threads.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Turns of each number of workers.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Measurements of each number.")
 @click.option("--seconds", default=1.0, show_default=True, help="Length of each measurement.")
-@click.option("--yardstick", type=click.Path(exists=True, path_type=Path), help="A C program; needs gcc.")
+@click.option("--yardstick", type=click.Path(exists=True, path_type=Path), help="C source to compare with; needs gcc.")
 @march_option
 @click.option("--assembly", is_flag=True, help="Print the machine code of the training kernel (float32) and end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
@@ -190,7 +190,7 @@ def vector(
     assembly: bool,
     as_json: bool,
 ) -> None:
-    """Seconds per iteration of full-width CFR on hold'em endgames (LibratusEndgames files)."""
+    """Measure seconds per iteration of full-width CFR on hold'em endgames (LibratusEndgames files)."""
     try:
         make_kernels_for(march)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`tools/bench view`: how long the page of `mccfr view` takes to appear and to know EVs after a flop."""
+"""`tools/bench view`: time until the page of `mccfr view` appears, and time of the EVs after a flop."""
 
 import os
 import re
@@ -30,8 +30,8 @@ _SHOWN = "() => document.body?.dataset.ready"
 def view(policy: Path, line: str, board: str, rounds: int) -> None:
     """Measure the page of POLICY: first paint after the command, and the EVs of a decision.
 
-    Seconds of first paint are from the start of `mccfr view` until a waiting browser shows the first decision. EVs have
-    processor seconds, which on two idle cores are up to twice the seconds, and the medians of the intervals.
+    The first paint is measured from the start of `mccfr view` until an open browser shows the first decision. For EVs
+    it prints seconds, processor seconds (more than the seconds on several cores) and half-widths of the intervals.
     """
     size = sum(path.stat().st_size for path in policy.rglob("*") if path.is_file())
     with sync_playwright() as playwright:

@@ -16,15 +16,15 @@ from mccfr.cli.group import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "commands.md"
 COMMON = 2
-"""An option of at least this many commands, with the same help, is described once."""
+"""The page describes an option once if this many commands have it with the same help."""
 VALUES = {"INTEGER RANGE": "N", "NUMBER": "N", "FLOAT RANGE": "X"}
 """Names of values on the page, by click's names."""
-MADE = "## Options of several commands\n"
+GENERATED = "## Options of several commands\n"
 """First line of the generated part; the part above is written by hand."""
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Yield every command that is no group, with its context."""
+    """Yield every command that is not a group, with its context."""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             below = command.get_command(context, name)
@@ -48,7 +48,7 @@ def options(command: click.Command) -> list[click.Option]:
 
 
 def described(command: click.Command, context: click.Context, common: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the lines on one command."""
+    """Yield the lines of the page on one command."""
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
     yield f"### {' '.join([context.command_path, *pieces])}"
     yield ""
@@ -68,12 +68,12 @@ def described(command: click.Command, context: click.Context, common: set[tuple[
 
 def page() -> str:
     """Return the whole page."""
-    head, _, _ = PAGE.read_text(encoding="utf-8").partition(MADE)
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition(GENERATED)
     root = click.Context(cli, info_name="mccfr")
     every = list(commands(cli, root))
     count = Counter((option.opts[0], option.help or "") for command, _ in every for option in options(command))
     common = {key for key, times in count.items() if times >= COMMON}
-    lines = [MADE, "Lists below end with the names of these:", ""]
+    lines = [GENERATED, "Lists below end with the names of these:", ""]
     for command, context in every:
         for option in options(command):
             key = option.opts[0], option.help or ""
@@ -88,7 +88,7 @@ def page() -> str:
         for name in group["commands"]:
             lines += by_name.pop(name)
         del lines[-1]
-    assert not by_name, f"in no group of the help: {', '.join(by_name)}"
+    assert not by_name, f"not in a group of the help: {', '.join(by_name)}"
     return head + "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "evidence.md"
 TESTS = ROOT / "tests"
-MADE = "## Solvers\n"
+GENERATED = "## Solvers\n"
 """First line of the generated part; the part above is written by hand."""
 SECTIONS = {
     "Solvers": ("mccfr/solvers", "mccfr/gallery", "mccfr/tables", "mccfr/test_sums.py"),
@@ -56,13 +56,13 @@ def every() -> dict[str, list[Claim]]:
 
 def page() -> str:
     """Return the whole page."""
-    head, _, _ = PAGE.read_text(encoding="utf-8").partition(MADE)
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition(GENERATED)
     lines: dict[str, list[str]] = {title: [] for title in SECTIONS}
     for file, found in every().items():
         title = next(title for title, places in SECTIONS.items() if file.startswith(places))
         says = " ".join(f"{claim.says}.{'†' if claim.planted else ''}" for claim in found)
         lines[title].append(f"* `{file}`: {says}")
-    return head + "\n".join(f"## {title}\n\n" + "\n".join(told) + "\n" for title, told in lines.items())
+    return head + "\n".join(f"## {title}\n\n" + "\n".join(texts) + "\n" for title, texts in lines.items())
 
 
 def main() -> None:

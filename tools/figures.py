@@ -89,7 +89,7 @@ def make(name: str, request: Request, out: Path) -> None:
     if can_plot():
         draw(panels_of(figure, experiments, curves), out / f"{name}.png", figure.columns)
     if stopped is not None:
-        click.echo(f"stopped by signal {stopped}; the same command goes on", err=True)
+        click.echo(f"stopped by signal {stopped}; the same command continues", err=True)
         sys.exit(75)
     click.echo(f"wrote {out}", err=True)
 
@@ -104,15 +104,15 @@ def _names() -> str:
 
 @click.command()
 @click.argument("name", metavar="NAME")
-@click.option("--size", default="small", show_default=True, type=click.Choice(SIZES), help="small: minutes.")
+@click.option("--size", default="small", show_default=True, type=click.Choice(SIZES), help="small takes minutes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory; default: runs/figures/NAME-SIZE.")
-@click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="With subgame1.txt.")
+@click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Has subgame1.txt etc.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
-@click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, in figures over time.")
-@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, over time.")
+@click.option("--seconds", type=click.FloatRange(0.01), help="Processor time per algorithm.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Per sampling algorithm.")
 @click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A finished run; may be repeated.")
-@click.option("--points", default=POINTS, show_default=True, type=click.IntRange(2), help="In figures over time.")
-@click.option("--only", help="In figures over time: algorithms with this text in their names.")
+@click.option("--points", default=POINTS, show_default=True, type=click.IntRange(2), help="Points per algorithm.")
+@click.option("--only", help="Only algorithms with this text in their names, in figures over time.")
 def main(
     name: str,
     size: str,
@@ -129,13 +129,13 @@ def main(
 
     `list` as NAME prints all experiments. Runs, table.csv and summary.csv of each experiment, ratios.csv and NAME.png
     are written to the directory. Subgames 1 to 4 are files of the LibratusEndgames collection in the directory --games;
-    without it the shipped endgames are used.
+    without it the shipped endgames are used. Figures over processor time take --seconds, --seeds, --points and --only.
     """
     if name == "list":
         click.echo(_names())
         return
     if name not in CATALOGUE and name not in (EXAMPLE, BOUNDS, AVERAGES, *CLOCK):
-        raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
+        raise click.UsageError(f"there is no figure {name!r}; the figures are:\n{_names()}")
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
         click.echo(ABSENT, err=True)

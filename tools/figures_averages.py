@@ -1,4 +1,4 @@
-"""Distance between the average strategies of a deep CFR run, by street and number of earlier actions.
+"""Measures distances between a deep CFR run's average strategies, by street and number of actions.
 
 It covers all infosets if they can be listed.  For cards dealt from the whole deck it covers sampled deals, at all
 decisions of either player.

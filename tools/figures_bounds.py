@@ -23,7 +23,7 @@ def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
     """
     names = [run.absolute().name for run in runs]
     if not runs or len(set(names)) < len(names):
-        raise ValueError("bounds are drawn of runs with names of their own: give each with --run DIR")
+        raise ValueError("bounds need runs with names of their own: give each directory with --run DIR")
     found = {name: _points(run) for name, run in zip(names, runs, strict=True)}
     table, lines = [["run", "method", "nodes_touched", "mbb", "low", "high"]], []
     for name, points in found.items():

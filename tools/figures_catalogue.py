@@ -337,8 +337,8 @@ def _newer(request: Request) -> PaperFigure:
     for name, (document, last, _) in games.items():
         compare = {"title": f"{name}, {last:,} iterations", "at": sorted({*powers(last), last})}
         compare |= document.get("compare", {})
-        made = _document(document.get("game", {}), {"algorithm": "cfr"}, request, NEWER, compare)
-        experiments[name] = {key: table for key, table in made.items() if table}
+        experiment = _document(document.get("game", {}), {"algorithm": "cfr"}, request, NEWER, compare)
+        experiments[name] = {key: table for key, table in experiment.items() if table}
     return PaperFigure(
         "Full-width variants after 2019",
         experiments,

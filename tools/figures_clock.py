@@ -31,7 +31,7 @@ _PLANNER = "DCFR(3/2, 0, 2)"
 
 _FULL = {"algorithm": "cfr", "dtype": "float32"}
 _PRUNED = {"discount": "linear", "negative_regret_pruning": True, "prune_after_nodes": 10_000_000}
-_HOPELESS, _FLOOR = 15.0, 15.5  # multiples of the stack, as hold'em's defaults are of 200 big blinds
+_PRUNE_BELOW, _FLOOR = 15.0, 15.5  # pruning threshold and floor in stacks; hold'em's defaults at 200 big blinds
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
     _PLANNER: {**_FULL, "variant": "dcfr"},
     "CFR+": {**_FULL, "variant": "cfr+"},
@@ -64,7 +64,7 @@ def config_of(
     """
     solver = {**SOLVERS[name], "seed": seed}
     if solver.get("negative_regret_pruning"):
-        solver |= {"prune_below_bb": _HOPELESS * stack, "floor_bb": _FLOOR * stack}
+        solver |= {"prune_below_bb": _PRUNE_BELOW * stack, "floor_bb": _FLOOR * stack}
     if str(solver.get("variant")).startswith("hs-"):
         solver["horizon"] = horizon
     return config_from({"game": game, "solver": solver}, "the figure")
@@ -138,7 +138,7 @@ def make_clock(
     """
     names = [solver for solver in SOLVERS if only is None or only in solver]
     if not names:
-        raise ValueError(f"no algorithm has {only!r} in its name; there are {', '.join(SOLVERS)}")
+        raise ValueError(f"no algorithm has {only!r} in its name; they are {', '.join(SOLVERS)}")
     out.mkdir(parents=True, exist_ok=True)
     found = _traced(document, seconds, seeds, points, names)
     rows = [

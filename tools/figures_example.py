@@ -1,4 +1,4 @@
-"""Number of iterations after which CFR plays only the best of payoffs 0, 1 and -1,000,000.
+"""Counts the iterations after which CFR plays only the best of payoffs 0, 1 and -1,000,000.
 
 Source: the discounting paper, section 3.  The first iteration produces regrets of about a third of a million, which
 later iterations must cancel.  The tool reads the current strategy, not the average, so it calls the kernels directly.

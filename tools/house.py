@@ -25,7 +25,7 @@ PACKAGES = ("mccfr", "abstraction", "storage", "tools", "tests")
 NO_CODE = {
     getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
 }
-NUMBAS_DOOR = ROOT / "abstraction/kernels"
+NUMBA_PACKAGE = ROOT / "abstraction/kernels"
 EXTERNAL = "mccfr/solvers/sampling/external/external_packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
 
@@ -53,7 +53,7 @@ def package_of(path: Path) -> str:
 
 
 def lines_of_packages() -> dict[str, int]:
-    """Return the code lines of each package; "mccfr" has those of its modules outside of packages."""
+    """Return the code lines of each package; "mccfr" counts its modules outside of packages."""
     found = Counter[str]()
     for path in tracked(*PACKAGES):
         found[package_of(path)] += code_lines(path)
@@ -114,7 +114,7 @@ def imported(path: Path) -> set[Path]:
     found, waiting = set[Path](), [path]
     while waiting:
         here = waiting.pop()
-        if here in found or here.is_relative_to(NUMBAS_DOOR):
+        if here in found or here.is_relative_to(NUMBA_PACKAGE):
             continue
         found.add(here)
         for node in ast.walk(parsed(here)):
@@ -163,7 +163,7 @@ def figures() -> dict[str, int]:
 
 
 def lower(found: dict[str, int]) -> None:
-    """Write the figures that are below their entry into `tools/budget.toml`; the others stay."""
+    """Lower the entries of `tools/budget.toml` whose figure has fallen; keep the others."""
 
     def entry(match: re.Match[str]) -> str:
         name, most = match[1].strip('"'), int(match[2])

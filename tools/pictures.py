@@ -1,10 +1,10 @@
-"""Walks through the page of `mccfr view` in a browser, and takes the documentation's pictures.
+"""Takes the documentation's pictures of the page of `mccfr view` in a browser.
 
 python tools/pictures.py [POLICY] [--review FILE] [--out FOLDER]
 
-It solves the turn of docs/spot.md in the page.  With a blueprint of full hold'em it also studies, drills and reviews.
-With a policy of three to six seats it shows charts by position and a table instead.  It needs Chromium and the extras
-"test" and "plot".  Each step prints its seconds.
+It solves the turn of docs/spot.md in the page.  With a two-player policy it also shows decisions and a drill, with
+--review a review.  With a policy of three to six seats it shows charts by position and a table instead.  It needs
+Chromium and the extras "test" and "plot".  Each step prints its seconds.
 """
 
 import io
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser import program  # noqa: E402
 
 _WIDTH, _HEIGHT = 1400, 880
-_COLOURS = 256  # of a picture: a third of the bytes
+_COLOURS = 256  # of a picture's palette, which makes the file three times smaller
 _PATIENCE_MILLISECONDS = 300_000
 _DECISIONS = 10
 _SEATS_SEED = 1  # of a hand at a table of six in which the user, in the big blind, calls a raise
@@ -83,12 +83,12 @@ class PageWalk:
         self.page.wait_for_function("() => document.body.dataset.complete === location.hash")
 
     def spot(self) -> None:
-        """Solve the turn, and look at its first decision in every list and at its rivers."""
+        """Solve the turn, and show all lists of its first decision and its rivers."""
         self.page.goto(f"{self.url}#spot&{urlencode(_TURN)}")
         self.page.locator("#spot-told-ip", has_text="combos").wait_for()
         self.page.click("#spot-solve")
         self.page.locator("#spot-state", has_text="Solved in").wait_for()
-        self.page.evaluate("scrollTo(0, 0)")  # what sticks to the window's edge stands in its place
+        self.page.evaluate("scrollTo(0, 0)")  # sticky elements return to their places
         self.step("spot-form", "a spot typed and solved", whole=True)
         self.page.click("#spot-open")
         self.page.wait_for_function("() => (document.body.dataset.complete || '').includes('&of=')")
@@ -104,7 +104,7 @@ class PageWalk:
         self.step("rivers", "all rivers after two checks")
 
     def blueprint(self) -> None:
-        """Study a blueprint: a preflop decision, a flop's turns, a solved river, a preflop range."""
+        """Show a blueprint: a preflop decision, all turns of a flop, a solved river, a preflop range."""
         first = self.page.locator("#actions button[data-action^=b]:enabled").first
         self.page.goto(self.url)
         first.wait_for()
@@ -132,7 +132,7 @@ class PageWalk:
         self.step("ranges", "a preflop range saved and used")
 
     def drill(self) -> None:
-        """Ten decisions of a drill, each judged."""
+        """Play ten decisions of a drill, and judge each."""
         self.page.goto(f"{self.url}#play")
         self.page.locator("#train-on").check()
         choice = self.page.locator("#train-drill")
@@ -149,7 +149,7 @@ class PageWalk:
         self.step("play", self.page.locator("#train-score").inner_text())
 
     def seats(self) -> None:
-        """Charts by position, and a hand at a table of three to six seats."""
+        """Show charts by position, and a hand at a table of three to six seats."""
         self.page.goto(f"{self.url}#positions")
         self.page.locator(".position").first.wait_for()
         self.step("positions", "charts by position")
@@ -167,7 +167,7 @@ class PageWalk:
         self.step("table", "a hand at a table")
 
     def review(self) -> None:
-        """The costliest decision of a review."""
+        """Show the costliest decision of a review."""
         self.page.click("#tab-review")
         self.page.locator("#review-told").wait_for()
         self.step("review", "a hand reviewed")
@@ -180,11 +180,11 @@ class PageWalk:
     "--out", default=ROOT / "docs" / "figures", type=click.Path(path_type=Path), help="Folder of the pictures."
 )
 def main(policy: Path | None, review: Path | None, out: Path) -> None:
-    """PageWalk and take the pictures."""
+    """Walk through the page and take the pictures."""
     out.mkdir(parents=True, exist_ok=True)
     with viewing(policy, review) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
-        # The steps wait by functions, which the page's Content-Security-Policy lets only its own scripts compile.
+        # bypass_csp: the page's Content-Security-Policy forbids to compile Playwright's waiting functions in it.
         page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT}, color_scheme="light", bypass_csp=True)
         page.set_default_timeout(_PATIENCE_MILLISECONDS)
         walk = PageWalk(page, url, out)

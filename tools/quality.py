@@ -1,8 +1,8 @@
-"""Measures what training and buckets reach, for the table of `mccfr plan`: `quality.py OUT`.
+"""Measures exploitability by number of buckets and length of training: `quality.py OUT`.
 
-It trains `hunl-quick`'s menu by external sampling and by CFR-BR, on three numbers of buckets and to three lengths.
-Each strategy is measured exactly on the same flops.  All together take days.  A second call goes on where the first
-ended, because runs in OUT continue and measured rows are skipped.
+The rows are for the table of `mccfr plan`.  It trains the recipes `hunl-quick` (external sampling) and `hunl-safe`
+(CFR-BR), on three numbers of buckets and to three lengths.  Each strategy is measured exactly on the same flops.  All
+trainings take days.  A second call continues the first: runs in OUT go on, and runs in the table are skipped.
 """
 
 import csv
@@ -58,12 +58,12 @@ def measured(series: Series, buckets: int, out: Path, table: Path) -> Iterator[M
             continue
         limit = {f"run.{series.unit}": length}
         run = solve(series.recipe, out / name, overrides={**paths, **keys, **limit}, progress=print)
-        found = evaluate(run, "exact", flops=FLOPS, seed=SEED)
+        found = evaluate(run, "exact", flops=FLOPS, seed=SEED, workers=2)
         yield _row(series, run, found)
 
 
 def _is_of(run: MeasuredRun, series: Series, buckets: int, length: int) -> bool:
-    """Return whether a row is of a length of a series; runs pass their limit by some nodes."""
+    """Return whether a row has a series, buckets and length; runs exceed their limit by some nodes."""
     return (
         run.recipe == series.recipe
         and run.buckets[-1] == buckets
@@ -105,11 +105,11 @@ def add_row(run: MeasuredRun, table: Path) -> None:
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--table", type=click.Path(path_type=Path), default=TABLE, show_default=True, help="The table.")
+@click.option("--table", type=click.Path(path_type=Path), default=TABLE, show_default=True, help="CSV file.")
 @click.option("--recipe", type=click.Choice([each.recipe for each in SERIES]), help="Only this recipe.")
 @click.option("--buckets", type=click.Choice(list(map(str, BUCKETS))), help="Only this number of buckets.")
 def main(out: Path, table: Path, recipe: str | None, buckets: str | None) -> None:
-    """Train runs in OUT, measure them, and add the figures to the table."""
+    """Train runs in OUT, measure them, and append them to the table."""
     out.mkdir(parents=True, exist_ok=True)
     for series in (each for each in SERIES if recipe in (None, each.recipe)):
         for count in BUCKETS if buckets is None else (int(buckets),):

@@ -28,7 +28,7 @@ static inline float uniform(Rng *r) { return (next64(r) >> 40) * (1.0f / 1677721
 
 typedef struct {
     int32_t first, slot;
-    float fold_value, call_value; /* of two players */
+    float fold_value, call_value; /* used with two players only */
     int8_t actions, player, block, folds, ends, touched, end_touched, leaves_touched;
     int32_t fold_pot, call_pot;
 } Node;
@@ -47,7 +47,7 @@ static int32_t best[SETS], winners[SETS];
 static float share[SETS];
 
 static inline float reflect(float x) { x = x < 0 ? -x : x; return x >= 1 ? 1.9999999f - x : x; }
-static void deal(Rng *r, Hand *h) { /* a hidden strength for each player, with noise on earlier streets */
+static void deal(Rng *r, Hand *h) { /* draw a hidden strength for each player, with noise on earlier streets */
     float strength[SEATS], top[SETS];
     for (int p = 0; p < SEATS; p++) {
         float seen = strength[p] = uniform(r);
@@ -175,7 +175,7 @@ static double seconds_of(clockid_t clock) {
 }
 static void *pages(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) DIE("no memory");
+    if (p == MAP_FAILED) DIE("not enough memory");
     madvise(p, bytes, MADV_HUGEPAGE);
     return p;
 }

@@ -139,7 +139,7 @@ class Tally:
             most = [sorted(level[i] for level in map(_numbers, levels)) for i in range(3)]
             shown = [f"{values[0]} to {values[-1]}" for values in most]
             rows.append(f"| {name} | {self.lives[name]} | {' | '.join(shown)} |")
-        return "\n".join([*rows, "", f"{sum(self.struck.values())} troubles, {len(self.violations)} violations"])
+        return "\n".join([*rows, "", f"{sum(self.struck.values())} faults, {len(self.violations)} violations"])
 
 
 _HELD = ("memory", "files", "processes")
@@ -159,7 +159,7 @@ class Soak:
         self._decks: dict[str, list[Trouble]] = {}
 
     def references(self) -> None:
-        """Run one undisturbed life of each run, whose duration sets the times of faults."""
+        """Run one life of each run without faults; its duration sets the times of faults."""
         code, output = run_command(self.place, "init", "runs")
         for subject in self.subjects:
             config = self.place.folder / "runs" / f"{_file(subject)}.toml"
@@ -171,7 +171,7 @@ class Soak:
                 self.place.level = HeldAtOnce()
                 code, output = run_command(self.place, "solve", config, "--run", directory)
                 self._undisturbed[subject.name] = self.place.level
-                _say("it held {:,} MB, {} open files, {} processes".format(*_numbers(self.place.level)))
+                _say("it used {:,} MB, {} open files, {} processes".format(*_numbers(self.place.level)))
                 if code != 0:
                     raise click.ClickException(f"{subject.name} ended with {code}: {output[-2000:]}")
                 (directory.with_suffix(".json")).write_text(json.dumps(time.monotonic() - begun))
@@ -257,7 +257,7 @@ class Soak:
                     self.tally.violated(f"{subject.name}: other bits than undisturbed")
             elif (problem := _apart(_bound(run.directory), _bound(undisturbed))) is not None:
                 self.tally.violated(f"{subject.name}: {problem}")
-        if self.tally.violations and run.directory.exists():  # kept to find the cause
+        if self.tally.violations and run.directory.exists():  # copied, to find the cause
             shutil.copytree(run.directory, self.place.folder / "violated", dirs_exist_ok=True)
         for path in (run.directory, run.policy):
             shutil.rmtree(path, ignore_errors=True)
@@ -269,7 +269,7 @@ class Soak:
         """
         for folder in (self.place.folder / "tmp", *((self.place.shared,) if self.place.apart else ())):
             if len(left := sorted(path.name for path in folder.iterdir())) > len(self.subjects):
-                self.tally.violated(f"{len(left)} things are left in {folder}: {left[:5]}")
+                self.tally.violated(f"{len(left)} files or folders are left in {folder}: {left[:5]}")
         for name, levels in self.tally.levels.items():
             third = len(levels) // 3
             if third >= _LIVES:
@@ -281,7 +281,7 @@ class Soak:
 
 
 def _usual(levels: Sequence[HeldAtOnce]) -> list[float]:
-    """Return medians over lives, because short lives are observed with less than they hold."""
+    """Return medians over lives, because the maximum of a short life may not be observed."""
     return [median(values) for values in zip(*map(_numbers, levels), strict=True)]
 
 
@@ -308,7 +308,7 @@ def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
     """Return a sentence if the intervals of two bounds do not overlap, else None."""
     (low, high), (least, most) = one["ci95_mbb"], other["ci95_mbb"]
     if low > most or least > high:
-        return f"lbr takes {low:.0f} to {high:.0f} mbb/g, and {least:.0f} to {most:.0f} where nobody disturbed it"
+        return f"lbr wins {low:.0f} to {high:.0f} mbb/g, and {least:.0f} to {most:.0f} in a life without faults"
     return None
 
 
@@ -318,13 +318,13 @@ def _say(text: str) -> None:
 
 @click.command(help=__doc__)
 @click.argument("minutes", type=click.FloatRange(min=0, min_open=True))
-@click.option("--folder", type=click.Path(path_type=Path), default=Path("soak"), help="Kept; [default: soak]")
+@click.option("--folder", type=click.Path(path_type=Path), default=Path("soak"), help="It is kept. [default: soak]")
 @click.option("--seed", type=int, default=0, help="Seed of the kinds and times of faults. [default: 0]")
 @click.option("--only", multiple=True, help="blueprint, out of core or two machines; default: all.")
 def main(minutes: float, folder: Path, seed: int, only: Sequence[str]) -> None:
     place = SoakPlace.make(folder.resolve(), DISK_BYTES, SHARED_BYTES)
     if not place.apart:
-        _say("no file systems of its own can be mounted here: disks and shared memory are not filled")
+        _say("file systems cannot be mounted here: the test does not fill disk and shared memory")
     soak = Soak(place, [subject for subject in SUBJECTS if not only or subject.name in only], seed)
     soak.references()
     end = time.monotonic() + 60 * minutes

@@ -53,7 +53,7 @@ Strike = Callable[[SoakRun, Command], None]
 
 @dataclass(frozen=True)
 class Trouble:
-    """A fault during a session, or before it, with the exit statuses that the session may have."""
+    """A fault before or during a session, and the exit statuses that the session may have."""
 
     what: str
     statuses: tuple[int, ...]
@@ -75,7 +75,7 @@ def at_random(run: SoakRun, command: Command, seconds: float) -> bool:
 def at_name(pattern: str) -> Moment:
     """Return a moment at which a file matches this pattern, relative to the folder of runs.
 
-    It starts to look at a random time, so that it is not always the first match.
+    It starts to look at a random time, so that the first match is not always the moment.
     """
 
     def comes(run: SoakRun, command: Command, seconds: float) -> bool:

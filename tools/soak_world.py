@@ -25,7 +25,7 @@ _APART = "SOAK_APART"  # "1": this process has its own mounts
 _LOOKS_SECONDS = 0.5
 _ENDS_SECONDS = 30.0  # time for workers of a killed process to end
 _EMPTY_LOOKS = 3  # a process that is starting another program has no environment for a moment
-_CLOCK = '''"""The wall clock jumps by what a file says."""
+_CLOCK = '''"""Adds the seconds in a file to the wall clock."""
 import os, time
 _time, _path = time.time, os.environ["MCCFR_SOAK_CLOCK"]
 def _jumping():
@@ -39,7 +39,7 @@ time.time = _jumping
 class HeldAtOnce:
     """Resources of a life's processes: largest memory and number of processes, median of open files.
 
-    Files are the median because a session opens all tables for a third of a second at its start.
+    Open files are a median because a session opens all tables for a third of a second at its start.
     """
 
     anonymous_bytes: int = 0
@@ -64,7 +64,7 @@ class SoakPlace:
 
     folder: Path
     apart: bool
-    clock: bool = False  # True: the wall clock of the next command jumps
+    clock: bool = False  # True: the wall clock of the next command has the seconds of `offset` added
     level: HeldAtOnce = field(default_factory=HeldAtOnce)
 
     @property

@@ -2,7 +2,7 @@
 
 One step moves every centre to the mean (L2) or median (EMD) of its points, then assigns every point to its nearest
 centre (Lloyd 1982).  Labels, centres and inertia have the same bits for any number of workers, and after saving and
-loading the state.
+loading the state.  The inertia is the sum of weight · distance over all points.
 
 Our addition: an empty bucket takes the point that contributes most to the inertia, which becomes its centre.
 """
@@ -86,10 +86,13 @@ def _inertia(weights, distances):
 
 
 def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) -> int:
-    """Give every empty bucket a point as its centre, in place; return the number of empty buckets.
+    """Give every empty bucket a point as its centre, in place; return how many buckets were empty.
 
-    The point has the largest weight · distance in a bucket of two or more points.  Changes `centres` [k, D], and labels
-    and distances in `nearest`.  Points are distinct, and no fewer than centres.
+    problem  the points, distinct and no fewer than centres, and their weights
+    centres  [k, D], changed in place
+    nearest  label and distance of each point, changed in place
+
+    The point has the largest weight · distance among points in buckets of two or more points.
     """
     counts = np.bincount(nearest.labels, minlength=len(centres))
     empty = np.flatnonzero(counts == 0)
@@ -158,8 +161,11 @@ def step(problem: Problem, state: KMeansState) -> KMeansState:
 def finished(state: KMeansState, iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> bool:
     """Return whether `iterations` are done, no label changed, or the inertia fell by at most `tolerance`.
 
-    The tolerance is a share of the inertia, the sum of weight · distance.  A step that filled an empty bucket is
-    followed by another, up to 100 more, so that every label is the nearest centre's.
+    state       state after the last step
+    iterations  limit of steps in all; a step that filled an empty bucket is followed by another, up to 100 more
+    tolerance   share of the inertia before the last step
+
+    The additional steps make every label that of the nearest centre.
     """
     if state.repaired and state.iteration < iterations + _MORE:
         return False
@@ -178,9 +184,11 @@ def run(
 ) -> KMeansState:
     """Run k-means steps until `iterations` are done or the state has converged; return the state.
 
-    It has converged if no label changes, or if the inertia falls by at most `tolerance`.  The tolerance is a share of
-    the inertia, the sum of weight · distance.  A step that filled an empty bucket is followed by another, up to 100
-    more.  `progress` is called with each new state and may save it.
+    problem     distinct points, their weights, the metric and the number of threads
+    state       the state to begin with
+    iterations  limit of steps in all; a step that filled an empty bucket is followed by another, up to 100 more
+    tolerance   the state has converged if the inertia falls by at most this share, or if no label changes
+    progress    called with each new state, which it may save
     """
     while not finished(state, iterations, tolerance):
         state = step(problem, state)
@@ -202,6 +210,9 @@ def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
 
 def state_from_arrays(problem: Problem, arrays: Arrays) -> KMeansState:
     """Restore a state from the arrays of `state_arrays`; distances are computed again.
+
+    problem  the points, weights and metric for which the state was computed
+    arrays   {name: array}
 
     Raises `ValueError` if the shapes do not fit the points, or if a label is not 0 to k − 1.
     """
@@ -226,8 +237,10 @@ def begin_or_resume(
 ) -> KMeansState:
     """Return the saved state of `phase` if there is one, else the state after k-means++ seeding.
 
-    saver  restores saved states; the default has none
-    phase  name under which `saver` saved the state
+    problem  distinct points, their weights, the metric and the number of threads
+    k, seed  number of buckets, and seed of the random draws
+    saver    restores saved states; the default has none
+    phase    name under which `saver` saved the state
 
     Raises `ValueError` if the saved state does not fit the points.  Without one, raises `ValueError` unless k is from 1
     to the number of distinct points.
@@ -261,8 +274,8 @@ def kmeans(
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets by k-means++ and Lloyd's iteration.
 
-    `distance` is "l2" (means) or "emd" (medians).  The result has centres [k, D], labels [N], inertia and number of
-    iterations.  Raises `ValueError` for another distance, and unless k is from 1 to the number of distinct points.
+    Equal points are merged first.  `distance` is "l2" (means) or "emd" (medians).  `seed` is that of the random draws.
+    Raises `ValueError` for another distance, and unless k is from 1 to the number of distinct points.
     """
     merged = distinct_points(points, weights)
     whole = Problem(merged.points, merged.weights.astype(np.float64), distance_code(distance), workers)

@@ -114,8 +114,12 @@ def _insert_all(stored_words, count, negative_zero, slots, tags):
 class PointSet:
     """Collects distinct rows that arrive in parts, such as features of a few boards at a time.
 
-    Rows are numbered in order of first appearance.  Memory for `limit` distinct rows, the most there can be, is
-    reserved at once, but the system provides only the pages that are filled.
+    Rows are numbered in order of first appearance.  Memory for all rows that there can be is reserved at once, but the
+    system provides only the pages that are filled.
+
+    limit       largest number of distinct rows
+    dimensions  number D of values in a row
+    dtype       dtype of the rows, integers or floats
     """
 
     def __init__(self, limit: int, dimensions: int, dtype: np.dtype[Any]) -> None:

@@ -105,11 +105,14 @@ def cluster_within(
 
     Returns the centres of all buckets, the bucket of each point, the inertia and the number of iterations.
 
-    problem  the points, their weights and the metric
-    members  indices of the points of each group
-    shares   [G] number of buckets of each group
-    saver    saves the finished groups under the name "buckets", from which a later call resumes
-    more     further arrays by name, saved together with the finished groups
+    problem     the points, their weights and the metric
+    members     indices of the points of each group
+    shares      [G] number of buckets of each group
+    seed        of the random draws
+    iterations  limit of Lloyd's steps in a group; up to 100 more may follow to fill empty buckets
+    progress    called with ("buckets", number of finished groups, G) after each group
+    saver       saves the finished groups under the name "buckets", from which a later call resumes
+    more        further arrays by name, saved together with the finished groups
 
     Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.
 
@@ -151,6 +154,11 @@ def _within_groups(
 ) -> KMeansState:
     """Cluster points into about √k groups, then each group alone into its share of the k buckets.
 
+    problem     distinct points, their weights and the metric
+    seed        of the random draws
+    iterations  limit of Lloyd's steps to find the groups, and to find the buckets of a group
+    progress    called with ("groups" or "buckets", completed part, whole)
+
     Returns the k-means state of all k buckets, in which each point has its nearest centre.  If `saver` holds the state
     of an interrupted call, that call is resumed.
     """
@@ -186,7 +194,11 @@ def refine(
     progress: Progress = lambda _phase, _done, _of: None,
     saver: StateSaver = NOTHING,
 ) -> KMeansState:
-    """Cluster distinct points of `problem` into k buckets: groups, then buckets within each.
+    """Cluster the points of `problem` into k buckets: first into groups, then into buckets in each group.
+
+    seed        of the random draws
+    iterations  limit of Lloyd's steps to find the groups, and to find the buckets of a group
+    progress    called with (phase, completed part, whole); phases are "groups", "buckets" and "flat"
 
     Flat steps, Lloyd's steps over all points and buckets, follow; `iteration` of the returned state counts them.  A
     state that `saver` saved in the phase "groups", "buckets" or "flat" (flat steps) is resumed and gives the same bits.

@@ -42,7 +42,7 @@ class _Watch:
         self.depth -= 1
 
     def seconds(self) -> float:
-        """Return the seconds spent so far, including a compilation in progress."""
+        """Return the seconds spent on compiling so far, including a compilation in progress."""
         began, spent = self._began, self.spent
         return spent + (time.perf_counter() - began if self.depth else 0.0)
 

@@ -42,7 +42,10 @@ _PID_DIGITS = 20
 
 
 def _sources(root: Path) -> dict[str, str]:
-    """Return the source text of every module of the project, by dotted name."""
+    """Return {dotted name: source text} of every module of the project.
+
+    root  directory that contains the project's packages
+    """
     sources = {}
     for package in _PACKAGES:
         for folder, _, files in os.walk(root / package):  # twice as fast as rglob, and every process runs it
@@ -55,7 +58,11 @@ def _sources(root: Path) -> dict[str, str]:
 
 
 def _imports(text: str, sources: dict[str, str]) -> set[str]:
-    """Return the project modules that a module's top-level imports name."""
+    """Return the dotted names of the project modules that a module's top-level imports name.
+
+    text     source of the module
+    sources  {dotted name: source} of all modules of the project
+    """
     names: set[str] = set()
     for module, imported in _IMPORT.findall("\n" + text):
         candidates = [module, *(f"{module}.{name.strip(' ()')}" for name in imported.split(","))]
@@ -66,7 +73,9 @@ def _imports(text: str, sources: dict[str, str]) -> set[str]:
 def kernel_source_hash(root: Path) -> str:
     """Return 16 hex digits that identify the kernels.
 
-    They are from the SHA-256 of all kernel sources, the versions of numba and Python, and NUMBA_OPT.
+    root  directory that contains the project's packages
+
+    The digits are from the SHA-256 of all kernel sources, the versions of numba and Python, and NUMBA_OPT.
     """
     from importlib.metadata import version
 

@@ -131,8 +131,9 @@ def _described(kind: Any) -> str:
 def distrusted(directory: Path) -> str | None:
     """Return why other users could write files in a directory; None if only this user or root can.
 
-    The result is one clause.  Parent folders count too, because a user who may rename one can replace it; there a
-    sticky bit is enough.  A writable group is trusted if it is the user's own group without other members.
+    The result is one clause.  Parent folders are checked too, because a user who may rename one can replace it.  A
+    writable parent with the sticky bit is trusted, because others cannot rename this user's entries in it.  A group
+    with write permission is trusted if it is the user's own group without other members.
     """
     own = directory.resolve()
     for folder in (own, *own.parents):

@@ -16,9 +16,9 @@ Result = TypeVar("Result")
 
 
 def checked_range(start: int, stop: int | None, count: int, noun: str) -> tuple[int, int]:
-    """Return the range [start, stop) of `count` items; stop None is all.
+    """Return the range (start, stop) of `count` items after checking it; stop None becomes `count`.
 
-    Raises `ValueError`, which calls the items `noun`, if the range leaves 0 to `count`.
+    Raises `ValueError`, which calls the items `noun`, if the range leaves 0 to `count` or `stop` is below `start`.
     """
     end = count if stop is None else stop
     if not 0 <= start <= end <= count:
@@ -27,11 +27,14 @@ def checked_range(start: int, stop: int | None, count: int, noun: str) -> tuple[
 
 
 def kernel_array(array: NDArray[Any], shape: tuple[int, ...], dtype: DTypeLike, noun: str) -> NDArray[Any]:
-    """Return the array as a plain NumPy array for kernels (functions compiled by numba).
+    """Return an array as a plain NumPy array for kernels (functions compiled by numba), after checking it.
 
-    Raises `ValueError` unless it has the given shape and dtype, is in C order and writable. numba would compile every
-    kernel a second time for a read-only array, so inputs must be writable too.  To map a file, use mode "c" (copy on
-    write) instead of "r".
+    shape, dtype  required shape and dtype
+    noun          name of the array in messages
+
+    Raises `ValueError` unless the array has them, is in C order and writable. numba would compile every kernel a second
+    time for a read-only array, so inputs must be writable too.  To map a file, use mode "c" (copy on write) instead of
+    "r".
     """
     plain = np.asarray(array)
     if plain.shape != shape or plain.dtype != np.dtype(dtype):
@@ -45,6 +48,8 @@ def run_ranges(
     work: Callable[[int, int], Result], start: int, stop: int, chunk: int, workers: int = 1
 ) -> Iterator[Result]:
     """Call work(first, last) for consecutive chunks of [start, stop), and yield the results in that order.
+
+    chunk  number of items in a chunk; the last one may have fewer
 
     At most `workers` threads run at a time, and at most 2 · `workers` results wait to be used, so memory stays small.
     The first exception stops the iteration; its chunk is not repeated.

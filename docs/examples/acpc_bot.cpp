@@ -1,5 +1,5 @@
-// acpc_bot.cpp: plays a policy at a dealer of the ACPC protocol.  docs/bots.md describes the steps.
-// c++ -O2 -o acpc_bot acpc_bot.cpp, then ./acpc_bot POLICY HOST PORT beside the program look_up
+// acpc_bot.cpp: plays a policy of two-player no-limit hold'em at a dealer of the ACPC protocol.  See docs/bots.md.
+// Build: c++ -O2 -o acpc_bot acpc_bot.cpp.  Run: ./acpc_bot POLICY HOST PORT, with the program look_up in the same folder.
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,22 +14,22 @@
 
 using Text = std::string;
 
-static std::vector<Text> split(const Text &text, char at) {
+static std::vector<Text> split(const Text &text, char separator) {
     std::vector<Text> parts(1);
     for (char each : text)
-        if (each == at) parts.emplace_back();
+        if (each == separator) parts.emplace_back();
         else parts.back() += each;
     return parts;
 }
 
-static Text quoted(const Text &text) {  // for a shell
+static Text quoted(const Text &text) {  // as one word of a shell command
     Text out = "'";
     for (char each : text) out += each == '\'' ? Text("'\\''") : Text(1, each);
     return out + "'";
 }
 
-// Draw an action at a decision from the probabilities that look_up prints, a line each: "r900 0.4".
-static Text decision(const Text &reader, const std::vector<Text> &arguments) {
+// Run look_up at a decision and draw an action.  look_up prints one action and its probability on each line: "r900 0.4".
+static Text draw_action(const Text &reader, const std::vector<Text> &arguments) {
     static std::mt19937_64 random{std::random_device{}()};
     Text command = quoted(reader);
     for (const Text &each : arguments) command += " " + quoted(each);
@@ -39,36 +39,37 @@ static Text decision(const Text &reader, const std::vector<Text> &arguments) {
     char action[64];
     double share;
     while (pipe && fscanf(pipe, "%63s %lf", action, &share) == 2) {
-        if (Text(action) == "value") continue;  // of `export --values`
+        if (Text(action) == "value") continue;  // the last line for a policy with EVs (export --values)
         actions.push_back(action), shares.push_back(share);
     }
-    if (!pipe || pclose(pipe) || actions.empty()) std::cerr << "no answer of " << command << "\n", exit(1);
+    if (!pipe || pclose(pipe) || actions.empty()) std::cerr << "no answer from " << command << "\n", exit(1);
     return actions[std::discrete_distribution<>(shares.begin(), shares.end())(random)];
 }
 
-// The answer to MATCHSTATE:position:number:line:cards, or nothing if there is nothing to decide.
+// Return the action for the state MATCHSTATE:position:number:line:cards; "" if the hand is over or the opponent acts.
 static Text answer(const Text &reader, const Text &policy, const Text &state) {
     std::vector<Text> fields = split(state, ':'), streets = split(fields[4], '/'), hands = split(streets[0], '|');
     const Text &line = fields[3];
     size_t position = std::stoul(fields[1]), actions = 0;
     const Text street = split(line, '/').back();
     for (char each : street) actions += each == 'c' || each == 'f' || each == 'r';
-    size_t to_act = (actions + (line.find('/') == Text::npos)) % 2;  // the big blind, position 0, is second at first
-    bool shown = !hands[0].empty() && !hands[1].empty();
-    if (shown || line.find('f') != Text::npos || to_act != position) return "";
+    size_t to_act = (actions + (line.find('/') == Text::npos)) % 2;  // position 0, the big blind, acts second before the flop
+    bool showdown = !hands[0].empty() && !hands[1].empty();
+    if (showdown || line.find('f') != Text::npos || to_act != position) return "";
     Text board;
-    for (size_t dealt = 1; dealt < streets.size(); dealt++) board += streets[dealt];
-    return decision(reader, {policy, line, hands[position], board, fields[2]});
+    for (size_t k = 1; k < streets.size(); k++) board += streets[k];
+    return draw_action(reader, {policy, line, hands[position], board, fields[2]});
 }
 
-static int connected(const char *host, const char *port) {
+// Connect to the dealer.  Return the socket, or -1.
+static int open_connection(const char *host, const char *port) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
     if (getaddrinfo(host, port, &hints, &found)) return -1;
     int dealer = socket(found->ai_family, found->ai_socktype, found->ai_protocol);
-    int refused = connect(dealer, found->ai_addr, found->ai_addrlen);
+    int failed = connect(dealer, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
-    return refused ? -1 : dealer;
+    return failed ? -1 : dealer;
 }
 
 static bool send_line(int dealer, const Text &line) {
@@ -77,9 +78,9 @@ static bool send_line(int dealer, const Text &line) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 4) return std::cerr << "acpc_bot POLICY HOST PORT\n", 2;
+    if (count != 4) return std::cerr << "usage: acpc_bot POLICY HOST PORT\n", 2;
     Text program = arguments[0], reader = program.substr(0, program.rfind('/') + 1) + "look_up", text;
-    int dealer = connected(arguments[2], arguments[3]);
+    int dealer = open_connection(arguments[2], arguments[3]);
     if (dealer < 0 || !send_line(dealer, "VERSION:2.0.0")) return std::perror(arguments[2]), 1;
     char bytes[4096];
     for (ssize_t got; (got = read(dealer, bytes, sizeof bytes)) > 0;) {

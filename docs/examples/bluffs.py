@@ -1,13 +1,13 @@
-"""An evaluation: how often the first player of Kuhn poker bets the jack for each bet of the king."""
+"""An evaluation: the ratio of two bet frequencies of the first player in Kuhn poker, jack over king."""
 
 from mccfr.evaluation.methods import Method
 
 
 class Bluffs(Method):
-    """Every equilibrium has 1/3 (Kuhn 1950): the jack bets with probability a, the king with 3a."""
+    """The ratio is 1/3 in every equilibrium with bets (Kuhn 1950): probabilities a and 3a."""
 
     def problem(self, game):
-        """Return why a game cannot be measured and what to use instead, or None."""
+        """Return an error message for a game that cannot be measured, with what to use instead; else None."""
         return None if list(game.buckets) == [3, 3] else f"{game.name} has not three cards beside its tree: use exact"
 
     def find(self, side, against, options):

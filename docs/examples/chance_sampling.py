@@ -7,7 +7,7 @@ from mccfr.gallery.history_game import Count, History, HistoryGame, regret_match
 
 
 class Options(SolverConfig, frozen=True, tag="chance-sampling"):
-    """The keys of [solver].  deals: number of deals sampled in an iteration."""
+    """Keys of the table [solver].  deals: number of deals sampled in one iteration."""
 
     deals: Count = 1
 

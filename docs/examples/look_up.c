@@ -1,6 +1,7 @@
-/* look_up.c: what a policy of no-limit hold'em plays, after any legal bets.  docs/bots.md describes the steps.
-   cc -O2 -o look_up look_up.c -lz -lm, then ./look_up POLICY LINE HAND [BOARD [NUMBER]]
-   With the NUMBER of a played hand, the sizes that the tree does not have are drawn. */
+/* look_up.c: prints what a policy of no-limit hold'em does with a hand after any legal betting.  See docs/bots.md.
+   Build: cc -O2 -o look_up look_up.c -lz -lm.  Run: ./look_up POLICY LINE HAND [BOARD [NUMBER]].
+   Each line of output is an action and its probability.  A bet size that the tree lacks can stand for two of its sizes.
+   With the NUMBER of the hand in a match one of them is drawn, the same in each call; without it both count. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@ static const char *policy;
 
 static void refuse(const char *text, const char *why) { fprintf(stderr, "%s: %s\n", text, why); exit(2); }
 
-static FILE *opened(const char *name, const char *ending) {
+/* Open a file of the policy. */
+static FILE *open_file(const char *name, const char *ending) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.%s", policy, name, ending);
     FILE *file = fopen(path, "rb");
@@ -20,10 +22,10 @@ static FILE *opened(const char *name, const char *ending) {
     return file;
 }
 
-/* The cells [row, column] .. of a .npy file (of a list: [column] ..), `count` of them, as they are; returns the width of
-   a cell in bytes.  `kind` becomes u, i or f, `length` the number of rows. */
+/* Read `count` cells of a .npy file, from [row, column] on (in a one-dimensional array from [column] on), into `found`.
+   Return the bytes of a cell.  Set `kind` to u, i or f, and `length` to the number of rows. */
 static int cells(const char *name, long row, long column, long count, void *found, char *kind, long *length) {
-    FILE *file = opened(name, "npy");
+    FILE *file = open_file(name, "npy");
     unsigned char head[10];
     char text[65536];
     int size = 0;
@@ -39,6 +41,7 @@ static int cells(const char *name, long row, long column, long count, void *foun
     return size;
 }
 
+/* Convert the little-endian bytes of a cell to a number. */
 static double number(const unsigned char *bytes, int size, char kind) {
     if (kind == 'f' && size == 4) { float x; memcpy(&x, bytes, 4); return x; }
     if (kind == 'f') { double x; memcpy(&x, bytes, 8); return x; }
@@ -48,6 +51,7 @@ static double number(const unsigned char *bytes, int size, char kind) {
     return (double)whole;
 }
 
+/* Return the number at [row, column] of a .npy file. */
 static double cell(const char *name, long row, long column) {
     unsigned char bytes[8];
     char kind;
@@ -56,9 +60,10 @@ static double cell(const char *name, long row, long column) {
     return number(bytes, size, kind);
 }
 
-/* --- cards to bucket --- */
+/* --- from cards to a bucket --- */
 
-static int cards(const char *text, int *out) { /* ascending */
+/* Parse cards into numbers 4 * rank + suit, in ascending order.  Return how many there are. */
+static int cards(const char *text, int *out) {
     static const char *ranks = "23456789TJQKA23456789tjqka", *suits = "cdhsCDHS";
     int count = 0;
     for (const char *at = text; *at; at += 2, count++) {
@@ -71,6 +76,7 @@ static int cards(const char *text, int *out) { /* ascending */
     return count;
 }
 
+/* Return the bucket of a hand on a board of `known` cards. */
 static long bucket_of(int street, const int *hand, const int *board, int known) {
     char name[64];
     long combination = hand[1] * (hand[1] - 1) / 2 + hand[0], canonical = 0, permutation = 0, rank = 0;
@@ -87,7 +93,7 @@ static long bucket_of(int street, const int *hand, const int *board, int known) 
     snprintf(name, sizeof name, "board_starts_street%d", street);
     long start = cell(name, 0, canonical), packed = cell(name, 0, canonical + 1) - start, length;
     unsigned char stream[8192], row[4 * 1326];
-    uLongf bytes = sizeof row; /* one, two or four for each combination */
+    uLongf bytes = sizeof row; /* one, two or four bytes for each of the 1,326 hands */
     char kind;
     snprintf(name, sizeof name, "deck_buckets_street%d", street);
     cells(name, 0, start, packed, stream, &kind, &length);
@@ -96,18 +102,18 @@ static long bucket_of(int street, const int *hand, const int *board, int known) 
     return number(row + size * (long)cell("deck_hole_permutation", permutation, combination), size, 'u');
 }
 
-/* --- the table: chips of all players, and whose turn it is --- */
+/* --- the betting at the table; amounts are chips of the whole hand --- */
 
 enum { MOST = 6 };
 
 static int players = 2, to_act, street;
-static unsigned acted, folded, barred; /* sets of players, bit i for player i; `barred` may not raise a short all-in */
+static unsigned acted, folded, barred; /* sets of players, bit i for player i; `barred`: have acted before a short all-in */
 static double put_in[MOST], stacks[MOST], dead, least_bet, least_call, last_raise;
-static int whole = 1; /* amounts are whole chips */
+static int whole = 1; /* 1: amounts are rounded to whole chips */
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-static double level(void) { /* chips of a player who has called */
+static double level(void) { /* chips in the pot of a player after a call */
     double found = least_call;
     for (int k = 0; k < players; k++) found = most(found, put_in[k]);
     return found;
@@ -121,7 +127,7 @@ static double pot_after_call(void) {
     return pot;
 }
 
-static double all_in(void) { /* the largest raise that another player can call, but a legal one */
+static double all_in(void) { /* the largest raise that an opponent can call, at least the smallest legal one */
     double others = level() + last_raise;
     for (int k = 0; k < players; k++)
         if (k != to_act && !(folded >> k & 1)) others = most(others, stacks[k]);
@@ -135,7 +141,7 @@ static int may_raise(void) {
     return able > 0;
 }
 
-static int next_from(int first) { /* the next player to act from this one on, or -1 */
+static int next_from(int first) { /* the first player from `first` on who has to act, or -1 */
     int able = 0, found = -1;
     double most_in = 0, call = level();
     for (int k = 0; k < players; k++) most_in = most(most_in, put_in[k]);
@@ -148,11 +154,13 @@ static int next_from(int first) { /* the next player to act from this one on, or
     return found < 0 || (able == 1 && put_in[found] >= most_in) ? -1 : found;
 }
 
+/* Begin a hand: blinds and antes are in the pot. */
 static void begin(void) {
     for (int k = 0; k < players; k++) put_in[k] = cell("tree_put_in", 0, k);
     street = 0, acted = folded = barred = 0, last_raise = least_bet, to_act = next_from(players == 2 ? 1 : 2);
 }
 
+/* Apply an action at the table: c, f, or r with the player's chips in the pot after the raise. */
 static void act(char action, double target) {
     unsigned own = 1u << to_act;
     acted |= own;
@@ -169,15 +177,16 @@ static void act(char action, double target) {
     acted = barred = 0, last_raise = least_bet, to_act = next_from(0);
 }
 
+/* Read the stacks, blinds and antes of the policy's game. */
 static void load(void) {
     static char text[1 << 22];
-    FILE *file = opened("meta", "json");
+    FILE *file = open_file("meta", "json");
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
     const char *at = strstr(text, "\"game\": {"), *blinds = at ? strstr(at, "\"blinds\"") : 0, *deep = at ? strstr(at, "\"stack\"") : 0;
     double stack = 0, ante = 0;
     if (!blinds || !deep || sscanf(blinds, "\"blinds\": [ %*f , %lf", &least_bet) != 1 || sscanf(deep, "\"stack\": %lf", &stack) != 1)
-        refuse(policy, "is no policy of no-limit hold'em");
+        refuse(policy, "is not a policy of no-limit hold'em");
     const char *seats = strstr(at, "\"seats\": "), *each = strstr(at, "\"stacks\": ["), *done = strstr(text, "\"share_of_run\": ");
     if (seats) players = atoi(seats + 9);
     if (players < 2 || players > MOST) refuse(policy, "has more than six players");
@@ -188,7 +197,7 @@ static void load(void) {
         if (recall) refuse(policy, "has buckets with recall, which this program does not look up");
     }
     double share = done ? atof(done + 16) : 1, largest = 0;
-    if (share > 0 && share < 1) fprintf(stderr, "unfinished: %.2g %% of its run\n", 100 * share);
+    if (share > 0 && share < 1) fprintf(stderr, "warning: the policy is unfinished, after %.2g %% of its run\n", 100 * share);
     if (each) each = strchr(each, '[') + 1;
     for (int k = 0; k < players; k++) {
         char *end = NULL;
@@ -203,17 +212,18 @@ static void load(void) {
     whole &= fmod(least_bet, 1) == 0 && fmod(largest, 1) == 0;
 }
 
-/* --- betting to nodes --- */
+/* --- from the betting to nodes of the tree --- */
 
-typedef struct { long node; double probability; } Reading; /* the node at which the tree waits */
+typedef struct { long node; double probability; } Reading; /* a node that the betting can stand for */
 
 static char **labels;
 static Reading readings[4096];
 static int reading_count;
 
+/* Read the label of each node: f, c or r with an amount. */
 static void load_labels(void) {
     static char text[4096];
-    FILE *file = opened("tree_label", "json");
+    FILE *file = open_file("tree_label", "json");
     labels = calloc(1 << 24, sizeof *labels);
     for (long node = -1; fgets(text, sizeof text, file); node++) {
         char *end = strrchr(text, '"');
@@ -224,6 +234,7 @@ static void load_labels(void) {
     fclose(file);
 }
 
+/* Return a field of a node of the tree. */
 static long tree(const char *field, long node) {
     char name[64];
     snprintf(name, sizeof name, "tree_%s", field);
@@ -232,16 +243,17 @@ static long tree(const char *field, long node) {
 
 static int decides(long node) { return node >= 0 && tree("kind", node) == 0; }
 
+/* Return the first child whose label begins with a letter, or -1.  For r it is the smallest raise. */
 static long child_of(long node, char label) {
     long first = tree("first", node), end = first + tree("count", node);
     while (first < end && labels[first][0] != label) first++;
-    return first < end ? first : -1; /* the first one: of the raises the smallest */
+    return first < end ? first : -1;
 }
 
-/* Chips that the player who led to a node has put in. */
+/* Return the chips in the pot of the player whose action led to a node. */
 static double raised_to(long child) { return cell("tree_put_in", child, tree("player", tree("parent", child))); }
 
-/* The size of a raise in the tree, as a share of the pot after the call. */
+/* Return the size of a raise in the tree as a share of the pot after a call. */
 static double size_of(long node, long child) {
     int own = tree("player", node);
     double before = least_call, pot = dead;
@@ -250,7 +262,8 @@ static double size_of(long node, long child) {
     return (raised_to(child) - before) / pot;
 }
 
-static int is_all_in(long child) { /* or all others are */
+/* Return 1 if the raise to a node puts its player, or all opponents who call, all-in. */
+static int is_all_in(long child) {
     int own = tree("player", tree("parent", child));
     double others = 0;
     for (int k = 0; k < players; k++)
@@ -258,13 +271,15 @@ static int is_all_in(long child) { /* or all others are */
     return raised_to(child) >= (stacks[own] < others ? stacks[own] : others);
 }
 
-/* The child of a check or call, else of a fold; `folds`: the other way round.  Without both, the smallest raise. */
+/* Return the child of a check or call, or without one of a fold; `folds`: of a fold, or without one of a check or call.
+   Without both, return the first child, the smallest raise. */
 static long passed(long node, int folds) {
     long found = child_of(node, folds ? 'f' : 'c');
     if (found < 0) found = child_of(node, folds ? 'c' : 'f');
     return found < 0 ? tree("first", node) : found;
 }
 
+/* Return the set of players who have folded in the tree before a node. */
 static unsigned folded_in_tree(long node) {
     unsigned found = 0;
     for (; node; node = tree("parent", node))
@@ -272,7 +287,7 @@ static unsigned folded_in_tree(long node) {
     return found;
 }
 
-/* Whether an opponent who has not folded in the tree has made the table's largest bet. */
+/* Return 1 if an opponent who has not folded in the tree has put most chips in at the table. */
 static int has_bet(long node) {
     unsigned gone = folded_in_tree(node);
     double largest = 0;
@@ -282,7 +297,8 @@ static int has_bet(long node) {
     return 0;
 }
 
-/* If the tree's hand ended by folds: the smallest raise in place of the last call that was taken for a fold. */
+/* In a hand that ended by folds in the tree, find the last fold there that was a call at the table.  Return the smallest
+   raise in its place, or -1. */
 static long without_last_fold(long node) {
     if (labels[node][0] != 'f') return -1;
     for (; node; node = tree("parent", node)) {
@@ -294,8 +310,8 @@ static long without_last_fold(long node) {
     return -1;
 }
 
-/* The decision of the player to act, from the node at which the tree waits; -1 if there is none. */
-static long at(long node) {
+/* Return the tree's decision of the player who acts at the table, from a reading's node on; -1 if there is none. */
+static long decision_at(long node) {
     while (node >= 0) {
         if (!decides(node)) { node = without_last_fold(node); continue; }
         int player = tree("player", node), on = tree("street", node);
@@ -306,6 +322,7 @@ static long at(long node) {
     return -1;
 }
 
+/* Add a reading; one of the same node gets the sum of both probabilities. */
 static void add(Reading *to, int *count, long node, double probability) {
     for (int k = 0; k < *count; k++)
         if (to[k].node == node) { to[k].probability += probability; return; }
@@ -313,12 +330,13 @@ static void add(Reading *to, int *count, long node, double probability) {
     to[(*count)++] = (Reading){node, probability};
 }
 
+/* Translate an action at the table: add each node that it can stand for after a reading. */
 static void follow(Reading from, char action, double target, Reading *to, int *count) {
-    long node = at(from.node), first = node < 0 ? -1 : child_of(node, 'r');
+    long node = decision_at(from.node), first = node < 0 ? -1 : child_of(node, 'r');
     double probability = from.probability;
     if (node < 0) { add(to, count, from.node, probability); return; }
     if (action == 'f') { add(to, count, child_of(node, 'f') < 0 ? node : child_of(node, 'f'), probability); return; }
-    if (action == 'c' || first < 0) { add(to, count, passed(node, 0), probability); return; } /* no raise: a call */
+    if (action == 'c' || first < 0) { add(to, count, passed(node, 0), probability); return; } /* without raises in the tree, a bet is a call */
     long above = first, end = tree("first", node) + tree("count", node);
     double share = (target - level()) / pot_after_call(), tops = raised_to(end - 1);
     int deep = most(target, tops) <= 2 * (target < tops ? target : tops);
@@ -331,7 +349,7 @@ static void follow(Reading from, char action, double target, Reading *to, int *c
     add(to, count, above, probability * (lower < 1e-9 ? 1 : 1 - lower));
 }
 
-/* What to do in the game for a tree's action: chips to raise to, -1 for a fold, 0 for a call. */
+/* Translate an action of the tree to the table.  Return the chips to raise to, 0 for a check or call, -1 for a fold. */
 static double real_action(long node, long child) {
     double before = level(), least = before + last_raise, own = stacks[to_act];
     char label = labels[child][0];
@@ -343,7 +361,7 @@ static double real_action(long node, long child) {
     return target < least ? (least < own ? least : own) : target < own ? target : own;
 }
 
-/* The strategy of a bucket at a decision: the share of each action. */
+/* Fill in a bucket's probability of each action at a decision.  Return the number of actions. */
 static long strategy(long node, long bucket, double *shares) {
     char weight[64], probability[64];
     int player = tree("player", node), on = tree("street", node);
@@ -357,10 +375,11 @@ static long strategy(long node, long bucket, double *shares) {
     return count;
 }
 
-/* An own action before the flop.  A check may stand for a fold to a limp, which the hand remembers. */
+/* Translate an own action before the flop.  Several actions of the tree can be one at the table: a fold to a limp is a
+   check.  The hand's probabilities are their weights. */
 static void follow_own(Reading from, char action, double target, long bucket, Reading *to, int *count) {
     double shares[256], total = 0, done = action == 'r' ? target : action == 'c' ? 0 : -1;
-    long node = at(from.node), same = 0, first = node < 0 ? 0 : tree("first", node), end = node < 0 ? 0 : strategy(node, bucket, shares);
+    long node = decision_at(from.node), same = 0, first = node < 0 ? 0 : tree("first", node), end = node < 0 ? 0 : strategy(node, bucket, shares);
     for (long k = 0; k < end; k++) {
         int is = fabs(real_action(node, first + k) - done) < 1e-9;
         same += is, shares[k] = is ? shares[k] : 0, total += shares[k];
@@ -370,7 +389,8 @@ static void follow_own(Reading from, char action, double target, long bucket, Re
         if (shares[k] > 0) add(to, count, first + k, from.probability * shares[k] / total);
 }
 
-/* Keep one of the readings, drawn by its probability; the same one whenever the hand comes here. */
+/* Keep one of the readings, drawn by its probability.  The random number is a hash of the hand's number and the action's
+   place in the line, so each call draws the same. */
 static void draw(uint32_t played, uint32_t place) {
     uint32_t mixed = ((played * 64 + place) ^ 0x5bd1e995u) * 0x9e3779b1u;
     double left = (mixed ^ mixed >> 15) * 0x85ebca6bu / 4294967296.0;
@@ -379,7 +399,8 @@ static void draw(uint32_t played, uint32_t place) {
     readings[0] = (Reading){readings[k].node, 1}, reading_count = 1;
 }
 
-/* Play a line; `own` is the player whose hand has the bucket before the flop, or -1 to find out who acts in the end. */
+/* Follow a line at the table and in the tree.  own: the player with the hand, whose bucket before the flop is `bucket`;
+   -1: follow it at the table only, to find the player who acts after it. */
 static void play(const char *line, const char *played, int own, long bucket) {
     static Reading after[4096];
     begin(), readings[0] = (Reading){0, 1}, reading_count = 1;
@@ -387,7 +408,7 @@ static void play(const char *line, const char *played, int own, long bucket) {
         char action = *line++, *end = (char *)line;
         if (action == '/') continue;
         double target = action == 'r' ? strtod(line, &end) : 0;
-        if (!strchr("cfr", action) || (action == 'r' && end == line) || to_act < 0) refuse(line - 1, "is no action here");
+        if (!strchr("cfr", action) || (action == 'r' && end == line) || to_act < 0) refuse(line - 1, "is not an action, or no player can act here");
         int count = 0;
         for (int k = 0; own >= 0 && k < reading_count; k++)
             if (to_act == own && street == 0) follow_own(readings[k], action, target, bucket, after, &count);
@@ -400,11 +421,12 @@ static void play(const char *line, const char *played, int own, long bucket) {
     if (to_act < 0) refuse("LINE", "leads to no decision");
 }
 
-/* --- the answer --- */
+/* --- the output --- */
 
 static double actions[1024], shares[1024];
 static int action_count;
 
+/* Add to the probability of an action at the table. */
 static void collect(double action, double share) {
     int k = 0;
     while (k < action_count && actions[k] < action) k++;
@@ -416,11 +438,12 @@ static void collect(double action, double share) {
     shares[k] += share;
 }
 
+/* Add the actions of a hand after one reading. */
 static void answer(Reading reading, long bucket) {
     double own[256];
-    long node = at(reading.node);
+    long node = decision_at(reading.node);
     if (node < 0) {
-        int committed = !decides(reading.node) && labels[reading.node][0] != 'f'; /* the tree's hand is over */
+        int committed = !decides(reading.node) && labels[reading.node][0] != 'f'; /* the hand is over in the tree, not by a fold */
         int calls = !(folded_in_tree(reading.node) >> to_act & 1) && (committed || has_bet(reading.node));
         collect(facing() && !calls ? -1 : 0, reading.probability);
         return;
@@ -429,7 +452,7 @@ static void answer(Reading reading, long bucket) {
         collect(real_action(node, tree("first", node) + k), reading.probability * own[k]);
 }
 
-/* Of `export --values`: the value in chips where a street begins. */
+/* Print the hand's value in chips, which a policy of `export --values` has for the first decisions of a street. */
 static void print_value(long node, long bucket) {
     char name[64], path[4200], kind;
     unsigned char first[8];
@@ -440,16 +463,16 @@ static void print_value(long node, long bucket) {
     if (!file) return;
     fclose(file);
     cells(name, 0, 0, 1, first, &kind, &count);
-    for (long at = 0; at < count; at++)
-        if (cell(name, 0, at) == node) {
+    for (long column = 0; column < count; column++)
+        if (cell(name, 0, column) == node) {
             snprintf(name, sizeof name, "value_street%d_player%d", street, to_act);
-            printf("value %.6f\n", cell(name, bucket, at));
+            printf("value %.6f\n", cell(name, bucket, column));
             return;
         }
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) { fprintf(stderr, "look_up POLICY LINE HAND [BOARD [NUMBER]]\n"); return 2; }
+    if (argc < 4) { fprintf(stderr, "usage: look_up POLICY LINE HAND [BOARD [NUMBER]]\n"); return 2; }
     policy = argv[1];
     int hand[5], board[5], known = argc > 4 ? cards(argv[4], board) : 0;
     if (cards(argv[3], hand) != 2 || hand[0] == hand[1]) refuse(argv[3], "a hand has two cards");
@@ -465,6 +488,6 @@ int main(int argc, char **argv) {
     for (int k = 0; k < action_count; k++)
         if (actions[k] > 0) printf("r%.15g %.9f\n", actions[k], shares[k]);
         else printf("%s %.9f\n", actions[k] ? "f" : "c", shares[k]);
-    if (reading_count == 1) print_value(at(readings[0].node), bucket);
+    if (reading_count == 1) print_value(decision_at(readings[0].node), bucket);
     return 0;
 }

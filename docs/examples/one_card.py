@@ -7,12 +7,12 @@ from mccfr.games.betting_tree import build_tree
 
 
 def one_card(ranks: int = 3, bet: float = 1.0, ante: float = 1.0) -> Game:
-    """Return the game.  Parameters are the keys of [game]; the defaults are Kuhn poker."""
+    """Return the game; the defaults give Kuhn poker.  The arguments are keys of the table [game]."""
     if bet <= 0:
         raise ValueError(f"game.bet = {bet} is not allowed: it must be above 0")
 
     def raise_targets(state):
-        """Return the chips over the whole hand after a raise: one bet, if there is none yet."""
+        """Return the allowed amounts of a raise, in chips of the whole hand: one, or none after a bet."""
         return [state.to_call + bet] if state.bets == 0 else []
 
     rules = BettingRules((ante, ante), (0,), raise_targets, raise_text="b")

@@ -1,4 +1,4 @@
-"""Networks of deep CFR without this package: the explicit average in numpy."""
+"""Evaluates the networks of a deep CFR policy with numpy only: the explicit average strategy."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def advantages(parameters, features, actions, layers=3, units=64, readout="last"):
-    """Return the outputs [n, A] of a network for inputs [n, F]."""
+    """Return the advantages [n, A] that a network gives for inputs `features` [n, F]."""
     at, values, hidden = 0, features, []
     for width in (*[units] * layers, actions):
         if len(hidden) == layers and readout == "all":
@@ -37,7 +37,7 @@ def strategy(advantage, counts):
 
 
 def average(folder, player):
-    """Return the explicit average [I, A] at a player's infosets; 0 for infosets that no network reaches."""
+    """Return a player's explicit average strategy [I, A]; 0 at infosets that no network reaches."""
     folder = Path(folder)
     about = json.loads((folder / "networks.json").read_text())
     networks, weights, players = (np.load(folder / f"{name}.npy") for name in ("networks", "weights", "players"))

@@ -5,7 +5,7 @@ import mccfr
 
 @mccfr.regret_rule
 def squared(regrets, strategy):
-    """Fill strategy [A] from regrets [A], both float64.  It must not depend on the regrets' scale."""
+    """Fill strategy [A] from regrets [A], both float64, independently of the regrets' scale."""
     total = 0.0
     for a in range(len(regrets)):
         strategy[a] = max(regrets[a], 0.0) ** 2

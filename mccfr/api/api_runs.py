@@ -49,12 +49,13 @@ class Run:
     def status(self) -> dict[str, Any]:
         """Return a dictionary of the run's state and progress, as `mccfr status --json` prints it.
 
-        "state" is for instance "running"; "iterations", "nodes_touched" and "nodes_per_second" are progress.
+        "state" is for instance "running"; "iterations", "nodes_touched" and "nodes_per_second" are progress. Raises
+        `ValueError` or `OSError` if the directory is no run any more, or a damaged one.
         """
         return run_status(rundir.open_to_look(self.directory, self.abstraction))
 
     def evaluations(self) -> list[Evaluation]:
-        """Return an `Evaluation` for each evaluation that the run has recorded, oldest first."""
+        """Return a list with an `Evaluation` for each evaluation that the run has recorded, oldest first."""
         return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
 
     @checked
@@ -81,6 +82,8 @@ class Run:
         purify      True: play only the most probable action of each infoset
         threshold   remove actions below this probability, and rescale the others
         license     license that the export states for its data; None: not stated
+
+        Raises `ValueError` for options that do not fit together, `FileExistsError` if `out` may not be replaced.
         """
         opened = self._open()
         options = ExportOptions(
@@ -120,7 +123,8 @@ def solve(
     Returns when a limit is reached.  At a signal it writes a checkpoint for `mccfr.resume`, and raises
     `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
 
-    Raises `ValueError` and `OSError` with a message of one sentence, and `RuntimeError` if a worker dies.
+    Raises `ValueError` and `OSError` with a message of one sentence, `MemoryError` if the tables do not fit in memory,
+    and `RuntimeError` if a worker dies.
     """
     require_main_thread()
     terms = Terms(CallbackReporter(progress), force=force, replace=replace)
@@ -178,7 +182,8 @@ def resume(
     Without a limit here, those of the run's configuration apply.  Returns when a limit is reached.  At a signal it
     writes a checkpoint, and raises `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
 
-    Raises `ValueError` and `OSError` with a message of one sentence, and `RuntimeError` if a worker dies.
+    Raises `ValueError` and `OSError` with a message of one sentence, `MemoryError` if the tables do not fit in memory,
+    and `RuntimeError` if a worker dies.
     """
     require_main_thread()
     opened = rundir.open_run(path_of(run), abstraction_path_of(run) if abstraction is None else Path(abstraction))
@@ -214,7 +219,8 @@ def trained(opened: rundir.Run, game: Game, terms: Terms) -> Run:
     game    the game on which the run trains
     terms   receiver of messages, and whether to train with too little memory or disk
 
-    Raises `KeyboardInterrupt` after Ctrl-C, and `SystemExit(75)` after another signal.
+    Raises `KeyboardInterrupt` after Ctrl-C, and `SystemExit(75)` after another signal. Raises `RuntimeError` if a
+    worker dies, and `MemoryError` or `OSError` if the tables do not fit in memory.
     """
     outcome, exported = train_and_export(opened, game, terms.reporter, force=terms.force)
     if exported is not None:

@@ -38,7 +38,7 @@ def evaluate_target(
     method       name of a method, `module:Class` of a user's, or "auto": head-to-head if there is an opponent, else
                  exact, or another method in games for which exact is impossible
     number       number of a run's checkpoint; None: the newest
-    abstraction  present path of a run's card abstraction, if it was moved
+    abstraction  path where a run's card abstraction is now, if it was moved
     average      name of a run's average strategy, for algorithms with several; the result names it
     against      opponent, for the method head-to-head; it may use other buckets
     strategy     "uniform", "always-call" or "always-fold": evaluate this in the target's game, not the target

@@ -127,6 +127,8 @@ def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPl
     """Return a player for a match from a solver, run, policy, path, name or class of a program.
 
     manner  whether a strategy plays only its likeliest action, or none below a probability
+
+    Raises `ValueError` for a text that names no policy, run or program.
     """
     if isinstance(strategy, type):
         return OpenedPlayer(Contender(strategy.__name__, ProgramSpec(strategy)), None)
@@ -142,6 +144,12 @@ def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPl
 
 
 def _target(strategy: Strategic, checkpoint: int | None = None) -> Target:
+    """Return a strategy with its game, and the iterations and nodes of its training, as a `Target`.
+
+    checkpoint  number of a run's checkpoint; None: the newest
+
+    Raises `ValueError` if a checkpoint is given for a solver or policy.
+    """
     if checkpoint is not None and isinstance(strategy, Solver | Policy):
         raise ValueError(
             f"checkpoint = {checkpoint}: {_name(strategy)} has no checkpoints to choose from: leave it out"

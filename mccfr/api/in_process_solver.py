@@ -146,7 +146,14 @@ class Solver:
     """
 
     def __init__(self, game: Game, config: Config, threads: int = 1) -> None:
-        """Allocate the tables; `config` comes from `mccfr.solver`, which has checked it."""
+        """Allocate the tables and prepare the training.
+
+        game     the game to train on, which need not be that of the `[game]` table of `config`
+        config   configuration of the solver, checked by `mccfr.solver`
+        threads  number of threads
+
+        Raises `ValueError` if the algorithm does not suit the game, or memory is too small.
+        """
         self.game = form_for(game, config)
         self._origin = game.origin if isinstance(game, ConfiguredGame) else None
         self._id = secrets.token_hex(16)
@@ -206,7 +213,8 @@ class Solver:
 
         progress  called about once a second and at the end with a `Progress`; `print` is sufficient
 
-        The result does not depend on how training is divided into calls.  Raises `ValueError` without a limit.
+        The result does not depend on how training is divided into calls.  Raises `ValueError` without a limit, and for
+        a negative or infinite one.
         """
         limits = {"iterations": iterations, "nodes": nodes, "seconds": seconds}
         if all(limit is None for limit in limits.values()):
@@ -239,7 +247,7 @@ class Solver:
         """Return the share of the nearest limit that is done since `start`; 1 or more: a limit is reached.
 
         start   iterations, nodes touched and seconds before this call of `run`
-        limits  limits of this call in the same order; None for no limit
+        limits  {name: limit of this call}, in the same order; None for no limit
         """
         done = [now - before for now, before in zip(self._counts(), start, strict=True)]
         shares = [
@@ -274,6 +282,8 @@ class Solver:
         line   letters of the actions up to the decision, such as "cb" (check, bet); "" for the first decision
         hand   hole cards of the player to act; None: all hands
         board  board cards; None for none
+
+        Raises `ValueError` for an invalid line, hand or board.
         """
         return query(Profile(self.game, self.strategy()), line, hand, board)
 

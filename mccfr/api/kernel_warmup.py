@@ -67,6 +67,7 @@ def _kernels() -> list[int]:
 
 
 def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
+    """Compile the kernels for one target of `warm_up`, not "all"; `folder` is for temporary files."""
     if is_policy(Path(target)) or is_run(Path(target)):
         try:
             server_player(target, PlayManner(resolve=settings_of("flop")))

@@ -2,7 +2,8 @@
 
 Implementations: `mccfr.cards.no_cards` (chance is in the game tree), `mccfr.cards.card_lists` (arrays of all hands and
 boards: small games, endgames) and `mccfr.cards.full_deck` (full hold'em, boards drawn from the deck). The last two also
-implement `mccfr.cards.card_index`, in which hands and boards have numbers. A saved strategy is called a policy.
+implement `mccfr.cards.card_index`, in which hands have numbers. A saved strategy is called a policy. Streets and
+players are numbered from 0.
 """
 
 from abc import ABC, abstractmethod
@@ -105,14 +106,18 @@ class Cards(ABC):
 
     @abstractmethod
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the object that draws the training deals of process number `worker`."""
+        """Return the object that draws the training deals of process number `worker`, from 0.
+
+        seed  random seed of the run; seed, worker and iteration determine a deal
+        """
 
     def board_hands(self, board: Any) -> BoardHands:
         """Return both players' hands that fit a full board, with weights, buckets and showdown ranks.
 
         board  index of the board if all boards are in arrays, else its cards in order of dealing
 
-        Raises `ValueError` if there is no such board, without cards, and for three and more players.
+        Raises `ValueError` if there is no such board, or a hand in range has no bucket on it. Raises it too without
+        cards, and for three and more players.
         """
         raise ValueError(_NO_CARDS)
 
@@ -177,6 +182,8 @@ class Cards(ABC):
 
         memory  [shared_bytes] uint8
         fill    True: write the tables there; False: another process has already written them
+
+        Cards without such tables return themselves.
         """
         return self
 
@@ -198,7 +205,9 @@ class Cards(ABC):
     # --- texts ---
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand on a board for a player, from their texts.
+        """Return the bucket of a hand on a board for a player; `hand` and `board` are texts.
+
+        street  street of the board
 
         Raises `ValueError` if hand or board is invalid, they share a card, the hand is outside the player's range, or
         the text matches several infosets. The message lists valid texts.
@@ -233,7 +242,7 @@ class Cards(ABC):
         return None
 
     def bucket_table(self, street: int) -> str | None:
-        """Return the name of a street's bucket table among a saved strategy's arrays, or None."""
+        """Return the name of a street's bucket table among a saved strategy's arrays; None: it has none."""
         return None
 
     def in_table(self, street: int) -> int:

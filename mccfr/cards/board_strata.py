@@ -90,6 +90,9 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 
     cards   the game's cards, with buckets numbered stratum by stratum
     strata  the boards and weights of all strata
+    seed    random seed of the run
+
+    Raises `ValueError` for cards that cannot be divided into strata.
     """
     del strata, seed
     raise ValueError(f"cards dealt from {cards.source} cannot be dealt by stratum: leave out run.strata")
@@ -203,7 +206,7 @@ def _board_weights(cards: ListedCards, boards: Ints) -> Floats:
     compatible = apart & (cards.reach[0][:, None] > 0) & (cards.reach[1][None, :] > 0)
     remaining_hands = (free.astype(np.float32) @ free.T.astype(np.float32))[compatible]
     if not len(remaining_hands) or remaining_hands.min() != remaining_hands.max():
-        raise ValueError("run.strata needs hands that leave equally many boards of the second street each")
+        raise ValueError("run.strata needs pairs of hands that each leave equally many boards of the second street")
     return np.array([(cards.reach[0] * free[:, b]) @ apart @ (cards.reach[1] * free[:, b]) for b in boards.tolist()])
 
 
@@ -341,7 +344,7 @@ def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
 
 
 def _hole_classes(cards: int) -> Ints:
-    """Return for each canonical board of `cards` cards the number of possible hands up to suits.
+    """Return [B] for each canonical board of `cards` cards the number of possible hands up to suits.
 
     Hands count once if a permutation of suits that fixes the board maps one to the other. By Burnside's lemma,
     this is the mean number of hands that such a permutation fixes.

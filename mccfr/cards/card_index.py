@@ -1,4 +1,7 @@
-"""Interface of cards with numbered hands and boards, for play, hand ranges and sampled run-outs."""
+"""Interface of cards with numbered hands, for play, hand ranges and sampled run-outs.
+
+Streets, players and hands are numbered from 0. A board is its cards, or its index if all boards are in arrays.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -97,7 +100,7 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed, the same at each call.
+        """Return random deal `number` of `seed`, the same at each call.
 
         Hands that share no card are drawn in proportion to the product of their range weights. The board then avoids
         them and is uniform.
@@ -127,7 +130,7 @@ class IndexedCards(Cards):
 
         street       street of `board`; -1: before any board
         excluded     card numbers, such as those of known hands
-        sample_size  at most so many boards: all if there are no more, otherwise a random sample
+        sample_size  at most so many boards: all if there are no more, otherwise a random sample, drawn with `rng`
 
         The factor corrects a mean over these boards to which a pair of hands adds 0 on boards with one of its cards.
         It is n/m: n boards continue `board` without the cards `excluded`, and m boards are possible for two hands.
@@ -171,7 +174,7 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def hand_text(self, hand: int) -> str:
-        """Return the text of hand number `hand`, such as "AsKh" or "K"."""
+        """Return the text of hand index `hand`, such as "AsKh" or "K"."""
 
     @abstractmethod
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:

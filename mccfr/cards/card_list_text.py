@@ -98,6 +98,7 @@ def find_hands(cards: NamedCards, text: str) -> npt.NDArray[np.int64]:
 
 
 def _example(cards: NamedCards) -> str:
+    """Return the text of a hand in some player's range, for an error message."""
     return cards.hand_names[int(np.argmax(cards.reach.max(axis=0)))]
 
 
@@ -132,6 +133,10 @@ def find_boards(cards: NamedCards, street: int, text: str | None) -> npt.NDArray
 
 
 def _board_needed(cards: NamedCards, street: int, own: int) -> str:
+    """Return which board cards a text must name on a street, as the end of an error message.
+
+    own  number of cards of the first street's only board; 0 if it has several boards
+    """
     needed = cards.board_cards[street].shape[1]
     if own and needed > own:
         return f"{needed} are needed, or only the {needed - own} dealt after {cards.board_text(0, 0)}"

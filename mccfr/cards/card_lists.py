@@ -1,6 +1,6 @@
 """Cards whose hands and boards are all in arrays: Kuhn, Leduc, small decks, hold'em endgames.
 
-`mccfr.cards.card_list_text` parses their texts.
+`ListedCards` is the main class; `mccfr.cards.card_list_text` parses texts of its hands and boards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -116,7 +116,10 @@ class ListedCards(NamedCards):
         )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the object that draws the training deals of process number `worker`."""
+        """Return the object that draws the training deals of process number `worker`.
+
+        Raises `ValueError` unless equally many boards follow each board of a street.
+        """
         return ListedDealer(deal_arrays(self), seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
@@ -169,7 +172,7 @@ class ListedCards(NamedCards):
         return np.cumsum(self.reach[0] * self.disjoint_weight(self.reach[1]))
 
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed: both hands, and the board index of every street."""
+        """Return random deal `number` of `seed`: both hands' indices, and the board index of every street."""
         state, masks = new_stream(seed, DEALT, EVALUATION, number), self.hand_masks()
         first = _drawn(self._first_chance, uniform(state))
         second = _drawn(np.cumsum(np.where(masks & masks[first], 0, self.reach[1])), uniform(state))
@@ -239,7 +242,7 @@ class ListedCards(NamedCards):
 
         The factor corrects a mean over these boards to which a pair of hands adds 0 on boards with one of its cards. It
         is the number of such boards, before sampling, divided by the number of boards after `board` that fit a pair of
-        hands. If there are more than `sample_size` boards, so many are drawn, with repetition.
+        hands. If there are more than `sample_size` boards, so many are drawn with `rng`, with repetition.
         """
         last, each = self._last_boards(street, board)
         excluded_mask = np.uint64(sum(1 << card for card in excluded))
@@ -252,7 +255,7 @@ class ListedCards(NamedCards):
         return np.uint64(self.board_masks[street][board])
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [H] int32 the bucket of each hand of a player on board index `board`, or -1.
+        """Return [H] int32 the bucket of each hand of a player on board index `board` of `street`, or -1.
 
         It is -1 for hands that share a card with the board, and may be for hands outside of the player's range.
         """
@@ -310,7 +313,10 @@ class ListedCards(NamedCards):
         return int(numbers[0])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand text: bucket} of the player's range on a board, which is given as text."""
+        """Return {hand text: bucket} of the player's range on a board of `street`, which is given as text.
+
+        Raises `ValueError` for an invalid board, and one that can mean boards with different buckets.
+        """
         bucket = self.bucket[street][player][find_boards(self, street, board)]
         live = (bucket != NO_BUCKET) & (self.reach[player] > 0)
         bucket_of_hand = {}
@@ -375,9 +381,9 @@ class ListedCards(NamedCards):
 
 
 def boards_from(board: Sequence[int], counts: Sequence[int]) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
-    """Return, for each street from `board` on, the boards [B, n] that can follow, and their parents [B].
+    """Return two lists: for each street the boards [B, n] that continue `board`, and their parents [B].
 
-    The deck has 52 cards. A parent is the index of the board on the street before.
+    The first street has `board` alone. The deck has 52 cards. A parent is the index of the board on the street before.
 
     board   cards of the only board of the first street
     counts  number of cards dealt on each later street
@@ -425,7 +431,7 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
     child, children = [], [len(masks[0])]
     for street in range(1, cards.streets):
         starts = np.searchsorted(cards.board_parent[street], np.arange(len(masks[street - 1]) + 1))
-        if len(set(np.diff(starts))) != 1:
+        if len(set(np.diff(starts))) != 1 or np.any(np.diff(cards.board_parent[street]) < 0):
             raise ValueError(
                 f"boards of street {street} do not follow evenly and in order from those of the street before"
             )

@@ -224,7 +224,8 @@ class WholeDeck(IndexedCards):
 
         board  its card numbers, in order of dealing
 
-        It has all hands and all later boards: 48 rivers after a turn, 2,352 rivers after a flop.
+        It has all hands and all later boards: 48 rivers after a turn, 2,352 rivers after a flop. Raises `ValueError`
+        for three and more players, and for cards that are not a board of the street.
         """
         self._check_pairs()
         cards = [int(card) for card in board]
@@ -336,7 +337,7 @@ class WholeDeck(IndexedCards):
         """Return last-street boards that begin with `board`, and a factor for means over them.
 
         excluded     card numbers that the further cards must not be, such as those of known hands
-        sample_size  largest number of boards: if more are possible, a random sample is returned
+        sample_size  largest number of boards: if more are possible, a random sample is returned, drawn with `rng`
 
         The factor is the number of possible boards divided by the number that two given hands leave. It corrects a mean
         over boards in which impossible pairs of hands count as 0.
@@ -382,7 +383,7 @@ class WholeDeck(IndexedCards):
         return [card_text(card) for card in range(CARD_COUNT)]
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the cards of a street's board, given as text; `ValueError` for another number of cards."""
+        """Return the cards of a street's board from their text; `ValueError` for a wrong card or number."""
         board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
         if len(board) != needed:
             count_text = (
@@ -394,7 +395,9 @@ class WholeDeck(IndexedCards):
         return board
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand such as AsKh, or of a class such as AKs, 72o or QQ.
+        """Return the bucket of a hand such as AsKh, or of a class such as AKs, 72o or QQ, on a board.
+
+        board  text of the board of `street`; None or "" preflop
 
         Raises `ValueError` for an invalid text, a card that the board also has, or a class of several buckets there.
         """
@@ -408,7 +411,10 @@ class WholeDeck(IndexedCards):
         return int(live[0])
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Return the indices [n] of the hands of a combination (`AsKh`) or class (`AKs`, `QQ`)."""
+        """Return the indices [n] of the hands of a combination (`AsKh`) or class (`AKs`, `QQ`).
+
+        Raises `ValueError` for another text.
+        """
         plain = plain_text(text)
         if _CLASS.fullmatch(plain):
             return np.flatnonzero(parse_range(plain) > 0)
@@ -419,7 +425,10 @@ class WholeDeck(IndexedCards):
         return np.array([high * (high - 1) // 2 + low])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand text: bucket} of the hands possible on a board; preflop, of hand classes."""
+        """Return {hand text: bucket} of the hands possible on a board, given as text.
+
+        Preflop the keys are the 169 hand classes, such as "AKs". Raises `ValueError` for an invalid board.
+        """
         row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
             return {name: int(row[hand]) for hand, name in reversed(list(enumerate(hand_class_names(self.hand_cards))))}

@@ -80,6 +80,10 @@ class DeckDealer:
     """Draws deals from the full deck, with their buckets, for one worker (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, buckets: BucketTables, seed: int, worker: int, histories: Histories | None = None) -> None:
+        """Store the bucket tables, and the seed and worker number that select the random stream.
+
+        histories  maps table entries to buckets that remember earlier streets; None: the entries are the buckets
+        """
         self._tables, self._histories = buckets, histories
         self._seed, self._worker = np.uint64(seed), np.uint64(worker)
         self._state = np.zeros(4, np.uint64)

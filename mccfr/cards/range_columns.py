@@ -15,8 +15,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 class RangeColumns(NDArrayOperatorsMixin):
     """Array [.., H] with a column for each hand, which stores the columns of n hands only.
 
-    These are the hands in a range; `make` fills or computes the other columns.
-    The function `columns` reads the stored columns. Any other use as an array computes the full array once.
+    These are the hands in a range. The function `columns` reads the stored columns. Any other use as an array computes
+    the full array once, by `make`.
 
     kept   [.., n] the stored columns
     held   [n] hand index of each stored column, ascending

@@ -129,9 +129,10 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
 def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCards:
     """Return the cards with one bucket for each class of isomorphic (board, hand) pairs.
 
-    The present buckets of `cards` are ignored, except that hands without a bucket get none.
+    The buckets in `cards` are replaced; hands that have none there get none.
 
-    weights  arrays [n, H] with further values of hands that suit permutations must preserve, besides range weights
+    weights  arrays [n, H] with n further numbers for each hand, such as fixed probabilities of actions. Isomorphic
+             hands must agree in them, as in range weights
     """
     reach = np.concatenate([cards.reach, *weights])
     return replace(lossless(_blind(replace(cards, reach=reach))), reach=cards.reach)
@@ -336,6 +337,7 @@ def _renaming(
 def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
     """Return True if a card permutation preserves the showdown ranks of hands that have a bucket.
 
+    cards       only the hands that have a bucket on some board
     hand_image  [B] index of the last-street board to which each last-street board is mapped
     hand        [H] index of the hand to which each hand is mapped
     """

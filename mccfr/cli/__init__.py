@@ -25,7 +25,8 @@ _MARKS = "manifest.json", "meta.json", "networks.json", "preflop", "build.lock"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and end with its exit status.
 
-    arguments  words of the command line; None: those of this process, which then ends here
+    arguments  words of the command line: the function then raises `SystemExit`. None: those of this process, which
+               then ends here
     """
     with signals.command_line():
         try:
@@ -41,7 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _status_of(arguments: Sequence[str] | None) -> int:
-    """Run a command and return its exit status."""
+    """Run a command and return its exit status; print an expected error as one line on stderr.
+
+    arguments  words of the command line; None: those of this process
+    """
     import rich_click as click
 
     from mccfr.cli.group import cli
@@ -96,6 +100,7 @@ def _usage_mistake(error: "click.ClickException") -> str:
 
 
 def _explain(error: BaseException, code: int) -> int:
+    """Print an error as one line on stderr, and return the exit status `code`."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror

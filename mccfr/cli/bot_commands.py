@@ -68,7 +68,9 @@ def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _play_at_server(policy: str, options: Mapping[str, Any], play: Callable[["ServerPlayer"], dict[str, Any]]) -> None:
     """Open a policy as a player, let it play at a server, and print the result.
 
-    play  function that plays the hands of a player at the server, and returns the record of results
+    policy   path of a policy or run, or name of a program
+    options  values of the options of `_bot_options` by name
+    play     function that plays the hands of a player at the server, and returns the record of results
     """
     from mccfr.matches.bot_sessions import record_text, server_player
     from mccfr.matches.players import PlayManner
@@ -315,6 +317,8 @@ def _names(names: str | None, local_players: Sequence[str], seats: int) -> tuple
     names          value of --names, "A,B,..."; None: local players' own names, then player-1, player-2, ...
     local_players  values of --with: policies, runs or programs that play in this process
     seats          number of players
+
+    Raises `click.BadParameter` if --names has another number of names.
     """
     from mccfr.matches.players import distinct_names, table_names
 

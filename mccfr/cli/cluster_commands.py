@@ -79,7 +79,7 @@ def local(config: Path, machines: int, **given: Any) -> None:
     if is_run(config) and (given["directory"] is not None or given["overrides"]):
         raise ValueError(f"{config} is a run already: leave --run and --set out")
     job = _resuming(config, None, given) if is_run(config) else _solving(config, given, machines)
-    _launch(*job, machines, None, force=given["force"])
+    _launch(*job, machines, None)
 
 
 @cluster.command()
@@ -149,7 +149,7 @@ def _status_text(status: Mapping[str, Any]) -> str:
         for rank in status["ranks"]
     ]
     return (
-        f"{session}{status['nodes_touched']:,} nodes; since the rest before: {status['barriers']:,} barriers, "
+        f"{session}{status['nodes_touched']:,} nodes; since the last pause: {status['barriers']:,} barriers, "
         f"{bytes_text(status['sent_bytes'])} sent and {bytes_text(status['received_bytes'])} received by the "
         f"coordinator, {status['moved_strata']} strata moved{''.join(ranks)}"
     )
@@ -190,17 +190,23 @@ def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, A
 
 
 def _limits(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits among a command's options as {name: value}; None: not given."""
     return {key: options[key] for key in ("nodes", "iterations", "seconds", "workers")}
 
 
 def _terms(options: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Terms]":
+    """Return a function from a `Reporter`, which receives messages, to the `Terms` of starting a run.
+
+    options  values of the command's options by name, of which --force and --replace are used
+    room     function that returns a sentence if memory or disk are too small, else None
+    """
     from mccfr.runs.session.start import Terms
 
     return partial(Terms, force=options["force"], replace=options["replace"], room=room)
 
 
 def _arguments(given: Mapping[str, Any]) -> list[str]:
-    """Convert options {name: value} back to words of a command line, for every MPI process."""
+    """Convert a command's options, {name: value}, back to words of a command line for the MPI processes."""
     options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
     options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
     arguments = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
@@ -210,6 +216,17 @@ def _arguments(given: Mapping[str, Any]) -> list[str]:
 def _launch_or_take_part(
     directory: Path, prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool
 ) -> None:
+    """Train as an MPI process if srun or mpiexec has started this one; else start processes on `hosts`.
+
+    directory  directory of the run
+    prepare    function that takes a `Reporter` (it receives messages) and returns the run and its game
+    arguments  words after `mccfr cluster` that each started process executes
+    hosts      value of --hosts, "A,B,..."; None: not given
+
+    force      do not check memory; used only by an MPI process
+
+    Raises `ValueError` if this is no MPI process and `hosts` is None.
+    """
     from mccfr.cluster.mpi import is_inside_mpi
 
     if is_inside_mpi():
@@ -221,7 +238,7 @@ def _launch_or_take_part(
             "machines on this one"
         )
     machines = _named(hosts)
-    _launch(prepare, arguments, len(machines), machines, force=force)
+    _launch(prepare, arguments, len(machines), machines)
 
 
 def _named(hosts: str) -> list[str]:
@@ -262,15 +279,18 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
             report_end(*result, report)
 
 
-def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
+def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None) -> None:
     """Check the run, start its MPI processes on all machines, and wait for their end.
 
-    One of the processes, the coordinator, leads the others. Exits with its status unless that is 0.
+    One of the processes, the coordinator, leads the others. If its exit status is not 0, the command ends with it.
 
     prepare    function that takes a `Reporter` (it receives messages) and returns the run and its game
     arguments  words after `mccfr cluster` that each process executes
     machines   number of machines
     hosts      names of the machines; None: processes on this machine
+
+    Raises `ValueError` if the run cannot be trained on so many machines, or ssh does not reach a host. Raises
+    `RuntimeError` if machines are lost repeatedly, or fewer answer after a loss than the configuration needs.
     """
     from mccfr.cluster.capacity import check_cluster
     from mccfr.cluster.launch import check_reachable, hosts_launch, local_launch, reachable_hosts, run_to_end

@@ -32,7 +32,7 @@ def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
     A period is a stretch of training: regrets and strategy sums are weighted or discounted by period. If the run has a
     limit, the text also has the time left, if known.
 
-    phase  text for the present activity, such as "evaluating"; the line begins with it unless it is "training"
+    phase  text for the activity of the run, such as "evaluating"; the line begins with it unless it is "training"
     """
     parts = [
         *([] if phase == TRAINING else [phase]),
@@ -119,7 +119,7 @@ class PlainReporter:
         self._phase, self._late = TRAINING, DelayedLine()
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Print the run's present activity if it lasts two seconds.
+        """Print what the run does now, such as "evaluating", if it lasts two seconds.
 
         A text that differs from the last one by numbers only is printed every ten seconds. Compilation is printed once,
         training never.
@@ -198,7 +198,7 @@ class LiveReporter:
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Print the evaluation above the bar, and keep its exploitability beside it.
 
-        Winnings against another strategy are not kept there, because they mean little without their interval.
+        Winnings against another strategy are not kept there, because they mean little without their 95 % interval.
         """
         from mccfr.evaluation.methods.registry import find_method
 

@@ -131,7 +131,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
 
 def _best_response_text(record: dict[str, Any]) -> str:
-    """Return a line on the chips that a response to the strategy wins as each player.
+    """Return a line on the chips per hand that a response to the strategy wins as each player.
 
     It is a best response, or one whose winnings are a lower bound. "" for evaluation methods without responses.
     """
@@ -298,7 +298,9 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
 
     Raises `ValueError` if an option is given that applies only to runs.
 
-    board  write rows of hands on this board ("" for none); None: rows of buckets
+    format_name  format of the new file: a value of --format
+    board        write rows of hands on this board ("" for none); None: rows of buckets
+    replace      True: replace also an export of another run
     """
     from mccfr.policy import Policy
 
@@ -308,9 +310,12 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
 
 
 def _export_vectors(directory: Path, out: Path, count: int) -> None:
-    """Write `count` random decisions of a policy, with its probabilities, as JSON lines to `out`.
+    """Write `count` random decisions of a policy, with their probabilities, as JSON lines to `out`.
 
-    Other programs that read the policy can test themselves by them. Refuses options that --vectors does not use.
+    Other programs that read the policy can test themselves by them. Raises `ValueError` if options are given that
+    --vectors does not use.
+
+    directory  directory of the policy
     """
     from mccfr.policy import Policy
     from mccfr.policy.export.vectors import write_vectors

@@ -78,9 +78,13 @@ def started(
 ) -> "tuple[Run, Game]":
     """Create or reopen the run of a configuration, with given limits; return run and game.
 
+    config     a TOML file, or the name of an example, which is copied to runs/ first
+    directory  directory of the run, existing or not
     overrides  texts TABLE.KEY=VALUE of --set
     limits     nodes, iterations, seconds and workers of the command line; None: not given
     terms      permissions of --force and --replace, and the receiver of messages
+
+    Raises `ValueError` if `config` is a run directory or invalid, and for too little memory or disk.
     """
     from msgspec import structs
 
@@ -159,8 +163,11 @@ def reopened(
 
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
-    """Train a run, export it, and end the process with status 75 after a signal.
+    """Train a run, and export it if its configuration says so; report both.
 
+    Raises `SignalInterrupt`, which ends the command with status 75, after a signal.
+
+    force  True: do not check memory
     aside  numbers of checkpoints to ignore, which are first moved to the folder set-aside; (): none; None: all
     """
     from mccfr.runs.session.restoring import put_aside

@@ -25,7 +25,7 @@ class Duration(click.ParamType[float]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert the option's text to seconds; the error message lists valid forms."""
+        """Convert the option's text to seconds; raise `click.BadParameter`, which lists valid forms."""
         from mccfr.config.value_limits import MOST_NUMBER, shown
 
         text = str(value).strip().lower()
@@ -62,7 +62,7 @@ class Count(click.ParamType[int]):
         self._least, self._most = least or 0, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Convert the option's text to an integer; the error message lists valid forms."""
+        """Convert the option's text to an integer; raise `click.BadParameter`, which lists valid forms."""
         from mccfr.config.value_limits import MOST_COUNT, shown
 
         try:
@@ -82,7 +82,7 @@ class MemorySizes(click.ParamType[tuple[float, ...]]):
     name = "amounts"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        """Convert the option's text to numbers of bytes; the error message lists valid forms."""
+        """Convert the option's text to numbers of bytes; raise `click.BadParameter` for another text."""
         from mccfr.config.memory_sizes import bytes_of
 
         try:
@@ -101,7 +101,7 @@ class Share(click.ParamType[float]):
         self._zero = zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert the option's text to a share from 0 to 1; the error message lists valid forms."""
+        """Convert the option's text to a share from 0 to 1; raise `click.BadParameter` for another text."""
         from mccfr.config.value_limits import share_of, shown
 
         try:
@@ -123,6 +123,10 @@ abstraction_option = click.option(
 
 
 def _allow(_context: click.Context, _option: click.Parameter, folders: tuple[Path, ...]) -> None:
+    """Allow the import of users' modules from the folders of --code.
+
+    Raises `NotADirectoryError` for a path that is no directory.
+    """
     from mccfr.config.plugins import allow
 
     for folder in folders:
@@ -235,7 +239,10 @@ def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
 
 @contextmanager
 def file_or_example(argument: Path, folder: str = "") -> Iterator[Path]:
-    """Yield the file that an argument names; an example is first copied to runs/, with a message.
+    """Yield the file that an argument names; an example is first copied to runs/.
+
+    A message tells of the copy at the end of the block. If the block raises, the copy is removed. Raises `ValueError`
+    if there is no such file.
 
     folder  kind of example: "" (configurations of runs), "experiments" or "abstractions" (descriptions of buckets)
     """

@@ -82,7 +82,13 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
 
 def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str, Any]:
-    """Train the run of `mccfr spot`; return the solution (EVs, frequencies) that it prints."""
+    """Train the run of `mccfr spot`; return the solution (EVs, frequencies) that it prints.
+
+    started  the run and its game
+    force    True: do not check memory
+
+    Raises `SignalInterrupt` if a signal has stopped the training.
+    """
     from mccfr.runs.session.train_and_export import train_and_export
 
     report.message(_beginning(started))

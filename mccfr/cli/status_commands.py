@@ -131,7 +131,10 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
     """Return the fields of `mccfr status --json`: of a run, or a list of those of a folder's runs.
 
+    directory    a run, or a folder that contains runs
     abstraction  folder of the run's card abstraction, if it was moved; None: it was not
+
+    Raises `ValueError` if `directory` is neither, and for a folder of runs with `abstraction`.
     """
     from mccfr.runs.directory.run import is_run, open_to_look
     from mccfr.runs.directory.run_status import run_list, run_status
@@ -165,7 +168,10 @@ def _shown(watch: bool) -> Iterator[Callable[[str], None]]:
 
 
 def _list_text(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the runs of a folder as a table of text, with a line for each run."""
+    """Return the runs of a folder as a table of text, with a line for each run; failures follow the table.
+
+    rows  for each run the fields of `mccfr status --json`; of one that cannot be read `run` and `problem`
+    """
     from mccfr.evaluation.methods.registry import find_method
 
     lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
@@ -239,6 +245,8 @@ def _memory_text(status: dict[str, Any]) -> str:
     """Return the size of a run's tables as text.
 
     While the run trains, the text also has the tables' folder, and the bytes that lie in huge pages of memory.
+
+    status  fields of `mccfr status --json`
     """
     size = "unknown" if status["tables_bytes"] is None else bytes_text(status["tables_bytes"])
     where = f" in {status['live_dir']}" if status["live_dir"] else ""
@@ -273,6 +281,8 @@ def _trend_lines(status: dict[str, Any]) -> list[str]:
     They show the share of infosets that no traversal has reached, by street. For 16-bit tables they show the number of
     rows whose scale is the largest: their values are cut off or soon will be. For tables larger than memory they show
     the bytes moved between disk and memory, and the time of it. Lines that do not apply are left out.
+
+    status  fields of `mccfr status --json`
     """
     lines, never = [], status["never_reached_per_street"]
     if never is not None:

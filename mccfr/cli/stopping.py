@@ -84,6 +84,7 @@ def end_resumable(stop: SignalInterrupt, directory: Path | None, by: str = RESUM
 
 
 def _end(status: int, sentence: str) -> NoReturn:
+    """Print a sentence on stderr and end the command with an exit status."""
     signals.silence()
     click.echo(f"mccfr: {sentence}", err=True)
     raise click.exceptions.Exit(status) from None

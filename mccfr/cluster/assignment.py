@@ -1,7 +1,8 @@
 """Assigns strata to ranks, the training processes of a cluster, by their speeds and free memory.
 
-A stratum is a group of boards of the second street (flops), with the table rows that belong to them. All ranks
-train their strata for an interval, and then wait for the slowest. A stratum is moved only if that shortens an interval.
+A stratum is a group of boards of the second street (flops), with the table rows that belong to them. An interval is
+the training between two barriers, at which all ranks wait for the slowest. A stratum is moved only if that shortens an
+interval.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LEAST_SECONDS = 5.0
-"""Seconds of training on each rank before its speed is used."""
+"""Seconds that each rank must train before the speeds of all ranks are compared."""
 _LEAST_STEP = 1e-9  # relative gain of an exchange; smaller ones are rounding errors
 LEAST_GAIN = 1.02
 """Smallest speed-up of an interval, old time over new time, for which strata are moved."""
@@ -52,16 +53,16 @@ class MachineCapacity(NamedTuple):
 def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return the rank of each stratum, [N] int64, by a greedy assignment with local search.
 
-    Ranks are training processes; strata are groups of flops with their table rows. All ranks train for an interval, and
-    then wait for the slowest. Each rank first gets one of the smallest strata, so that all speeds are measured. The
-    others follow, largest first, each to the rank that would finish it first. Then a stratum of the slowest rank is
-    swapped with one of another rank, as long as the interval gets shorter.
+    Ranks are training processes, numbered from 0; strata are groups of flops with their table rows. All ranks train for
+    an interval, and then wait for the slowest. Each rank first gets one of the smallest strata, so that all speeds are
+    measured. The others follow, largest first, each to the rank that would finish it first. Then a stratum of the
+    slowest rank is swapped with one of another rank, as long as both then finish earlier than the slowest did.
 
     loads   [N] work of each stratum in an interval, in any unit; at least as many strata as ranks
     speeds  [R] speed of each rank, in any unit
     memory  bytes of each stratum, and free bytes of each machine; None: no limits. If the result does not fit, strata
             are assigned by size in bytes to ranks with room, and only swaps that fit are made. If that fails too, the
-            result is the one without limits
+            result is the one without limits, which does not fit
     """
     speed = np.asarray(speeds, np.float64)
     order = np.argsort(-loads, kind="stable")
@@ -86,12 +87,12 @@ def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity 
 
 
 def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bool) -> Ints | None:
-    """Return [N] the rank of each stratum within the limits of memory; None if none is found.
+    """Return [N] the rank of each stratum within the limits of memory; None if no assignment is found.
 
-    Ranks are training processes; strata are groups of flops with their table rows. Each rank gets at least one stratum.
-    All ranks train for an interval, and then wait for the slowest.
+    Ranks are training processes; strata are groups of flops with their table rows. Each rank first gets one of the
+    smallest strata. The others follow by size in bytes, largest first, each to a rank whose machine has room for it.
 
-    loads     [N] work of each stratum in an interval
+    loads     [N] work of each stratum in an interval (until all ranks wait for the slowest)
     speed     [R] speed of each rank
     memory    bytes of each stratum, and free bytes of each machine
     roomiest  True: prefer the machine with the most memory left; False: prefer the rank that finishes first
@@ -118,12 +119,13 @@ def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *
 
 
 def _exchange(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity | None) -> bool:
-    """Swap a stratum of the slowest rank with another rank's; return False if no swap is faster.
+    """Swap a stratum of the slowest rank with one of another rank; return whether a swap was made.
 
     Ranks are training processes; strata are groups of flops with their table rows. Of the swaps that fit in memory, it
-    takes the one after which both ranks finish earliest.
+    takes the one after which both ranks have finished earliest. It makes none if that is no earlier than the slowest
+    rank finishes now.
 
-    loads   [N] work of each stratum
+    loads   [N] work of each stratum in an interval
     speed   [R] speed of each rank
     owner   [N] rank of each stratum, changed in place
     memory  bytes of each stratum, and free bytes of each machine; None: no limits
@@ -167,7 +169,8 @@ def reassign(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineC
     loads   [N] work of each stratum in an interval, in any unit
     owner   [N] present rank of each stratum
     speeds  [R] measured speed of each rank, in any unit
-    memory  bytes of each stratum, and free bytes of each machine; None: no limits
+    memory  bytes of each stratum, and free bytes of each machine; None: no limits. The result exceeds them if no
+            assignment that fits is found
     """
     better = assign_strata(loads, speeds, memory)
     gains = interval_time(loads, owner, speeds) >= LEAST_GAIN * interval_time(loads, better, speeds)

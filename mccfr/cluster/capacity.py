@@ -48,7 +48,10 @@ def check_cluster(config: Config, machines: int) -> None:
 
 
 def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
-    """Return the bytes of the table rows of each stratum, a group of flops, [N] int64."""
+    """Return [N] int64 the bytes of each stratum's rows in all tables after the first street.
+
+    N strata are groups of flops.
+    """
     assert game.strata is not None
     stratum_bytes = np.zeros(game.strata.count, np.int64)
     for spec in layout.specs:
@@ -58,9 +61,10 @@ def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
 
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Return the bytes that a machine needs besides the tables of its strata (groups of flops).
+    """Return the bytes that the coordinator's machine needs besides the tables of its strata.
 
-    These are bucket tables, memory of the processes, and three copies of the first street's tables for each training
+    The coordinator leads the training processes; the other machines need slightly less. Strata are groups of flops. The
+    bytes are those of bucket tables and processes, and three copies of the first street's tables for each training
     process.
     """
     return fixed_memory_bytes(config, game, in_cluster=True) + max(
@@ -75,7 +79,7 @@ def memory_of_machines(
 
     The result also has the bytes of each stratum (a group of flops), and the machine of each training process.
 
-    locations  host, machine number and available bytes of each training process
+    locations  for each training process its host, and the number and available bytes of its machine
     """
     machines = dict(sorted((location.machine, location) for location in locations)).values()
     free = np.array([location.memory_bytes for location in machines]) - fixed_bytes(config, game, layout)
@@ -89,8 +93,8 @@ def ranks_problem(
 
     N strata are groups of flops with their table rows, each trained by one process (rank).
 
-    locations  host, machine number and available bytes of each rank
-    owner      [N] rank of each stratum, by the best assignment that was found
+    locations  for each rank its host, and the number and available bytes of its machine
+    owner      [N] rank of each stratum, as `assign_strata` returns it
     """
     memory, fixed = memory_of_machines(config, game, layout, locations), fixed_bytes(config, game, layout)
     largest = int(memory.sizes.max())
@@ -113,7 +117,10 @@ def coordinator_problem(
 
     The coordinator, the process that gives orders to the training processes, holds only the first street's tables.
 
-    machines  number of machines, or None if unknown. Raises `ValueError` if the configuration cannot be trained on them
+    directory  directory of the run, existing or not
+    machines   number of machines, which `check_cluster` checks; None: unknown, not checked
+
+    Raises `ValueError` if the configuration cannot be trained on so many machines, or `tables.live_dir` does not exist.
     """
     if machines is not None:
         check_cluster(config, machines)

@@ -25,15 +25,16 @@ from storage.free_space import available_memory_bytes
 class ClusterSpace:
     """Callable that checks the memory and disk of several machines for a run.
 
-    figures  {name: number} of estimates for `mccfr plan`, set by each call: bytes of the fullest machine and of the
-             coordinator (the process that leads the others); the most work of a machine divided by the mean
+    figures  {name: number} of estimates for `mccfr plan`, set by each call. `machine_bytes`: memory of the fullest
+             machine. `coordinator_bytes`: memory of the process that leads the others, with `fixed_bytes`.
+             `unevenness`: most work of a machine divided by the mean of all machines
     """
 
     def __init__(self, config: Config, machines: int, memory_bytes: Sequence[float] = ()) -> None:
         """Store the machines, after checking that `config` can be trained on so many.
 
-        memory_bytes  bytes of memory of each machine, or one number for all. Empty: as much as this machine has,
-                      whose disk is then checked too
+        memory_bytes  bytes of memory of each machine, or one number for all. Empty: each has as much as is available
+                      on this machine, whose disk is then checked too
 
         Raises `ValueError` for settings that forbid so many machines, and a wrong number of `memory_bytes`.
         """

@@ -45,6 +45,7 @@ def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
     workers  number of ranks of each machine; 0 counts as 1
 
     Ranks on one host are grouped into machines of `workers` ranks, in order. One host may simulate several machines.
+    The results have no process ids (0) and no memory sizes (infinite).
     """
     locations: list[RankLocation] = []
     ranks_on_host: dict[str, int] = {}
@@ -144,7 +145,7 @@ def _send_to_all(world: World, value: Mapping[str, Any]) -> None:
 def _check_agreement(world: World, run: Run, game: Game, *, force: bool) -> list[RankLocation]:
     """Check that all machines have the same software, run and kind of processor.
 
-    Returns machine number, host and process id of each training process.
+    Returns machine number, host and process id of each training process, and the machine's memory unless `force`.
 
     force  do not check the memory of the machines
 
@@ -196,7 +197,8 @@ def check_machine_memory(run: Run, game: Game, locations: Sequence[RankLocation]
 def _startup_facts(run: Run) -> dict[str, Any]:
     """Return {name: value} of the facts that training processes need to open the run.
 
-    They are the imports of user code that are permitted, and the path of the card abstraction, if any.
+    "code" has the imports of user code that are permitted, "abstraction" the path of the card abstraction. Runs without
+    an abstraction lack the second.
     """
     abstraction, code = run.abstraction_path, permissions()
     return {"code": code} if abstraction is None else {"code": code, "abstraction": str(abstraction.resolve())}
@@ -246,7 +248,8 @@ def _train_strata(world: World, run: Run | None) -> None:
 def _problem(error: Exception) -> dict[str, Any]:
     """Return the message of a training process that cannot take part, {name: value}.
 
-    `host` is its machine's name, `problem` a sentence. `system` is True if the system cannot read a file.
+    `host` is its machine's name, `problem` a sentence on one line. `system` is True if the operating system could not
+    read a file (`UnreadableError`).
 
     error  the reason
     """

@@ -11,11 +11,14 @@ _FIELDS = {"nodes_touched", "barriers", "sent_bytes", "received_bytes", "moved_s
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
-    """Return the newest complete line of a run's `cluster.jsonl` as a dictionary.
+    """Return the newest valid line of a run's `cluster.jsonl` as a dictionary, with `running` added.
 
-    It has the nodes touched, the bytes that the coordinator (the leading process) has sent and received, and the work
-    of each training process. The key `running` is added: True while a process works on the run. Raises `ValueError` if
-    there is no such line.
+    `nodes_touched` counts the whole run. The other counts begin after the line before: `barriers`, `moved_strata`, and
+    `sent_bytes` and `received_bytes` of the coordinator (the leading process). `ranks` lists each training process with
+    its strata, nodes per second and share of time waited. `running` is True while a process works on the run. Lines
+    that are cut off or lack one of these fields are skipped.
+
+    Raises `ValueError` if there is no valid line.
     """
     for line in lines_backwards(run.path(RECORDS)):
         try:
@@ -24,4 +27,4 @@ def cluster_status(run: Run) -> dict[str, Any]:
             continue
         if isinstance(record, dict) and record.keys() >= _FIELDS:
             return record | {"running": is_locked(run)}
-    raise ValueError(f"{run.directory} has no {RECORDS}: no cluster session of it has ended yet")
+    raise ValueError(f"{run.directory} has no {RECORDS} yet: training on several machines writes it at checkpoints")

@@ -39,9 +39,10 @@ _COMPARED = {
 
 
 def processor_features() -> str:
-    """Return a text: the processor's architecture and its features for vector instructions.
+    """Return the processor's architecture and its features for vector instructions, as a text.
 
-    Only features that compiled code may use are named.
+    Only features that compiled code may use are named, as in "x86_64 avx avx2 fma". If the system does not tell the
+    features, the text has the architecture only.
     """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -72,7 +73,7 @@ def facts_of(run: Run) -> dict[str, Any]:
 def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a sentence on the first fact in which a process differs from the first one, or None.
 
-    facts  software versions, processor features and hashes of the run, {name: value}, as each process sees them
+    facts  a dictionary {name: value} from each process, as `facts_of` returns it; the first is compared with the others
     """
     for other in facts[1:]:
         for key, text in _COMPARED.items():
@@ -104,8 +105,8 @@ def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS
     token    random text that the leading process has written into its directory
     seconds  longest wait until the token is visible here
 
-    Raises `ValueError` if this machine has no such directory, or one without the token. Raises `UnreadableError` if
-    the system cannot read the token during that time.
+    Raises `ValueError` if at the end of that time this machine has no such directory, or one without the token. Raises
+    `UnreadableError` if the system then cannot read the token.
     """
     end = time.monotonic() + seconds
     while True:

@@ -58,7 +58,12 @@ class Launch(NamedTuple):
 
 
 def _launcher(name: str) -> str:
-    """Return the path of an MPI program; raises `ValueError` if it is not installed."""
+    """Return the path of an MPI launcher, from this Python environment or else from PATH.
+
+    name  file name of the launcher, such as "mpiexec.hydra"
+
+    Raises `ValueError` if the launcher or the Python package mpi4py is not installed.
+    """
     beside = Path(sys.prefix) / "bin" / name
     path = str(beside) if beside.is_file() else shutil.which(name)
     if path is None or find_spec("mpi4py") is None:
@@ -74,8 +79,8 @@ def local_launch(machines: int, workers: int) -> Launch:
     machines  number of simulated machines
     workers   number of training processes of each machine; 0 counts as 1
 
-    Raises `ValueError` if MPI is not installed, and for too little shared memory, in which processes would die and
-    leave their files behind.
+    Raises `ValueError` if MPI is not installed, and if less shared memory (/dev/shm) is free than the processes need.
+    They would die without it and leave their files behind.
     """
     ranks = 1 + machines * max(1, workers)
     if (free := free_bytes(_SHARED_MEMORY)) < (needed := ranks * _RANK_BYTES):
@@ -152,7 +157,8 @@ def run_to_end(
 ) -> int:
     """Train a run on several machines until it ends, with a restart after each loss of a machine.
 
-    Returns the exit status of the process that leads the others. Ranks are the MPI processes of the run.
+    Returns the exit status of the coordinator, the process that leads the others. Ranks are the MPI processes of the
+    run.
 
     start          function from a number of machines to the command that starts ranks on so many
     machines_left  function from the number of machines before a loss to the number that can continue
@@ -160,8 +166,8 @@ def run_to_end(
     machines       number of machines to start with
     report         receives messages, as sentences
 
-    Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint. It is also raised if a rank is lost
-    after a signal, or after the run directory was moved.
+    Raises `RuntimeError` if ranks are lost four times in a row without a new checkpoint. It is also raised if a rank is
+    lost after a signal, or after the run directory was moved. Errors of `start` and `machines_left` are passed on.
     """
     losses, newest, directory, forward = 0, -1, run.directory, _Forward()
     with OpenDirectory(directory) as opened, errors_shown(), signals_to(forward.note):
@@ -215,13 +221,14 @@ class _Forward:
 
 
 def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
-    """Start all MPI processes of a run, wait for their end, and return the first one's exit status.
+    """Start all MPI processes of a run, wait for their end, and return the coordinator's exit status.
 
-    Process 0, the coordinator, leads the others. Returns None if a process died, so that there is no exit status.
+    The coordinator, process 0, leads the others. Returns None if it has left no exit status, because a process died.
+    Processes on this machine that outlive the launcher are killed.
 
     launch     command that starts them
     arguments  words after `mccfr` of the command that each process executes
-    forward    receives the id of process 0, to which it sends signals
+    forward    receives the coordinator's process id, and sends signals to it
     """
     environment = {**os.environ, "PYTHONPATH": search_path(), **launch.environment}
     with tempfile.TemporaryDirectory(prefix="mccfr-cluster-", ignore_cleanup_errors=True) as folder:
@@ -252,7 +259,9 @@ def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int
 def _kill_remaining_ranks(end_file: Path) -> None:
     """Kill MPI processes on this machine that outlive their launcher, and so hold the run's lock.
 
-    end_file  file for process id and exit status, by whose path in their command lines the processes are found
+    It waits until they have ended, at most 10 seconds; processes that are still alive then are left.
+
+    end_file  file of `write_end`; its path is an argument of each process's command line, by which they are found
     """
     until = time.monotonic() + _GONE_SECONDS
     while (pids := _pids_with_argument(str(end_file))) and time.monotonic() < until:

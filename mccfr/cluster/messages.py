@@ -38,7 +38,7 @@ class RankLocation(NamedTuple):
     machine       number of its machine, from 0; one host may simulate several
     host          name of its host
     pid           its process id; 0: not yet known
-    memory_bytes  memory of the machine for all its ranks, in bytes
+    memory_bytes  available memory of its machine, for all ranks there, in bytes; infinite: not known
     """
 
     machine: int

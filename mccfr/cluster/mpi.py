@@ -42,6 +42,8 @@ class World:
 
     rank  number of this process; 0 leads, the others train
     size  number of processes
+    mpi   the module `mpi4py.MPI`
+    comm  its communicator of all processes
     """
 
     def __init__(self) -> None:
@@ -98,7 +100,8 @@ class World:
     def share_buckets(self, game: Game, algorithm: Algorithm) -> Game:
         """Return the game with its bucket tables in memory that all processes of a host share.
 
-        All MPI processes must call it.
+        All MPI processes must call it. It returns `game` itself if there are no tables to share, or if `algorithm`
+        does not use them.
         """
         size = shared_bytes(game, algorithm)
         if not size:
@@ -118,7 +121,12 @@ def shared_by_mpich(maps: str) -> list[Path]:
 
 
 def abort_all_ranks(status: int = 1) -> None:
-    """Kill all MPI processes of the run, this one too, if it has joined them and not left."""
+    """Kill all MPI processes of the run, this one too; do nothing outside of MPI.
+
+    This process is outside of MPI before it creates a `World`, and after `World.leave`.
+
+    status  exit status for the launcher
+    """
     if "mpi4py.MPI" in sys.modules:
         from mpi4py import MPI
 
@@ -136,6 +144,8 @@ def host_name() -> str:
 
 class MpiEngine:
     """Sends the orders of process 0 (coordinator) to the training processes; receives answers.
+
+    Created with the number of strata, and of cells in the first street's tables, which determine the message sizes.
 
     locations                   machine, host and process id of each training process: item r is MPI process 1 + r
     sent_bytes, received_bytes  bytes of orders sent, and of answers received so far
@@ -197,7 +207,7 @@ class MpiEngine:
         order  its command is READ, COPY or RESTORE
 
         Each process reports 200 names at most. Raises `OSError` if a file is damaged, missing or unreadable, or a disk
-        is full.
+        is full. Raises `RuntimeError` if a checkpoint or its rows do not fit the run.
         """
         answers = self._reports_on(order)
         _raise_first(answers)
@@ -260,7 +270,7 @@ def _handle_files(world: World, trainer: Trainer, command: int) -> None:
         report = {"host": host_name(), "problem": _one_line(error), "errno": error.errno, "file": error.filename}
         if isinstance(error, UnreadableError):
             report |= {"problem": f"{error.filename}: {_one_line(error.cause)}", "unreadable": True}
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         report = {"host": host_name(), "problem": str(error)}
     world.send_text(0, report)
     if command == WRITE:

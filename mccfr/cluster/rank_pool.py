@@ -39,7 +39,7 @@ from storage.cleanup import closed_after
 from storage.live_tables import LiveTables, create_live
 
 RECORDS = "cluster.jsonl"
-"""Journal with a line each time the ranks pause; for people, never read to resume."""
+"""Journal with a line each time all ranks have paused; shown to users, never read to resume."""
 _NAP_SECONDS = 0.0005
 
 
@@ -66,7 +66,7 @@ class ClusterPool(IntervalPool):
         self._changes = np.zeros(self._intervals.cells, np.int64)
         self._fits, self._saved = True, False  # _saved: a checkpoint contains the strata as they are
         self._since_pause = np.zeros((3, ranks))  # seconds trained, seconds waited and nodes, since the last pause
-        self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were last moved
+        self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since speeds were last compared
         self._answered_at = np.zeros(ranks)
         self._barriers, self._moved, self._noted_bytes = 0, 0, (0, 0)
         self._abandoned = False
@@ -176,8 +176,10 @@ class ClusterPool(IntervalPool):
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Make the training processes save their table rows; return what a checkpoint must name.
 
-        Each stratum (group of flops) is saved in a folder, its version. The first result has fields of the checkpoint's
-        state; the second is {name of a version: hash of its manifest}.
+        Each stratum (group of flops) is saved in a folder, its version. Returns (fields of the checkpoint's state,
+        {name of a version: hash of its manifest}).
+
+        Raises `OSError` if a process's disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
         self._prepare_order(messages.WRITE)
         self._order.versions[:] = self._engine.write(self._order)
@@ -192,7 +194,9 @@ class ClusterPool(IntervalPool):
         """Delete saved rows that no checkpoint names; copy the newest checkpoint to other machines.
 
         Call it once the checkpoint is complete. Strata (groups of flops) may then be moved between training processes,
-        because the checkpoint has their present rows. Copies are made only if `cluster.directory` is set.
+        because the checkpoint has their rows as they are now. Copies are made only if `cluster.directory` is set.
+
+        Raises `OSError` if a file cannot be removed, read or copied.
         """
         self._store.settle()
         self._saved = True
@@ -204,10 +208,12 @@ class ClusterPool(IntervalPool):
             self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
-        """Move strata to faster ranks, if speeds are known and a checkpoint has all present rows.
+        """Assign strata anew to ranks by their measured speeds, if that shortens an interval.
 
-        Strata are groups of flops with their table rows; ranks are training processes. Each rank must have trained for
-        `LEAST_SECONDS` since the last comparison of speeds. A small gain moves nothing, nor does too little memory.
+        Strata are groups of flops with their table rows; ranks are training processes. Nothing is done in four cases:
+        no checkpoint holds the rows as they are now, from which a new rank reads them; a rank has trained for less than
+        `LEAST_SECONDS`, or touched no nodes, since speeds were last compared; the gain is small (`reassign`); a machine
+        lacks memory for its new strata.
         """
         if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
             return
@@ -223,9 +229,11 @@ class ClusterPool(IntervalPool):
             self._move(owner)
 
     def _move(self, owner: npt.NDArray[np.int64]) -> None:
-        """Assign N strata (groups of flops) to training processes, which read rows new to them.
+        """Assign N strata (groups of flops) to training processes, which read the rows of their new strata.
 
         owner  [N] number of the training process of each stratum
+
+        Raises `OSError` if rows cannot be read, and `RuntimeError` if their checkpoint does not fit the run.
         """
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
@@ -233,10 +241,10 @@ class ClusterPool(IntervalPool):
         self._engine.obey(self._order)
 
     def _append_record(self) -> None:
-        """Append a line to `cluster.jsonl`: what each training process did since the last pause.
+        """Append a line to `cluster.jsonl`: what each training process did since the line before it.
 
-        Training pauses for a checkpoint, for example; this is called when all processes have stopped. Nothing is
-        appended if one of them has touched no nodes since the last pause.
+        Training pauses for a checkpoint, for example; `_advance` calls this when all processes have stopped. Nothing is
+        appended if one of them has touched no nodes since the last line. Errors of the disk are ignored.
         """
         if not self._since_pause[2].all():
             return  # the speed of some ranks is unknown
@@ -294,8 +302,10 @@ class ClusterPool(IntervalPool):
 def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) -> None:
     """Restore damaged or missing files of a run from copies on other machines, before training.
 
-    It does nothing unless `cluster.directory` is set. Raises `OSError` if a disk is full, `BlockingIOError` while
-    another process works on the run, and `ValueError` if another run has replaced it.
+    It does nothing unless `cluster.directory` is set. Each restored file is reported to `reporter`.
+
+    Raises `OSError` if a disk is full or a file is unreadable, and `BlockingIOError` while another process works on the
+    run. Raises `ValueError` if another run has replaced it.
     """
     if run.config.cluster.directory is None:
         return
@@ -310,6 +320,8 @@ def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) 
 
 def cluster_pool_opener(engine: MpiEngine) -> PoolOpener:
     """Return a function that opens the `ClusterPool` of a run, as a context manager.
+
+    Opening raises `MemoryError` or `OSError` if the first street's tables do not fit in the coordinator's memory.
 
     engine  carries messages to the training processes, which must have opened the run
     """

@@ -52,9 +52,10 @@ def new_order(run: Run, game: Game) -> Order:
 
 
 def stratum_store(run: Run, game: Game) -> BlockStore:
-    """Return the store that saves and reads the table rows of each stratum (group of flops) apart.
+    """Return the store that saves and reads each stratum's (group of flops) table rows separately.
 
-    Each saved state of a stratum's rows is a folder in the run directory, a version.
+    These are the rows after the first street. Each saved state of a stratum's rows is a folder in the run directory, a
+    version.
     """
     specs = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
     partition = Partition(specs, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in specs})
@@ -160,7 +161,10 @@ class Trainer:
         return []
 
     def _copies_directory(self) -> Path | None:
-        """Return the directory for the backup copies of checkpoints that this process keeps, or None."""
+        """Return the directory for the backup copies of checkpoints that this process keeps.
+
+        Returns None if it keeps none, or if `cluster.directory` is not set.
+        """
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
@@ -172,7 +176,8 @@ class Trainer:
 
         A stratum is a group of flops. Tables in which it has no rows are left out.
 
-        parts  partition of the tables' rows into strata
+        parts    partition of the tables' rows into strata
+        stratum  number of the stratum, from 0
         """
         ends = {spec.name: parts.first[spec.name][stratum : stratum + 2] for spec in parts.parts(stratum)}
         return {name: self.tables[name][begin:end] for name, (begin, end) in ends.items()}

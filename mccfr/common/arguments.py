@@ -20,7 +20,11 @@ R = TypeVar("R")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function: raise `TypeError` for an argument whose type its annotation does not allow."""
+    """Decorate a function: check the types of its arguments by their annotations at each call.
+
+    The decorated function raises `TypeError` for an argument of another type, for a missing one and for an unknown
+    one.  It raises `ValueError` for text or a path with a null character.
+    """
     called = signature(function)
     name = "mccfr." + function.__qualname__.removesuffix(".__init__")
     own = [each for each in called.parameters.values() if each.name != "self"]
@@ -43,7 +47,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 def check_fields(instance: object, kind: type[Any]) -> None:
     """Raise `TypeError` if the value of a field of a dataclass has a type that its annotation forbids.
 
-    kind  the dataclass; `instance` may be of a class derived from it
+    kind  the dataclass; `instance` may be of a class derived from it, whose own fields are not checked
+
+    Raises `ValueError` for text or a path with a null character.
     """
     kinds = get_type_hints(kind)
     for each in fields(kind):
@@ -51,9 +57,15 @@ def check_fields(instance: object, kind: type[Any]) -> None:
 
 
 def require(value: object, kind: Any, where: str) -> None:
-    """Raise `TypeError` if a value is not of an annotated type; `where` names the value.
+    """Raise `TypeError` unless a value has an annotated type.
 
-    Raises `ValueError` for text or a path with a null character, which the system does not take.
+    Items of lists and values of dictionaries are not checked; keys of a `Mapping` must be texts.  An integer is
+    accepted as a float; True and False are no numbers.  An array is accepted as a `Sequence`.
+
+    kind   the type, such as `int | None`
+    where  name of the value, with which the message begins
+
+    Raises `ValueError` for text or a path with a null character, which the operating system does not take.
     """
     if not _is_of(value, kind):
         shown = " ".join(repr(value).split())
@@ -80,7 +92,10 @@ def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _is_of(value: object, kind: Any) -> bool:
-    """Return whether a value is of an annotated type; items of lists, values of mappings are unchecked."""
+    """Return whether a value is of the type `kind`; items of lists and values of mappings are not checked.
+
+    Arrays and other objects with `tolist` count as sequences.  True and False are no numbers.
+    """
     origin, inside = _parts(kind)
     if origin is Any or isinstance(origin, TypeVar):
         return True

@@ -47,7 +47,7 @@ def ratio95(
     The standard error is that of a ratio (Cochran 1977, "Sampling techniques", section 2.11), from the residuals value
     - ratio · weight.  It is multiplied by Student's t for n - 1 degrees of freedom.
 
-    value       [n] value of each sample, times its weight, such as the chips won on a board
+    value       [n] value of each sample times its weight, such as the chips won on a board times the board's weight
     weight      [n] weight of each sample
     population  number of possible samples, which are drawn without replacement; the interval of all of them has
                 width 0.  None: practically infinite

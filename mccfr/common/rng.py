@@ -37,6 +37,8 @@ def _mix(z):
 def seed_stream(state, seed, worker, purpose, counter):
     """Set `state` [4] uint64 in place to the start of the stream (seed, worker, purpose, counter).
 
+    seed     seed of the run or evaluation
+    worker   number of the worker, or another number that tells streams apart
     purpose  use of the numbers, such as `ACTIONS` or `DEALS`
     counter  number within the purpose, such as the iteration of a deal
     """
@@ -112,6 +114,8 @@ def random_at(typing_context, word, step):
 def new_stream(seed: int, worker: int, purpose: int = ACTIONS, counter: int = 0) -> npt.NDArray[np.uint64]:
     """Return the state [4] uint64 at the start of the stream (seed, worker, purpose, counter).
 
+    seed     seed of the run or evaluation
+    worker   number of the worker, or another number that tells streams apart
     purpose  use of the numbers, such as `ACTIONS` or `DEALS`
     counter  number within the purpose, such as the iteration of a deal
     """

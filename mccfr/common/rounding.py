@@ -99,7 +99,10 @@ def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
 
 
 def halves(builder: Any, word: Any) -> tuple[Any, Any]:
-    """Emit LLVM code for the lower and the upper 32 bits of a 64-bit word; return both values."""
+    """Emit LLVM code that splits a 64-bit word; return the LLVM values (lower 32 bits, upper 32 bits).
+
+    builder  llvmlite's `IRBuilder`
+    """
     narrow = ir.IntType(32)
     return builder.trunc(word, narrow), builder.trunc(builder.lshr(word, word.type(32)), narrow)
 

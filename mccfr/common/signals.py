@@ -42,8 +42,9 @@ class SignalInterrupt(KeyboardInterrupt):
     """Raised when a signal ends the command.
 
     number     number of the signal
-    when       end of the message on when the signal came, such as "before anything was trained"
-    directory  of the run that can be resumed, if it differs from the command's because it was moved meanwhile
+    when       end of the message, which says when the signal came, such as "before anything was trained"
+    directory  directory of the run that can be resumed, which may have been moved since the command began; None: the
+               command's own directory, or there is no such run
     """
 
     def __init__(self, number: int, when: str = "", directory: Path | None = None) -> None:
@@ -52,7 +53,7 @@ class SignalInterrupt(KeyboardInterrupt):
 
     @property
     def exit_status(self) -> int:
-        """Return the exit status of a command that leaves nothing to resume."""
+        """Return the exit status of a command that leaves nothing to resume: 128 + the signal's number."""
         return 128 + self.number
 
 
@@ -61,7 +62,8 @@ def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
     """Within the context, call `handle_request` with the number of each signal that is a new request.
 
     A signal within `SAME_REQUEST_SECONDS` of the last request is no new one.  Outside of the main thread the context
-    does nothing.  An ignored SIGHUP stays ignored, as `nohup` needs it.
+    does nothing.  An ignored SIGHUP stays ignored, as `nohup` needs it.  At the end the earlier handlers are set again,
+    except where `take` or `end` has set others.
     """
     global _contexts, _last_request_at  # noqa: PLW0603 - signals belong to the process
     if not in_main_thread():
@@ -113,7 +115,7 @@ def signals_collected(*, ignored: float) -> Iterator[list[int]]:
 
     Further signals within a second of one do not count.
 
-    ignored  the first `ignored` signals are only appended; each later one also raises `SignalInterrupt`
+    ignored  number of signals that are only appended; each later one also raises `SignalInterrupt`. May be infinite
     """
     received: list[int] = []
 
@@ -187,7 +189,10 @@ def _raise(error: BaseException) -> None:
 
 
 def release() -> None:
-    """From now on raise `SignalInterrupt` for signals; at once for one that was stored before."""
+    """From now on raise `SignalInterrupt` for signals; at once for one that `command_line` has stored.
+
+    Does nothing outside of the main thread.
+    """
     if not in_main_thread():
         return
     _program.waits, pending = False, _program.pending
@@ -197,7 +202,7 @@ def release() -> None:
 
 
 def silence() -> None:
-    """Print nothing about objects that a signal left incomplete, such as tasks and loops of asyncio."""
+    """Suppress Python's messages about objects that a signal left incomplete, such as asyncio tasks."""
     global _silent  # noqa: PLW0603
     import logging  # here, because handlers must be set before other imports
 
@@ -213,7 +218,10 @@ def settle() -> None:
 
 
 def is_unread(stream: TextIO) -> bool:
-    """Return whether the reader of a stream has closed its pipe, as `head` does; this is not an error."""
+    """Return whether the reader of an output stream of this process has closed its end, as `head` does.
+
+    False if the stream is no open file.
+    """
     poll = select.poll()
     try:
         poll.register(stream.fileno(), 0)
@@ -223,7 +231,11 @@ def is_unread(stream: TextIO) -> bool:
 
 
 def end(status: int) -> None:
-    """End the process with a status, in spite of further signals or a closed output."""
+    """End the process with an exit status, in spite of further signals or a closed output.
+
+    A status of 0 becomes 1 if standard output cannot be written, except to a closed pipe.  Raises `SystemExit`; while
+    threads named `UNAWAITED` exist, the process ends at once.
+    """
     signal.setitimer(signal.ITIMER_REAL, 0)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -245,7 +257,10 @@ def end(status: int) -> None:
 
 
 def leave_closed_terminal() -> None:
-    """Redirect output to /dev/null if its terminal is closed, because every line would raise an error."""
+    """Redirect standard input, output and errors to /dev/null where their terminal is closed.
+
+    Otherwise every line of output would raise an error.
+    """
     for descriptor in range(3):
         with suppress(OSError):
             if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
@@ -259,7 +274,10 @@ def _to_nothing(descriptor: int) -> None:
 
 
 def _is_openblas(number: int) -> bool:
-    """Return whether OpenBLAS raised the SIGINT, because it cannot start threads during numpy's import."""
+    """Return whether OpenBLAS raised the signal, because it cannot start threads during numpy's import.
+
+    number  number of the signal; OpenBLAS raises SIGINT only
+    """
     spec = getattr(sys.modules.get("numpy"), "__spec__", None)
     if number != signal.SIGINT or not getattr(spec, "_initializing", False):
         return False

@@ -20,7 +20,10 @@ class UserCodeError(ValueError):
 
 
 def function_name(function: Any) -> str:
-    """Return the name of a function or class as `module:name`, or `module:outer.inner` if nested."""
+    """Return the name of a function or class as `module:name`, or `module:outer.inner` if nested.
+
+    For a `functools.partial` it is the name of the inner function, for other objects that of their class.
+    """
     while isinstance(function, partial):
         function = function.func
     if not hasattr(function, "__qualname__"):
@@ -35,6 +38,8 @@ def is_foreign(function: Any) -> bool:
 
 def user_error(function: Callable[..., Any], error: Exception, where: str = "") -> UserCodeError:
     """Return the `UserCodeError` for an exception of a user's function; the caller raises it from `error`.
+
+    An `error` that is a `UserCodeError` already is returned unchanged.
 
     where  end of the message, which says where it happened, such as " after the history 'h t'" (a sequence of actions)
     """
@@ -51,9 +56,10 @@ def user_error(function: Callable[..., Any], error: Exception, where: str = "") 
 def calling(function: Any, where: str = "") -> Iterator[None]:
     """Within the context, replace exceptions of a user's function by `UserCodeError`.
 
-    Exceptions of this project's functions are not replaced.
+    Exceptions are not replaced if the function is defined in this project.
 
-    where  end of the message, which says where it happened, such as " after the history 'h t'" (a sequence of actions)
+    function  the function that the `with` block calls
+    where     end of the message, which says where it happened, such as " in iteration 3"
     """
     try:
         yield

@@ -106,7 +106,7 @@ class _Loader(SourceFileLoader):
         self._read = read
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source; compiled files are neither read nor written."""
+        """Return the compiled source of the module; no files of compiled code are read or written."""
         code: CodeType = self.source_to_code(self._read(), self.path)
         return code
 
@@ -152,10 +152,12 @@ class Importer(MetaPathFinder):
         return None if spec is None else self.guarded(spec)
 
     def guarded(self, spec: ModuleSpec) -> ModuleSpec:
-        """Return a module's spec, with a loader that executes hashed bytes if its file needs that.
+        """Return a module's spec; below a path given to `watch`, with a loader that executes the hashed bytes.
 
-        It needs that below a path given to `watch`. Raises `NotListedError` there for a file that is no Python source,
-        unless any file may be imported.
+        spec  spec that Python's own search found
+
+        Raises `NotListedError` for a file below such a path that is no Python source, unless any file there may be
+        imported.
         """
         if spec.origin is None or not spec.has_location:
             return spec
@@ -174,7 +176,7 @@ class Importer(MetaPathFinder):
         return guarded_spec
 
     def watched_of(self, file: str, name: str) -> tuple[Watched | None, str]:
-        """Return the record (`Watched`) of the folder that contains a module's file; and its path.
+        """Return (record (`Watched`) of the folder that contains a module's file, path of the file).
 
         The first is None if no folder given to `watch` contains the file. It is also None for modules of this program,
         and for installed packages inside such a folder. The second is an absolute path below the folder; `file` itself

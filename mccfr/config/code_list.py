@@ -39,7 +39,7 @@ class CodeEntry(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
     def content(self) -> dict[str, bytes]:
-        """Read the files: {absolute path: content}; `ValueError` if one is missing or has changed."""
+        """Return {absolute path: content} of all files; `ValueError` if one is missing or has changed."""
         contents = {}
         for name, checksum in self.files.items():
             path = str(Path(self.folder, name))
@@ -133,7 +133,10 @@ def _private_list_folder() -> Path:
 
 
 def read_regular(path: str | Path) -> bytes:
-    """Read a regular file of at most 16 MiB; `OSError` for other files."""
+    """Return the content of a regular file of at most 16 MiB.
+
+    Raises `OSError` for a file of another kind, a larger one, and one that is missing or unreadable.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:

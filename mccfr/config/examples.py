@@ -1,8 +1,8 @@
 """Finds and copies the package's examples: configurations of runs and experiments, and recipes.
 
 A recipe describes how to compute the buckets of hands. In a clone `mccfr/examples` is a link to `runs/`; an installed
-package holds copies. Files such as card abstractions are built beside the configuration, and the package must not be
-written to. So an example is copied to `runs/` under the current directory before it runs.
+package holds copies. Files such as card abstractions are built beside the configuration, and the program must not
+write to the package. So it copies an example to `runs/` under the current directory before the example runs.
 """
 
 import tomllib
@@ -27,7 +27,10 @@ _NAMING = (("game", "file"), ("abstraction", "recipe"), ("solver", "trunk"), ("c
 
 
 def example_files(folder: str | None = None) -> list[Path]:
-    """Return the sorted paths of all files of the examples, or of one folder, relative to `EXAMPLES`."""
+    """Return the sorted paths of all files of the examples, or of one folder, relative to `EXAMPLES`.
+
+    folder  folder below `EXAMPLES`, such as RECIPES; None: all folders
+    """
     folders = _FOLDERS if folder is None else (folder,)
     return [path.relative_to(EXAMPLES) for name in folders for path in sorted((EXAMPLES / name).glob(_FOLDERS[name]))]
 
@@ -63,9 +66,9 @@ def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
 
     path  file as returned by `find_file`
 
-    Yields (path of the file or of its copy, True if it was copied). An example is copied with all files that it refers
-    to. The copies are removed if the `with` block raises an error. Raises `FileExistsError` if files of the same names
-    but other content exist.
+    Yields (path of the file or of its copy, True if a file was copied). An example is copied with all files that it
+    refers to, except those that are there already. If the `with` block raises an error, the new copies are removed, and
+    folders that then are empty. Raises `FileExistsError` if files of the same names but other content exist.
     """
     copies: list[Path] = []
     if EXAMPLES in path.parents:
@@ -86,7 +89,10 @@ def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _with_named(name: Path) -> Iterator[Path]:
-    """Yield an example file and the files to which its keys refer, relative to `EXAMPLES`."""
+    """Yield the path of an example file and those of files to which its keys refer, at any depth.
+
+    name  path of the example; like all yielded paths, relative to `EXAMPLES`
+    """
     yield name
     if name.suffix != ".toml":
         return
@@ -99,7 +105,9 @@ def _with_named(name: Path) -> Iterator[Path]:
 
 
 def copy_examples(directory: Path, names: list[Path]) -> list[Path]:
-    """Copy files of the examples to `directory` durably, and return the copies that were missing.
+    """Copy files of the examples to `directory` durably; return the paths of the copies that were missing.
+
+    names  paths of the files, relative to `EXAMPLES`; each copy has the same path relative to `directory`
 
     Raises `FileExistsError`, before copying, if a file of the same name has different content.
     """

@@ -18,9 +18,10 @@ _MOST = 10**18
 
 
 def bytes_of(text: str) -> int:
-    """Return the bytes of a text such as `16GB` or `512 MiB`.
+    """Return the number of bytes of a text such as `16GB` or `512 MiB`, rounded down.
 
-    Raises `ValueError` for other texts. Its message names the allowed texts, for a sentence with "KEY must be".
+    Units may be in any case. Raises `ValueError` for a number without a unit, for a text of another form, and outside
+    of 1 to 10^18 bytes. Its message is the end of a sentence that begins with "KEY must be".
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
     if match is not None and not match[2]:

@@ -16,7 +16,7 @@ _MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
 
 
 def plugin_options(group: str, name: str) -> Any:
-    """Return the configuration struct of a user's game or algorithm, or None if that is not loaded.
+    """Return the class of a user's `[game]` or `[solver]` struct; None if the object is not loaded.
 
     group  kind of object: `plugins.GAMES` or `plugins.ALGORITHMS`
     name   its name in the configuration, `module:object`
@@ -34,7 +34,7 @@ def plugin_options(group: str, name: str) -> Any:
 
 
 def loaded_options(group: str) -> list[Any]:
-    """Return the configuration structs of all users' games or algorithms that are loaded and valid.
+    """Return the classes of the configuration structs of all loaded and valid users' games or algorithms.
 
     group  kind of object: `plugins.GAMES` or `plugins.ALGORITHMS`
     """
@@ -49,7 +49,12 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
     """Return the `[game]` struct of a user's function that builds a game.
 
     The function's parameters are the keys, and their annotations the types. A parameter annotated as `Path` names a
-    file. Raises `ValueError` for a parameter without an annotation, or of a type that TOML does not have.
+    file.
+
+    name  name of the game in the configuration, `module:object`, which selects the struct
+
+    Raises `ValueError` for an object that is no function. Also for a parameter without an annotation, of a type that
+    TOML does not have, or called "name".
     """
     if not callable(function) or isinstance(function, type):
         raise ValueError(f"game.name = {name!r} is not a function that returns a game")

@@ -3,7 +3,7 @@
 A name `module:object` is imported when a configuration with it is read. Nothing else is imported by name, whether from
 a policy, a checkpoint or a journal (a file of finished results).
 
-A module is searched beside the configuration first, then on `sys.path`. It is imported once a process, so a process
+A module is searched beside the configuration first, then on `sys.path`. Each process imports it once, so a process
 cannot use two modules of one name.
 
 Names in an artefact (a run, networks) come from its author, who need not be trusted. Such a module is imported only in
@@ -109,7 +109,8 @@ class NamedCode:
 def allow(folders: Iterable[Path]) -> None:
     """Permit imports, from these directories, of modules that runs and exported networks name.
 
-    These can come from another person, so their code is otherwise imported only if this user has run it before.
+    Such artefacts can come from another person, so their code is otherwise imported only if this user has run it
+    before. A further call replaces the directories of the call before.
     """
     _ALLOWED[:] = [folder.resolve() for folder in folders]
 
@@ -141,14 +142,20 @@ def grant(permitted: Mapping[str, Any]) -> None:
 
 
 def _file_in(folder: Path, module: str) -> Path | None:
-    """Return the file of a module below a directory, or None."""
+    """Return the file of a module below the directory `folder`, or None if it has none.
+
+    module  dotted name of the module
+    """
     stem = folder.joinpath(*module.split("."))
     candidates = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
     return next((file for file in candidates if file.is_file()), None)
 
 
 def user_code_names(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (table, key) for each key of a parsed configuration that names user code."""
+    """Return a list of (table, key) for each key of a parsed configuration that names user code.
+
+    Names of objects in this program's own packages do not count.
+    """
     return [(table, key) for table, key, _, name in _named(document) if is_reference(name) and not _is_ours(name)]
 
 
@@ -222,13 +229,16 @@ def name_of_object(group: str, named: Any) -> str:
 def load(
     group: str, name: str, key: str, search_directories: Sequence[Path] = (), listed: Mapping[str, bytes] | None = None
 ) -> Any:
-    """Return the object that `module:object` names, importing it if necessary.
+    """Return the object that `name` (`module:object`) names; import its module if necessary.
 
     group               kind of the object, such as `GAMES`
     key                 dotted key that names it, for errors
     search_directories  directories searched first for its module
     listed              {absolute path: content} of the only files that may be imported from its folder; None: any file
                         may be, and its hash is noted on disk as code that the user has run
+
+    Raises `ValueError`, with one sentence, for a name of another form, a missing module or object, and if the import
+    fails. Also if another module with the same top-level name is imported already.
     """
     if name.startswith(_HERE) and (group, name) in _OBJECTS:
         return _OBJECTS[group, name]
@@ -238,8 +248,8 @@ def load(
     module, _, attribute = name.partition(":")
     places = [directory.resolve() for directory in search_directories]
     top = module.partition(".")[0]
+    spec = _spec_beside(top, places, where)
     try:
-        spec = _spec_beside(top, places, where)
         folder = None if _is_ours(name) else _folder_of(top, spec)
         watched = None if folder is None else importer.watch(folder, top, listed)
         if spec is not None and spec.origin is not None and top not in sys.modules:
@@ -266,7 +276,7 @@ def load(
 
 
 def _remember(module: str, folder: str, watched: Watched) -> None:
-    """Note on disk, by hashes, that the user has run a module; also after each file it imports.
+    """Note on disk, by hashes, that the user has run a module; do so again after each file it imports.
 
     module   its name
     folder   absolute path of the folder in which it lies
@@ -287,8 +297,9 @@ def _remember(module: str, folder: str, watched: Watched) -> None:
 def _spec_beside(top: str, search_directories: Sequence[Path], where: str) -> ModuleSpec | None:
     """Return the spec of a top-level module in the first of the directories that has it, or None.
 
-    top    name of the module
-    where  key and name in the configuration, with which the error begins
+    top                 name of the module
+    search_directories  directories to search, in this order
+    where               key and name in the configuration, with which the error begins
 
     Raises `ValueError` if a different module of its name is already imported.
     """
@@ -305,7 +316,10 @@ def _spec_beside(top: str, search_directories: Sequence[Path], where: str) -> Mo
 
 
 def _folder_of(top: str, spec: ModuleSpec | None) -> str | None:
-    """Return the absolute path of a top-level module's folder; None for a built-in part of Python."""
+    """Return the absolute path of a top-level module's folder; None for a built-in or missing module.
+
+    spec  spec of the module if it was found beside the configuration; None: Python's own search decides
+    """
     if spec is None:
         spec = sys.modules[top].__spec__ if top in sys.modules else find_spec(top)
     if spec is None:

@@ -43,7 +43,7 @@ class TablesConfig(Table, frozen=True):
 
 
 def _size_problem(text: str | None) -> str | None:
-    """Return a phrase for the allowed memory sizes if the text is not one, otherwise None."""
+    """Return a phrase that names the allowed memory sizes; None if `text` is such a size or None."""
     try:
         bytes_of(text or "1B")
     except ValueError as error:
@@ -52,9 +52,9 @@ def _size_problem(text: str | None) -> str | None:
 
 
 CYCLE_ITERATIONS = 1_000_000
-"""Default iterations of a cycle of blocks.
+"""Default length in iterations of a cycle, in which each block of strata is trained once.
 
-In hold'em, reading and writing a cycle of this length takes no longer than its training.
+In hold'em, reading and writing all blocks in such a cycle takes no longer than their training.
 """
 
 

@@ -26,7 +26,8 @@ def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
     search_directories  the first is the folder of range files; none: the current directory
 
     Raises `ValueError` if a menu has both names of a player, and for oop and ip with more than two seats. Also for a
-    range whose file cannot be read.
+    range file that is missing, damaged, too large or no UTF-8 text. Raises `UnreadableError` if the system cannot read
+    it.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
         return table
@@ -91,9 +92,9 @@ def _read(key: str, value: Any, folder: Path) -> Any:
 MOST_ITERATIONS = 5_000
 """Most iterations of a spot that does not reach its target exploitability."""
 AVERAGING_POWER = 4.0
-"""Averaging power for spots: 0.83 to 1 of the iterations that 2, the value of `dcfr`, takes.
+"""Averaging power for spots; runs with it need 0.83 to 1 times the iterations of runs with 2, the value of `dcfr`.
 
-Measured in docs/measured/spots.md.
+Source: measurements in docs/measured/spots.md.
 """
 
 
@@ -101,8 +102,8 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
     """Return a configuration of a run that solves a hold'em endgame by full-width CFR in float32.
 
     game     {key: value} of `[game]`: board, ranges, pot, stack and more; keys of value None are left out
-    to       exploitability, as a share of the pot, at which to stop
-    workers  number of threads
+    to       exploitability at which to stop, as a share of the pot: 0.003 for 0.3%
+    workers  value of `run.workers`, the number of threads that solve
     seconds  longest time to train; None: no limit
 
     The result is {table: {key: value}}, as from a TOML file. Evaluations become rarer as the run proceeds.
@@ -144,7 +145,7 @@ def locks_of(texts: Sequence[str]) -> dict[str, str]:
 FINE_SIZES = ("25%", "33%", "50%", "66%", "75%", "100%", "125%", "150%", "200%", "allin")
 """Sizes from which `auto:N` chooses."""
 AUTO = "auto"
-"""Begins sizes that the program chooses: `auto:N`."""
+"""Beginning of `auto:N`, the text for N bet sizes that the program chooses."""
 
 
 def auto_counts(option: str, text: str, streets: int) -> list[int | None]:

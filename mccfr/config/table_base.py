@@ -20,11 +20,11 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Base class of a configuration's TOML tables, as frozen structs; unknown keys are errors."""
 
     def checks(self) -> list[Check]:
-        """Return (key, True if valid, allowed values as text) for each rule besides the types."""
+        """Return a list of (key, True if valid, allowed values as text), one for each rule besides the types."""
         return []
 
     def unused(self, unused: bool, where: str, *keys: str) -> list[Check]:
-        """Return (key, True if valid, allowed values as text) for keys that may have no effect.
+        """Return a list of (key, True if valid, allowed values as text) for keys that may have no effect.
 
         unused  True if the keys have no effect: a key is valid if it has its default; False: all are valid
         where   case in which they have no effect, as the end of a message, such as "without run.strata"
@@ -37,8 +37,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def first_refused(table: msgspec.Struct, checks: Iterable[Check]) -> str | None:
-    """Return a sentence about the first key of a table whose value is invalid, or None.
+    """Return a sentence about the first key whose value is invalid, or None if all are valid.
 
+    table   struct that holds the values of the keys
     checks  (key, True if valid, allowed values as text) of each key; keys may be dotted, such as "run.strata"
     """
     for key, good, allowed in checks:

@@ -50,9 +50,12 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Read a run's TOML file and apply `--set` overrides, without validation.
+    """Read a run's TOML file and apply `--set` overrides, without validation: {table: {key: value}}.
 
-    Raises `ValueError` for an invalid TOML file, `UnreadableError` if the system cannot read it.
+    overrides  texts `table.key=value`
+
+    Raises `ValueError` for a missing or invalid TOML file, and for an invalid override. Raises `UnreadableError` if the
+    system cannot read the file.
     """
     try:
         with reading(path):
@@ -73,10 +76,14 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 def override(document: dict[str, Any], path: str, value: Any, source: str) -> None:
     """Set the value of a dotted key such as "solver.seed" in parsed TOML, in place.
 
-    If "solver.algorithm" becomes an algorithm of this package, keys that only other algorithms have are deleted.
+    Missing tables are added. If "solver.algorithm" becomes an algorithm of this package, keys of `[solver]` that only
+    other algorithms have are deleted.
 
-    path    the dotted key
-    source  where the value comes from, as the beginning of an error message (`ValueError`)
+    document  {table: {key: value}}, changed in place
+    path      the dotted key
+    source    where the value comes from, such as "--set solver.seed=3"; begins the error message
+
+    Raises `ValueError` if a part of the key before the last is no table.
     """
     *tables, last = path.split(".")
     table = document
@@ -93,6 +100,8 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
 def check_overrides(paths: Iterable[str], overrides: Iterable[str]) -> None:
     """Raise `ValueError` if a key of `paths` equals, contains or lies inside a key of `overrides`.
 
+    The key "solver" contains "solver.seed".
+
     paths      dotted keys that --set gives
     overrides  dotted keys that other options of the command give
     """
@@ -103,7 +112,14 @@ def check_overrides(paths: Iterable[str], overrides: Iterable[str]) -> None:
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """Read and validate a run's TOML file with `--set` overrides; `ValueError` if it is invalid."""
+    """Read and validate a run's TOML file with `--set` overrides.
+
+    User code that the file names is imported, from the file's directory first.
+
+    overrides  texts `table.key=value`
+
+    Raises `ValueError` for a missing or invalid file, and `UnreadableError` if the system cannot read it.
+    """
     return config_from(load_document(path, overrides), str(path), (path.parent,))
 
 
@@ -117,13 +133,16 @@ def config_from(
 ) -> Config:
     """Convert parsed TOML to a validated `Config`.
 
-    source              names the document in errors (`ValueError`)
+    source              name of the document, such as its path, with which errors begin
     search_directories  if the user wrote the document: directories searched first for modules, which are executed, and
                         for files
     artefact_code       if the document comes from an artefact (a run, networks): its path and the hashes of its code.
                         Such code is executed only with the user's permission
     opaque              True: import no user code, but put `OpaqueGame` or `OpaqueSolver` in place of a table that
                         names such code
+
+    Raises `ValueError` for an invalid document, and for user code that is missing, fails or may not be executed. Raises
+    `UnreadableError` if the system cannot read a file of a range.
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
@@ -153,8 +172,10 @@ def config_from(
 def _hide_user_tables(tables: dict[str, Any]) -> None:
     """Replace `[game]` and `[solver]` of user code by `OpaqueGame` and `OpaqueSolver`, in place.
 
-    Each has only the table's name or algorithm, also if just its variant is user code. Other keys that name user code
-    are deleted.
+    They keep only the table's `name` or `algorithm`, also if just the variant is user code. Keys of other tables that
+    name user code, such as `evaluation.method`, are deleted.
+
+    tables  parsed configuration {table: {key: value}}
     """
     for table, key in plugins.user_code_names(tables):
         if table in _OPAQUE:
@@ -180,7 +201,9 @@ def converted(table: Any, key: str, kind: Any) -> Any:
 
 
 def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
-    """Return the struct that `[game]` or `[solver]` selects, and the table with its `name` or `algorithm`.
+    """Return (class of the struct that a table selects, the table with its `name` or `algorithm`).
+
+    key  "game" or "solver", the name of the table
 
     Raises `ValueError` for a missing or unknown name, and for keys that belong to another algorithm only.
     """
@@ -204,16 +227,19 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
 
 
 def options_struct(table: str, name: str) -> Any:
-    """Return the struct of a `[game]` or `[solver]` table by its name, or None if it is unknown.
+    """Return the class of the struct of a `[game]` or `[solver]` table, or None if its name is unknown.
 
-    User code must be loaded already.
+    table  "game" or "solver"
+    name   name of the game or algorithm; a user's own must be loaded already
+
+    Raises `ValueError` if the user's object is no game or no algorithm.
     """
     kinds, field, _ = _TAGGED[table]
     return kinds.get(name) or plugin_options(plugins.NAMED[table, field], name)
 
 
 def _whole_numbers(value: Any) -> Any:
-    """Convert whole floats such as 2e10 to integers, everywhere in a document.
+    """Return a parsed document with whole floats such as 2e10 as integers, at any depth.
 
     Keys of type float accept integers too.
     """
@@ -237,14 +263,17 @@ def _plain(value: Any) -> Any:
 
 
 def foreign_keys(table: Mapping[str, Any], own: type[SolverConfig]) -> list[str]:
-    """Return the keys of a `[solver]` table that its struct lacks and another algorithm has."""
+    """Return the sorted keys of a `[solver]` table that its struct `own` lacks and another algorithm has."""
     kinds = (*OPTIONS.values(), *loaded_options(plugins.ALGORITHMS))
     all_keys = {key for kind in kinds for key in kind.__struct_fields__}
     return sorted((set(table) & all_keys) - {*own.__struct_fields__})
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
-    """Convert a configuration table to a dictionary of the keys whose values are not defaults."""
+    """Return {key: value} of a configuration table without keys that have their default.
+
+    Tables inside it are dictionaries too. The game's `name` is always included, `algorithm` unless it is the default.
+    """
     document: dict[str, Any] = {}
     tag = table.__struct_config__.tag
     if tag is not None and tag != DEFAULT_ALGORITHM:
@@ -308,7 +337,10 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 def config_checks(config: Config) -> Iterator[Check]:
-    """Yield (key such as "run.interval", True if valid, allowed values as text) for all rules."""
+    """Yield (dotted key, True if valid, allowed values as text) for all rules on a configuration's values.
+
+    Rules on single tables come before those on several. A dotted key is such as "run.interval".
+    """
     for field in fields_of(Config):
         table = getattr(config, field.name)
         if isinstance(table, Table):

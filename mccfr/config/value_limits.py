@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from math import isinf
 from typing import Any
@@ -71,12 +72,15 @@ def share_of(text: object) -> float:
     if number and not match[2]:
         other = f"{100 * number:g}%" if number <= 1 else f"{number:g} chips"
         raise ValueError(f"{shown(text)} can mean {number:g}% or {other}: write it in per cent, such as 0.3%")
-    return number / 100
+    return float(Decimal(match[1]) / 100)
 
 
 def share_text(share: float) -> str:
-    """Return a share (0 to 1) as text in per cent: "5%" for 0.05."""
-    return f"{100 * share:.15f}".rstrip("0").rstrip(".") + "%"
+    """Return a share (0 to 1) as text in per cent, such as "5%" for 0.05.
+
+    `share_of` converts the text back to the same float.
+    """
+    return f"{Decimal(repr(float(share))).scaleb(2):f}%"
 
 
 def share_problem(text: object, least: float = 0.0, most: float = float("inf")) -> str | None:

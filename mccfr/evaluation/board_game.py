@@ -26,8 +26,10 @@ def board_game(
 
     In a public tree a traversal has all hands of both players at once.
 
-    street  street of the board
-    board   its number in a game that lists boards, else its cards
+    game      a game of two players whose tree is the betting only, without the cards
+    strategy  both players' strategies
+    street    number of the board's street, from 0
+    board     its index in the list of that street's boards if the game lists boards, else its cards in order of dealing
 
     There is a table for each street and player (index 2·street + player): probabilities [slots, buckets], where a slot
     is an action of a decision. They are float32 for the full deck, else float64.
@@ -43,7 +45,9 @@ def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[Publi
 
     In a public tree a traversal has all hands of both players at once.
 
-    cards  all hands, and some of the game's boards, such as those after one board
+    game      a game of two players whose tree is the betting only, without the cards
+    strategy  both players' strategies
+    cards     all hands, and some of the game's boards of all streets, such as those after one board
 
     There is a table for each street and player (index 2·street + player): probabilities [slots, buckets] float64, where
     a slot is an action of a decision. It has only the buckets that occur on these boards, renumbered from 0.

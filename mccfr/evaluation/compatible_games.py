@@ -35,7 +35,7 @@ def check_same_game(first: Game, second: Game) -> None:
 
 
 def same_tree(first: Game, second: Game) -> bool:
-    """Return whether two games have the same betting tree."""
+    """Return whether two games have the same betting tree: labels, players to act, payoffs and table rows."""
     one, other = first.tree, second.tree
     if one is other:
         return True

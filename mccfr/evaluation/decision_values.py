@@ -35,12 +35,12 @@ EQUAL = 0.01
 """Share of the pot by which EVs of mixed actions may differ: solutions are not exact."""
 SAMPLES = 12
 """Independent samples of boards; half a 95 % interval is 2.20 standard errors."""
-_LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # of a sample, by number of cards on the board
+_LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # in one sample; the most by number of cards on the board
 _WORK = 330_000  # nodes times boards of all samples: three to four seconds of processor time
 _EXACT_NODES = 40  # after a flop: nodes that are walked on all 2,352 turns and rivers
 _WHOLE_BOARD = 5
 _STREAM = 6
-"""Worker number of the random stream for boards; other evaluations use others."""
+"""Worker number of the random stream for boards: it differs from those of other evaluations that draw boards."""
 _LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
 
 
@@ -48,9 +48,9 @@ _LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors
 class DecisionValues:
     """EVs at a decision in chips: H hands, A actions, R samples.
 
-    player         number of the player to act
-    weight         [2, H] each hand's reach times the weight of the opposing hands that it can meet
-    played         [A, H] probability of each action
+    player         number of the player to act: 0 or 1
+    weight         [2, H] each hand's reach times the total reach of the opposing hands that share no card with it
+    played         [A, H] probability of each action of the player to act
     hands          [2, H] EV of both players' hands; NaN for hands without opposing hands
     actions        [A, H] EV of each action of the player to act
     hand_errors    [R, 2, H] deviations of the samples from `hands`; R = 0: exact
@@ -83,14 +83,19 @@ class DecisionValues:
         return _within(self.action_errors)
 
     def mean(self, player: int) -> Estimate | None:
-        """Return the EV of a player's range in chips; None if no hand of it can meet an opposing hand."""
+        """Return the EV in chips of a player's whole range, with half its 95 % interval (`Estimate`).
+
+        None if no pair of both players' hands is possible: each pair shares a card, or a range is empty.
+
+        player  0 or 1
+        """
         return _mean(self.hands[player], self.hand_errors[:, player], self.weight[player])
 
     def action_means(self) -> list[tuple[float | None, Estimate | None]]:
-        """Return (frequency, EV in chips of the hands that take it) of each action of the range.
+        """Return for each action (frequency, EV in chips of the hands that take it, as `Estimate`).
 
-        The frequency is the range's mean probability of the action. It is None if no hand of the range can meet an
-        opposing hand. The EV is None in that case, and for an action that no hand takes.
+        The frequency, 0 to 1, is the mean of the action's probability over the acting player's range. It is None if no
+        pair of both players' hands is possible. The EV is None in that case, and for an action that no hand takes.
         """
         shares, own = action_means(self.actions, self.played, self.weight[self.player]), self.weight[self.player]
         return [
@@ -99,11 +104,13 @@ class DecisionValues:
         ]
 
     def cost(self, action: int, hand: int) -> tuple[int, Estimate] | None:
-        """Return (a hand's best action, chips of EV that `action` loses against it, with interval).
+        """Return (index of a hand's best action, chips of EV that `action` loses against it).
 
-        action, hand  index of an action, and of a hand of the player to act
+        The loss is an `Estimate`, with half its 95 % interval. None if the hand's EVs are unknown, as for a hand that
+        shares a card with every opposing hand.
 
-        None if EVs of the hand are unknown, as for a hand that can meet no opposing hand.
+        action  index of the action that is compared with the best one
+        hand    index of a hand of the player to act
         """
         ev = self.actions[:, hand]
         if np.isnan(ev).any():
@@ -113,13 +120,13 @@ class DecisionValues:
         return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
 
     def mixes(self, pot: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return two bool arrays [H]: a hand mixes actions; all actions that it takes are best.
+        """Return two bool arrays [H]: True if a hand mixes actions; True if all its actions are best ones.
 
-        The best have the highest EV of the hand's actions.
+        A best action has the highest EV of all actions of the hand. Only actions that the hand takes with probability
+        0.05 or more count.
 
-        pot  chips in the pot; EVs count as equal if they differ by at most 1 % of it, or within the 95 % interval
-
-        Only actions that the hand takes with probability 0.05 or more count.
+        pot  chips in the pot; EVs count as equal if they differ by at most 1 % of it, or by at most half the width of
+             their difference's 95 % interval
         """
         best = self.actions.argmax(axis=0)[None]
         costs = np.take_along_axis(self.actions, best, 0) - self.actions
@@ -193,6 +200,7 @@ def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
     They are `hands` [2, H] and `actions` [A, H], as in `DecisionValues`. Empty arrays of errors [0, 2, H] and [0, A, H]
     and the number of boards follow.
 
+    place   the decision, its board and both ranges
     put_in  chips of both players in the pot before the decision
     """
     below, board, reach = place.below, place.board, place.reach
@@ -211,8 +219,9 @@ def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, 
     They are `hands` [2, H] and `actions` [A, H], as in `DecisionValues`. Deviations of the samples, [R, 2, H] and
     [R, A, H], and the number of boards follow.
 
+    place   the decision, its board (a flop or no cards) and both ranges
     put_in  chips of both players in the pot before the decision
-    played  [A, H] probability of each action
+    played  [A, H] probability of each action of the player to act
     last    number of cards of a full board
     seed    seed of the random boards
     """
@@ -346,7 +355,10 @@ def _mean(values: Floats, errors: Floats, weight: Floats) -> Estimate | None:
 
 
 def _within(errors: Floats) -> Floats:
-    """Return half the widths of 95 % intervals from the samples' deviations [R, ...]; 0 without samples."""
+    """Return half the widths of 95 % intervals, an array [...]; 0 if there are no samples.
+
+    errors  [R, ...] deviations of R samples from the mean
+    """
     samples = len(errors)
     if not samples:
         return np.zeros(errors.shape[1:])

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 StepCallback = Callable[[str, int, int], None]
-"""Called with the name of a step ("board"), the number done and the total."""
+"""Called with the name of a step, such as "board", the number of finished steps and the total number."""
 
 _callback: ContextVar[StepCallback | None] = ContextVar("steps_reported", default=None)
 

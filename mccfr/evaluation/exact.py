@@ -15,9 +15,9 @@ from storage.threads import available_threads
 class ExactEvaluation:
     """Exact value, best responses and exploitability of a strategy, in chips per game.
 
-    value_chips           of player 0 when all follow the strategy
-    best_response_chips   of each player's best response to the others. With two players and without rake their sum is
-                          NashConv
+    value_chips           chips of player 0 when all players follow the strategy
+    best_response_chips   by player: chips of its best response to the others' strategies. With two players and without
+                          rake their sum is NashConv
     exploitability_chips  mean gain of the players' best responses; for two players half of NashConv. With rake the gain
                           is over each player's chips when both follow the strategy
     exploitability_mbb    the same in milli big blinds per game; None for games without big blinds, and with more than
@@ -63,8 +63,9 @@ def evaluate_exact(
 ) -> ExactEvaluation:
     """Compute a strategy's exact value, best responses and exploitability.
 
-    public   the game's public tree, if `prepared_tree` has made one; None: none is prepared
-    threads  number of threads; None: one per processor. Results do not depend on it
+    strategy  the strategies of all players
+    public    the game's public tree, if `prepared_tree` has made one; None: none is prepared
+    threads   number of threads; None: one per processor. Results do not depend on it
 
     With three and more players, and in games whose tree contains all chance, it traverses all histories (action
     sequences from the root). Raises `ValueError` for full-deck hold'em that continues after the flop.

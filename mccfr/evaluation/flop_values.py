@@ -1,8 +1,9 @@
-"""Reports a strategy's play on many flops after one betting line: frequencies, equities, values.
+"""Reports a strategy's play on many flops after one betting line: frequencies, equities, EVs.
 
-Frequencies and equities are exact, over all 1,176 pairs of turn and river. Values come from drawn run-outs. On each,
-both ranges are walked through the betting (`mccfr.evaluation.hand_values`). Showdown equity on the same run-outs is a
-control variate, because its mean is known; its factor is fitted over all flops.
+Frequencies and equities are exact, over all 1,176 pairs of turn and river. EVs come from run-outs, pairs of turn and
+river, that are drawn at random. On each, both ranges are walked through the betting (`mccfr.evaluation.hand_values`).
+Showdown equity on the same run-outs is a control variate, because its mean is known. Its factor is fitted over all
+flops.
 """
 
 from dataclasses import dataclass
@@ -101,10 +102,12 @@ def class_sums(
     summed. If they come from drawn run-outs (turn and river), it is a sum over these. So weight·value divided by it is
     the mean value.
 
-    source  the strategy of both players, with its game
-    place   (node of the decision in the tree, its street, the player to act, the board)
-    reach   [2, H] weights of both players' hands
-    values  [2, 2, H] for both players' hands [2, H]: first weight·value in chips of the whole hand, then run-out weight
+    source   the strategies of both players, with their game
+    dealing  the game's hands and boards
+    place    (node of the decision in the tree, its street, the player to act, the board)
+    reach    [2, H] weights of both players' hands at the decision
+    values   [2, 2, H] for both players' hands [2, H]: first weight·value in chips of the whole hand of poker, then the
+             run-out weight
     """
     (node, street, actor, board), columns = place, []
     pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
@@ -128,9 +131,13 @@ class LineOnFlops(SampledEvaluation):
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, source: Profile, line: str, flops: Flops, drawn: int, seed: int) -> None:
-        """Parse a line typed by the user, such as "b300c/", and prepare its evaluation.
+        """Parse a betting line and prepare its evaluation.
 
-        drawn  number of run-outs (turn and river) to draw for each flop
+        source  the strategies of both players, with their game
+        line    line as the user types it, which ends at a flop decision, such as "b300c/"
+        flops   the flops to evaluate, one for each sample
+        drawn   number of run-outs (turn and river) to draw for each flop
+        seed    seed of the run-outs
 
         Raises `ValueError` if the line does not end at a flop decision of the tree. Also for fewer than 2 run-outs, and
         for three and more players.
@@ -167,7 +174,7 @@ class LineOnFlops(SampledEvaluation):
         return Below(self._source, self._ranges.dealing, self.node)
 
     def follow(self, sample: int) -> FollowedLine:
-        """Follow the line on a flop; return its betting state, boards by street, and tree nodes.
+        """Follow the line on a flop; return a `FollowedLine`: betting state, boards, tree nodes, ranges.
 
         sample  index of the flop in the set
 
@@ -201,6 +208,8 @@ class LineOnFlops(SampledEvaluation):
         wins minus loses at a showdown, and weight.
 
         sample  index of the flop in the set
+        street  number of the decision's street
+        board   the flop, as the game represents a board
         reach   [2, H] weights of both players' hands at the decision
         """
         dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, sample))
@@ -221,8 +230,8 @@ class FlopReport:
     """Results of a two-player strategy on F flops, at the decision after one betting line.
 
     line             betting line that ends at the flop decision; "" for games that begin there
-    actions, player  the A actions at the line's decision, and the player to act there
-    put_in           chips that each player has put in over the hand so far
+    actions, player  texts of the A actions at the line's decision, and number of the player to act there
+    put_in           chips that each player has put in before the decision, over the whole hand
     flops            the F flops, with the number of flops that each represents
     classes          [F, 169, 2·4 + A] sums over the hands of each preflop class, such as AKs: for each player weight,
                      weight·equity, weight·value and the weight for which the value is known; then weight·probability of
@@ -276,7 +285,8 @@ class FlopReport:
         The EV is from here on: chips already put in count as gone. With it comes half the width of its 95 % interval; 0
         if the values are exact.
 
-        flops  indices of the flops of the report to average over
+        flops   indices of the flops of the report to average over
+        player  0 or 1
         """
         if not self.run_outs.shape[1]:
             mean = self._of_range(flops, _PLAYER_COLUMNS * player + 2, _PLAYER_COLUMNS * player + 3)
@@ -345,13 +355,16 @@ def flop_report(
 ) -> FlopReport:
     """Evaluate a strategy after a betting line on a set of flops and return the report.
 
-    line      betting line that ends at a flop decision, as typed, such as "b300c/"
+    source    the strategies of both players, with their game
+    line      betting line as the user types it, which ends at a flop decision, such as "b300c/"
+    flops     flops of the report, such as `some_flops(100)`
     run_outs  number of pairs of turn and river drawn for each flop
     seed      seed of the draws
     effort    number of processes, and the file in which finished flops are saved for resuming, if any
 
     Raises `ValueError` if the line ends at no flop decision of the tree, for fewer than 2 run-outs, and for three and
-    more players. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
+    more players. Also if the file belongs to another evaluation; `OSError` if it cannot be read or written. Raises
+    `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     samples = LineOnFlops(source, line, flops, run_outs, seed)
     sums = run_samples(samples, len(flops.cards), effort)

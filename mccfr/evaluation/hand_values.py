@@ -1,9 +1,11 @@
-"""EVs of every hand at a decision when both players follow a given strategy from there on.
+"""Net chips of every hand at a decision when both players follow a given strategy from there on.
 
-On each board both ranges are walked through the betting as vectors, so a board is exact in the private cards. A hand's
-EV is the ratio of two sums over boards: chips times the weight of possible opposing hands, and that weight. It is exact
-if all possible boards are walked, and an estimate otherwise (`mccfr.evaluation.decision_values`). The sampling is the
-public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling 2012, for fixed strategies.
+Chips are net winnings over the whole hand of poker. With the player's chips put in before the decision added, they are
+the EV (`mccfr.play.expected_value`). On each board both ranges are walked through the betting as vectors, so a board is
+exact in the private cards. A hand's mean is the ratio of two sums over boards: chips times the weight of possible
+opposing hands, and that weight. It is exact if all possible boards are walked, and an estimate otherwise
+(`mccfr.evaluation.decision_values`). The sampling is the public chance sampling of Johanson, Bard, Lanctot, Gibson &
+Bowling 2012, for fixed strategies.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,12 +34,12 @@ from mccfr.trees.street_trees import AT_DECISION, street_members, street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
-"""Worker number of the random stream for boards; other evaluations use 0, matches use 1."""
+"""Worker number of the random stream for boards; other evaluations that draw boards use 0, 4 and 6."""
 _LEAST_REACH = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
 
 
 class Below:
-    """Computes EVs of all hands at one decision by walks of the subtree that begins there.
+    """Computes net chips of all hands at one decision by walks of the subtree that begins there.
 
     node           the decision's number in the game's tree
     street         number of its street
@@ -92,7 +94,7 @@ class Below:
         return value, action, weight
 
     def of_samples(self, cards: ListedCards, size: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
-        """Yield counterfactual values and luck for samples, each of `size` consecutive boards.
+        """Yield counterfactual values and showdown results for samples of `size` consecutive boards.
 
         cards  boards and both players' weights of hands, from `on_boards`
         size   number of boards in a sample
@@ -127,10 +129,10 @@ class Below:
             yield from pool.map(sample, range(0, len(cards.strength), size))
 
     def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
-        """Return counterfactual values, counting only hands that end before another board card.
+        """Return counterfactual values, counting only lines that end before another board card.
 
-        Other lines, and all-ins that wait for board cards, count as 0. Values are chips times weight of the opposing
-        hands: [2, H] at the decision by player, and [A, H] after each action, for the player who acts there.
+        Lines that go on, and all-ins before the last board card, count as 0. Values are chips times weight of the
+        opposing hands: [2, H] at the decision by player, and [A, H] after each action, for the player who acts there.
 
         cards  boards and both players' weights of hands, from `on_boards`; the result does not depend on the later
                boards
@@ -143,7 +145,9 @@ class Below:
         return value, action
 
     def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
-        """Return counterfactual values [2, H] at the decision and [A, H] after it, and `public`.
+        """Return counterfactual values [2, H] at the decision, [A, H] after its actions, and `public`.
+
+        Values are chips of the whole hand of poker, summed over the opposing hands with their weights.
 
         walk     traversal of the public tree, with the strategy
         public   the public tree that it traverses, returned unchanged
@@ -195,8 +199,10 @@ class Below:
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
         """Return [A, H] counterfactual values in chips after each action of a decision.
 
-        walk   traversal that has computed the values of `player`, who acts at the decision
-        child  node after the first action, counted from the root of the subtree
+        walk     traversal that has computed the values of `player`, who acts at the decision
+        public   the public tree that it has traversed
+        child    node after the first action, counted from the root of the subtree
+        actions  number A of actions at the decision
         """
         action_values, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
@@ -332,7 +338,7 @@ def _boards_from(cards: ListedCards, first: int, count: int) -> ListedCards:
 
 
 class StreetStartValues(NamedTuple):
-    """EVs of one player's B buckets at the R decisions that begin a street.
+    """Values in net chips of one player's B buckets at the R decisions that begin a street.
 
     street, player  the street that begins, and the player whose buckets they are
     nodes           [R] numbers of these decisions in the tree, ascending
@@ -353,10 +359,12 @@ def root_values(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[StreetStartValues], bool]:
-    """Return the EVs of all buckets at decisions that begin a street; and True if they are exact.
+    """Return the values of all buckets at decisions that begin a street; and True if they are exact.
 
+    source    the strategies of both players, with their game
     boards    number of full boards drawn in full-deck hold'em; a game that lists its boards is walked on all of them,
               with exact values
+    seed      seed of the drawn boards
     progress  called after each board with the number of boards done and the total
 
     There is one `StreetStartValues` for each street and player. Values are counterfactual: the player's own reach is
@@ -408,7 +416,7 @@ def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
 
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
-    """Return values divided by weights; NaN where the weight is 0 but for rounding errors."""
+    """Return `value / weight` by element; NaN where the weight is 0 or as small as a rounding error."""
     known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
@@ -429,7 +437,9 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
 def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
     """Return {decision node: [2, H] range weight of each hand times its player's own reach}.
 
-    path  one board for each street, from the first street on; decisions of streets after the last board are left out
+    source   the strategies of both players, with their game
+    dealing  the game's hands, range weights and boards
+    path     one board for each street, from the first street on; decisions of streets after the last board are left out
     """
     tree, reach_of = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
@@ -453,10 +463,12 @@ def _add_root(
 ) -> None:
     """Add one player's weighted chips, and the weights, of a board to sums by bucket.
 
-    sums   [2, B] sums for the player's B buckets: weight times chips, then weight; changed in place
-    root   subtree below a decision that begins a street
-    path   the board of each street, from the first street on
-    reach  [2, H] range weight times reach at the decision; the player's own reach is left out of the sums
+    sums     [2, B] sums for the player's B buckets: weight times chips, then weight; changed in place
+    root     subtree below a decision that begins a street
+    dealing  the game's hands and boards
+    path     the board of each street, from the first street on
+    player   the player whose hands and buckets they are: 0 or 1
+    reach    [2, H] range weight times reach at the decision; the player's own reach is left out of the sums
     """
     weight = reach.copy()
     weight[player] = dealing.reach[player]

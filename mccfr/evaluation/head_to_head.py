@@ -61,15 +61,17 @@ def head_to_head(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Return the chips per hand that `first` wins from `second`, the mean over both seats.
+    """Return the chips per hand of poker that `first` wins from `second`, the mean over both seats.
 
     boards  number of full boards to draw. If the game lists its boards and has no more than that, all are played and
             the result is exact
+    seed    seed of the drawn boards
+    effort  number of processes, time budget (which replaces `boards`) and journal file for resuming
 
     Raises `ValueError` for a game that has no cards or has them in its tree, and for fewer than two boards. Also for a
     strategy that does not fit its game, and for games that differ in more than buckets and bet sizes. Also if both
-    betting trees together are too large. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker
-    process dies.
+    betting trees together are too large, or if the journal belongs to another evaluation. Raises `OSError` if the
+    journal cannot be read or written, `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     check_same_game(first.game, second.game)
     meetings = _Meetings(first, second, seed)
@@ -162,7 +164,7 @@ class PolicyPair:
     """Two policies that play each other on one board at a time, each in both seats."""
 
     def __init__(self, one: Profile, other: Profile) -> None:
-        """Prepare two policies, with their games, to play each other in both seats.
+        """Prepare the policies `one` and `other`, each with its game, to play each other in both seats.
 
         If their betting trees differ, a joint tree with the actions of both is built. Raises `ValueError` if it has too
         many nodes.
@@ -229,6 +231,7 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
     is one decision and a slot is one action of a row. The first result is (first row, row after the last, first slot),
     each [2, U] by player. The second is the largest number of slots of one player in a street tree.
 
+    trees   all street trees of the joint betting tree
     starts  for each street and player: the first slot of each row, and the end of the last row
     """
     count = len(trees.first) - 1
@@ -256,7 +259,9 @@ def _ways_in(
     factor [M] is the probability that the other player translates the action into the action of its own tree for which
     the node stands. The root of a street tree has index 0 and factor 1.
 
-    slots  [2, U] index in each player's table of its first action in each street tree
+    meeting  joint betting tree of the two players
+    trees    its street trees
+    slots    [2, U] index in each player's table of its first action in each street tree
     """
     tree_of = np.repeat(np.arange(len(trees.first) - 1), np.diff(trees.first))
     at, factor = np.zeros(len(tree_of), np.int64), np.ones(len(tree_of))

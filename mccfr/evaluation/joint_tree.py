@@ -153,6 +153,7 @@ class _JointTreeBuilder:
         player   the player who translates: 0 or 1
         reading  the player's tree node before the action
         state    the real betting before the action
+        action   the real action: `c`, `f`, or `rN` with N chips put in over the whole hand
         """
         key = (player, reading._replace(probability=1.0), state, action)
         translations = self.outcomes.get(key)

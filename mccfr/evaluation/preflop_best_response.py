@@ -229,6 +229,7 @@ def _jackknife(estimate: float, leave_one_out: Floats, strata: BoardStrata) -> t
 
     estimate       result of all n samples
     leave_one_out  [n] the same result with each sample left out
+    strata         groups of similar boards, with the group of each sample
     """
     number, units = strata.stratum, _share(strata)[0]
     undrawn = 1 - units / strata.size if strata.listed else np.ones(len(units))
@@ -252,6 +253,8 @@ class SecondStreetBoards(BoardSamples):
     def __init__(self, side: Profile, seed: int = 0, listed: int | None = None, *, every: bool = False) -> None:
         """Prepare the evaluation of a strategy.
 
+        side    the game and both players' strategies
+        seed    seed of the drawn boards; without effect if `every`
         listed  number of the second street's boards in a game that lists them; None: flops of the full deck
         every   True: walk one flop of each of the 1,755 suit-isomorphism classes, without sampling
         """
@@ -261,7 +264,7 @@ class SecondStreetBoards(BoardSamples):
         self.times = np.ones(0, np.int64)
 
     def draw(self, count: int) -> int:
-        """Draw `count` boards, or take a flop of each class; return the number of boards."""
+        """Draw `count` boards; if all flops are walked, take one of each class. Return their number."""
         self.identity_fields = {"method": "exact", "flops": None if self._every else count, "seed": self.seed}
         if not self._every:
             return super().draw(count)
@@ -271,7 +274,7 @@ class SecondStreetBoards(BoardSamples):
         return len(self.boards)
 
     def play(self, sample: int) -> Floats:
-        """Return the result of one board, a flat float64 array (`FirstStreet`)."""
+        """Return the result of board number `sample`, a flat float64 array (`FirstStreet`)."""
         return self.first.sample_of_board(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
 
 
@@ -281,9 +284,9 @@ class FlopsEvaluation:
 
     The game's `offset_chips` are half of a pot that comes from neither player.
 
-    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
-    best_response_chips   of each player's best response to the strategy; on a sample of flops, of the response of
-                          `lower_chips`. Player 0's plus `offset_chips`, player 1's minus it
+    value_chips           chips of player 0 when both follow the strategy, with the game's `offset_chips`
+    best_response_chips   by player: chips of its best response to the strategy, or on a sample of flops of the response
+                          of `lower_chips`. Player 0's plus `offset_chips`, player 1's minus it
     exploitability_chips  mean over both players of the best response's gain; on a sample of flops a bias-corrected
                           estimate
     ci95_chips            95 % interval of the exploitability; None if every flop was walked
@@ -309,15 +312,19 @@ def evaluate_flops(
 ) -> FlopsEvaluation:
     """Return the exploitability of a full-deck hold'em strategy, flop by flop.
 
-    flops  number of flops drawn from all 22,100. None, and no time budget: all 1,755 suit-isomorphism classes, with an
-           exact result
+    side    the game and both players' strategies
+    flops   number of flops drawn from all 22,100, at least 8. None: one flop of each of the 1,755 suit-isomorphism
+            classes, with an exact result
+    seed    seed of the drawn flops
+    effort  number of processes, time budget and journal file for resuming. A time budget replaces `flops`: flops are
+            drawn, as many as fit it
 
     Best responses may only use the bets of the strategy's tree. Values below different flops are independent, so each
     is walked alone (Johanson, Waugh, Bowling & Zinkevich 2011, "Accelerating best response calculation in large
     extensive games").
 
-    Raises `ValueError` for too few flops, `StoppedError` if a signal stops it, and `RuntimeError` if a worker process
-    dies.
+    Raises `ValueError` for too few flops, and if the journal belongs to another evaluation. Raises `OSError` if the
+    journal cannot be read or written, `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     every, offset = flops is None and effort.seconds is None, side.game.offset_chips
     samples = SecondStreetBoards(side, seed, every=every)
@@ -332,7 +339,7 @@ def evaluate_flops(
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
-    """Return [H] the preflop class of each hand, for choosing one action for all hands of a class.
+    """Return [H] the preflop class of each of a game's H hands: hands of a class take one action.
 
     With the full deck these are the 169 suit-isomorphism classes. In a game that lists its hands each hand is a class.
     """

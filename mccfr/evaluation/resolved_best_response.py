@@ -42,7 +42,7 @@ class Root:
 
     node   number of the decision in the game's tree
     reach  [2, H] weights of both players' hands there
-    share  weight of pairs of hands times chips in the pot; the decision is drawn in proportion to it
+    share  weight of all pairs of hands times chips in the pot; the decision is drawn in proportion to it
     """
 
     node: int
@@ -54,9 +54,10 @@ class Root:
 class StreetExit:
     """An action that ends the betting of a re-solved turn.
 
-    at     public state before the action
-    own    [H] weights of the responder's hands after the action, which is of either player
-    share  weight of pairs of hands times chips in the pot; the action is drawn in proportion to it
+    at      public state before the action
+    action  the action, one of `at.actions`; the responder or the policy takes it
+    own     [H] weights of the responder's hands after the action
+    share   weight of pairs of hands times chips in the pot; the action is drawn in proportion to it
     """
 
     at: PublicState
@@ -77,6 +78,7 @@ class ResolvedBoards:
 
         side        the policy's game and strategy
         settings    how the policy re-solves, from the turn or the river on
+        seed        seed of the draws of decisions and lines
         root_count  number of decisions drawn for each board and seat; None: 12 for the river, 3 for the turn
 
         Raises `ValueError` unless the game is full-deck no-limit hold'em, and for settings that re-solve the flop.
@@ -113,7 +115,12 @@ class ResolvedBoards:
         return reduction
 
     def _reached(self, cards: ListedCards) -> list[Root]:
-        """Return the decisions that begin the re-solved street and are reached by the strategy."""
+        """Return a `Root` for each decision that begins the re-solved street and is reached on a board.
+
+        It is reached if both players, by their strategies, can get there with hands that share no card.
+
+        cards  the game's cards after a board of the re-solved street is dealt, from `Cards.after`
+        """
         tree, reached = self._game.tree, list[Root]()
         reach = {0: cards.reach}
         inside = {node for root in self._roots for node in tree.path(root)}
@@ -140,8 +147,9 @@ class ResolvedBoards:
         Chips are summed over pairs of hands, weighted by both players' reach.
 
         root    decision that begins the re-solved street
-        player  seat of the responder
+        player  seat of the responder: 0 or 1
         board   card numbers of the board
+        random  random numbers for drawing lines to the river, if the turn is re-solved
         """
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
@@ -158,8 +166,10 @@ class ResolvedBoards:
         The comparison is with a policy that plays its turn solution on the river. The result is 0 if only the river is
         re-solved. It is estimated from drawn lines to rivers.
 
-        solved           public state at the start of the turn, with its solution
+        solved           public state at the start of the re-solved street, with its solution
         responder_range  [H] weights of the responder's hands there
+        board            card numbers of that street's board
+        random           random numbers for drawing lines to rivers
         """
         if self.street + 1 == self._game.tree.streets:
             return 0.0
@@ -181,7 +191,8 @@ class ResolvedBoards:
         The responder plays a best response to the solution. Actions that its hands or the policy never take are left
         out.
 
-        responder_range  [H] weights of the responder's hands at the public state
+        public_state     public state on a re-solved turn, with the solution
+        responder_range  [H] weights of the responder's hands there
         """
         betting: Any = self._resolver.seat.betting
         responds = public_state.state.player != public_state.position
@@ -207,7 +218,8 @@ class ResolvedBoards:
         The actions are a list of (state before the action, action, board). They are the same in the real betting and
         the tree.
 
-        node  number of the decision in the game's tree
+        node   number of the decision in the game's tree
+        board  card numbers of the board on the re-solved street
         """
         tree, betting, line = self._game.tree, self._resolver.seat.betting, list[Acted]()
         state: Any = betting.start()[0]
@@ -221,7 +233,11 @@ class ResolvedBoards:
 def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tuple[int, float]]:
     """Draw about `count` indices of `shares` in proportion to them, by systematic sampling.
 
-    Returns (index, importance weight) of each drawn one. Weighted sums over them are unbiased for sums over all.
+    Returns [(index, importance weight)] of the drawn ones. Sums over them, with these weights, are unbiased for sums
+    over all indices.
+
+    shares  [n] positive numbers, such as weight times pot; [] if nothing can be drawn
+    random  random numbers of the draw
     """
     if not len(shares):
         return []

@@ -43,7 +43,12 @@ class _PlayedRange(RangeResponder):
         """Return (action, second side's range, first side's weights, function) for each action.
 
         Range and weights [H] of hands are those after the action. The function takes no arguments and returns the first
-        side's range after the action. It is called only if the hand goes on.
+        side's range after the action. The caller calls it only if the hand goes on.
+
+        state   the real betting, at a decision of either side
+        ranges  the first side's range before the action, {its tree node or public state: weights [H]}
+        own     the second side's range before the action
+        hands   the board of the street
         """
         if state.player != self._seat:
             branches = super()._branches(state, ranges, own, hands)
@@ -66,6 +71,7 @@ class _ResolvedMeetings(SampledEvaluation):
         """Take two strategies; the first re-solves.
 
         one, other  the first and the second strategy, with their games, which may differ in buckets and bet sizes
+        seed        seed of the boards, and of the draws of betting lines
         settings    how the first re-solves
         """
         self.sides = (one, other)
@@ -76,7 +82,7 @@ class _ResolvedMeetings(SampledEvaluation):
         self._step = STEP * one.game.pot_chips
 
     def play(self, sample: int) -> Floats:
-        """Return [2] the first strategy's chips per hand on one board, as player 0 and player 1."""
+        """Return [2] the first strategy's chips per hand on board number `sample`, as player 0 and 1."""
         chips, boards = np.zeros(2), self._boards(sample)
         for seat in range(2):
             for sign, resolver, draws_lines in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
@@ -113,10 +119,13 @@ def resolved_head_to_head(
     The result is a `HeadToHeadResult`: the mean over both seats, with a 95 % interval.
 
     boards    number of sampled boards, each played in both seats
+    seed      seed of the boards, and of the draws of betting lines
     settings  how `first` re-solves
+    effort    number of processes, time budget (which replaces `boards`) and journal file for resuming
 
     Raises `ValueError` for games that differ in more than buckets and bet sizes, and for settings that do not suit the
-    game. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
+    game. Also for fewer than two boards, and if the journal belongs to another evaluation. Raises `OSError` if the
+    journal cannot be read or written, `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     check_same_game(first.game, second.game)
     chips = run_samples(_ResolvedMeetings(first, second, seed, settings), boards, effort)

@@ -47,15 +47,20 @@ def sampled_best_response(
 ) -> LowerBound:
     """Return the chips per hand that a best response from some street on wins from a strategy.
 
-    street   number of the responder's first own street; before it, the responder plays the strategy itself
+    side     the game and the strategy that is measured
+    street   number of the first street, from 0, on which the responder plays a best response; before it, the responder
+             plays the strategy itself
     boards   number of sampled boards of that street, or of the next if it is the first and has no board. None: all
-             boards if the game lists them, else a default
+             boards if the game lists them, else 600 rivers, 120 turns or 8 flops
+    seed     seed of the drawn boards
+    effort   number of processes, time budget (which replaces `boards`) and journal file for resuming
     resolve  how the strategy re-solves, for full-deck no-limit hold'em from the same street on, river or turn; None: it
              does not (`mccfr.evaluation.resolved_best_response`)
 
-    Raises `ValueError` for a game without cards or with the cards in its tree. Also for too few boards for an interval,
-    and for re-solving from another street. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker
-    process dies.
+    Raises `ValueError` for a game without cards or with the cards in its tree. Also for too few boards for a 95 %
+    interval (`least_boards`), for re-solving from another street, and if the journal belongs to another evaluation.
+    Raises `OSError` if the journal cannot be read or written, `StoppedError` if a signal stops it, and `RuntimeError`
+    if a worker process dies.
     """
     if not side.game.cards.dealt:
         raise ValueError(f"{side.game.name} deals no cards outside of its tree: use the method exact")
@@ -69,9 +74,9 @@ class BestResponseSamples(BoardSamples):
     """Runs a sampled best response, board by board.
 
     A sample is one board; if all listed boards are requested, they are one sample together. Its result has three
-    numbers, summed over weighted pairs of hands: the responder's chips as player 0, as player 1, and the board's
-    weight. If the policy re-solves, these are chips against the re-solving policy. Two numbers follow: by seat, how
-    many more chips the responder wins without re-solving.
+    numbers, summed over pairs of hands by weight: the responder's chips as player 0, as player 1, and the weight. If
+    the policy re-solves, these are chips against the re-solving policy. Two numbers follow: by seat, how many more
+    chips the responder wins against the policy without re-solving.
 
     If the responder decides before the board, the result of a drawn board is that of `FirstStreet`.
 
@@ -82,7 +87,8 @@ class BestResponseSamples(BoardSamples):
         """Take the policy, and the street from which the responder plays a best response.
 
         side     the policy's game and strategy
-        street   number of the street
+        street   number of the street, from 0
+        seed     seed of the drawn boards
         resolve  how the policy re-solves, from the same street on; None: it does not
 
         Raises `ValueError` if the policy re-solves from another street, or cannot re-solve in this game.
@@ -153,9 +159,9 @@ class BestResponseSamples(BoardSamples):
 def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
     """Return (street whose boards are sampled, number of its boards, flag) for a best response.
 
-    The number is None for boards of the full deck. The boards are those of the responder's first street, `street`. If
-    that is the game's first street and has no board, they are those of the next street, if it has several. The flag is
-    then True: the responder decides before the board is dealt.
+    The number is None for boards of the full deck. The result is usually `street`, the first street on which the
+    responder plays a best response. If that is the game's first street and has no board, it is the next street, if that
+    has several boards. The flag is then True: the responder decides before the board is dealt.
     """
     cards = game.cards
     if cards.cards_on(street) or _boards(cards, street) != 1 or street + 1 == cards.streets:
@@ -165,7 +171,7 @@ def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
 
 
 def least_boards(game: Game, street: int) -> int:
-    """Return the least number of boards to sample for a best response from a street on.
+    """Return the least number of boards that a best response from `street` on needs for a 95 % interval.
 
     It is 8 if the responder decides before the board is dealt, else 5; but no more than the game lists.
     """

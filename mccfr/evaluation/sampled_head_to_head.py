@@ -34,6 +34,7 @@ def deal_parts(game: Game, deals: int, seed: int) -> Iterator[SampledHands]:
     """Draw deals for an evaluation; yield them as `SampledHands`, in batches of at most 256.
 
     deals  number of deals in all
+    seed   seed of the deals
     """
     board = game.cards.cards_on(game.tree.streets - 1)
     for first in range(0, deals, _TOGETHER):
@@ -47,14 +48,15 @@ def head_to_head_on_deals(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Return the chips per hand that `first` wins from `second`, the mean over both seats.
+    """Return the chips per hand of poker that `first` wins from `second`, the mean over both seats.
 
     It is for neural networks whose output is not stored in tables.
 
     boards  number of sampled deals, each with its own board
-    effort  only the default is allowed: all deals are evaluated in this process, without time budget and journal file
+    seed    seed of the deals
+    effort  only the default is allowed: this process evaluates all deals, without time budget and journal file
 
-    Raises `ValueError` for fewer than two boards, another effort, and games or betting trees that differ. Raises it too
+    Raises `ValueError` for fewer than two deals, another effort, and games or betting trees that differ. Raises it too
     for a strategy in tables, unless it plays all hands alike.
     """
     if boards < 2:
@@ -78,7 +80,7 @@ def head_to_head_on_deals(
 
 
 def on_deals(source: Strategy, hands: SampledHands) -> Strategy:
-    """Return a strategy's probabilities for K deals, as a `Strategy` with tables [K, slots].
+    """Return the probabilities of a strategy `source` for K deals, as a `Strategy` with tables [K, slots].
 
     There is one table for each street and player. Row k belongs to deal k, instead of a bucket. A slot is one action of
     one decision. Raises `ValueError` unless the strategy is a neural network or plays all hands alike.

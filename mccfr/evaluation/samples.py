@@ -1,8 +1,8 @@
 """Runs evaluations that are means over samples, in parallel, and saves results for resuming.
 
 A sample is, for example, a board or a deal. Samples are numbered, and a result depends only on the sample's number. So
-it does not depend on the worker process, the number of workers, or a stop in between. Samples are handed out in order,
-and each one handed out is finished even when time is up: the choice of samples must not depend on their duration.
+it does not depend on the worker process, the number of workers, or a stop in between. A time budget is converted to a
+number of samples in advance, and all of these are played: the choice of samples must not depend on their duration.
 """
 
 import fcntl
@@ -50,7 +50,8 @@ Result = TypeVar("Result")
 class StoppedError(RuntimeError):
     """Raised when a signal stops an evaluation.
 
-    The message says how much is done and how to continue. `exit_status` is the status for the process.
+    The message says how many samples are done and how to continue. The command ends with the status `exit_status`,
+    which is 128 plus the number of the signal.
     """
 
     def __init__(self, number: int, text: str) -> None:
@@ -59,7 +60,7 @@ class StoppedError(RuntimeError):
 
 
 def resuming(keep: Path | None) -> str:
-    """Return text for the user on how to resume a stopped evaluation.
+    """Return text for the user on how to resume a stopped evaluation, for the end of a message.
 
     keep  journal file of the finished samples; None: there is none
     """
@@ -72,10 +73,11 @@ class SampledEvaluation(ABC):
     fields           number of values in the result of a sample, known after `draw`
     identity_fields  {name: JSON value} of method, options and seed: with the strategies they determine the samples
     sides            games and strategies that are evaluated
-    least            least number of samples, for an interval
+    least            least number of samples, for a 95 % interval
     most             number of samples that exist; None: unlimited
-    ready            number of samples to `draw` before some are timed for a time budget; None: none have to be drawn
-    option           word for the number of samples in error messages
+    ready            number of samples to `draw` before `samples_in` times some for a time budget; None: none have to be
+                     drawn
+    option           name of the option for the number of samples, in error messages
     step             word for a sample in progress reports
     """
 
@@ -114,10 +116,10 @@ class SampledEvaluation(ABC):
 class Effort:
     """Resources of a sampled evaluation.
 
-    workers  processes that share the samples; results do not depend on it
-    seconds  time budget, which replaces the number of samples; None: that number applies
-    keep     journal file of finished samples, from which the same evaluation resumes
-    note     called with all results [count, fields] float64 at the end; None: not called
+    workers  number of processes that share the samples; results do not depend on it
+    seconds  time budget in seconds, which replaces the requested number of samples; None: that number applies
+    keep     journal file of finished samples, from which the same evaluation resumes; None: nothing is saved
+    note     function that `run_samples` calls at the end with all results, [count, fields] float64; None: none
     """
 
     workers: int = 1
@@ -151,12 +153,13 @@ class LowerBound:
 def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effort()) -> npt.NDArray[np.float64]:
     """Draw and play `count` samples, and return [n, fields] float64 their results.
 
-    With a time budget, `count` is replaced by the number of samples that fit the time. It is never more than
-    `SampledEvaluation.most`. Each finished sample is reported to `mccfr.evaluation.evaluation_progress`.
+    With a time budget (`effort.seconds`), `samples_in` computes a number that replaces `count`. At most
+    `SampledEvaluation.most` samples are played. Each finished sample is reported to
+    `mccfr.evaluation.evaluation_progress`. Samples found in the journal file `effort.keep` are not played again.
 
-    Raises `ValueError` for too few samples or too many for the memory, and if `effort.keep` belongs to another
-    evaluation. Raises `OSError` if that file cannot be read or written, `StoppedError` if a signal stops it, and
-    `RuntimeError` if a worker process dies.
+    Raises `ValueError` for too few samples or too many for the memory, and if the journal belongs to another evaluation
+    or is in use. Raises `OSError` if it cannot be read or written, and `FileExistsError` if it is no journal. Raises
+    `StoppedError` if a signal stops the evaluation, and `RuntimeError` if a worker process dies.
     """
     if effort.seconds is not None:
         count = samples_in(evaluation, effort.seconds, effort.workers)
@@ -227,10 +230,11 @@ def play_remaining(
 ) -> None:
     """Play the samples that are not finished, in this process or in several worker processes.
 
-    play       returns the result of a sample
+    play       function that returns the result of a sample with the given number
     remaining  numbers of the samples to play
     count      number of all samples, for progress reports
-    journal    file of finished samples, which is closed in the worker processes
+    workers    number of processes; with 1 all samples are played in this process
+    journal    file of finished samples, which each worker process closes at its start
     take       called with (number, result) of each finished sample
     step       name of a sample in progress reports
 
@@ -321,7 +325,15 @@ def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], Non
 def _pool(
     play: Callable[[int], Any], workers: int, leave: Callable[[], None]
 ) -> "Iterator[futures.ProcessPoolExecutor]":
-    """Yield a pool of worker processes, forked so that strategies are not copied."""
+    """Yield a pool of worker processes, for a `with` block that submits `_play` with sample numbers.
+
+    Processes are forked, so that they share strategies with this one instead of copying them. If the block raises, the
+    processes are killed at once; otherwise running samples are awaited.
+
+    play     function that returns the result of a sample; each worker stores it for `_play`
+    workers  number of processes
+    leave    called first in each worker process, to close inherited files
+    """
     context = multiprocessing.get_context("fork")
     pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (play, os.getpid(), leave))
     try:
@@ -336,10 +348,10 @@ def _pool(
 
 
 class SampleFile:
-    """A journal file for resuming interrupted work: a header line, then records of finished parts.
+    """A journal file for resuming interrupted work: a header line that identifies the work, then records.
 
-    The work is an evaluation, with a record for each finished sample, or a review of played hands. The header
-    identifies the work. A file that this object created is removed by `close` if it has no record.
+    The work is an evaluation, with a record for each finished sample, or a review of played hands, with a record for
+    each hand. `close` removes a file that this object created if it has no record.
     """
 
     def __init__(self, path: Path | None, magic: bytes, identity: Mapping[str, Any], of: str) -> None:
@@ -361,7 +373,8 @@ class SampleFile:
         whole  function that gets the bytes after the header and returns how many of them are complete records; the
                rest, such as a record cut off by a kill, is removed from the file
 
-        Raises `ValueError` if the file belongs to other work or is in use.
+        Raises `ValueError` if the file belongs to other work or is in use. Raises `OSError` if it cannot be read or
+        written; a file of another kind gives `FileExistsError`.
         """
         if self.path is None:
             return b""
@@ -382,7 +395,7 @@ class SampleFile:
         return content[len(head) : len(head) + length]
 
     def _locked(self, path: Path) -> FileIO:
-        """Open the file, create it if absent, and lock it; `ValueError` if it is in use."""
+        """Open the file at `path`, create it if absent, and lock it; `ValueError` if it is in use."""
         while True:
             with reading(path):
                 created = not path.exists()
@@ -401,7 +414,10 @@ class SampleFile:
             file.close()  # the process that created the file has removed it
 
     def append(self, record: bytes) -> None:
-        """Append the bytes of a record; the file is synced to disk at most once per second."""
+        """Append the bytes of a record, and sync the file to disk at most once per second.
+
+        Does nothing without a file. Raises `OSError` if the disk is full or fails.
+        """
         if self._file is None or self.path is None:
             return
         if not self._begun:
@@ -460,7 +476,7 @@ class _SavedSamples(SampleFile):
         """Yield (number, result) of each sample in the journal; the result is a float64 array.
 
         Damaged records are left out, with a warning in the log. Raises `ValueError` if the file belongs to another
-        evaluation or is in use.
+        evaluation or is in use, and `OSError` if it cannot be read or written.
         """
         size, damaged = self._record.size + 4, 0
         content = self.records(lambda found: len(found) // size * size)
@@ -477,6 +493,6 @@ class _SavedSamples(SampleFile):
             logging.getLogger("mccfr.samples").warning(text, self.path, damaged)
 
     def write(self, sample: int, numbers: npt.NDArray[np.float64]) -> None:
-        """Append a finished sample: its number and its values."""
+        """Append a finished sample: its number, and `numbers`, the [fields] values of its result."""
         record = self._record.pack(sample, *numbers.tolist())
         self.append(record + zlib.crc32(record).to_bytes(4, "little"))

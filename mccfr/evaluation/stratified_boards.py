@@ -41,9 +41,9 @@ class BoardStrata:
     def of(cls, units: int, each: int, boards: int | None) -> "BoardStrata":
         """Plan the sampling: divide the samples among groups of similar boards.
 
-        units   number of samples
+        units   number of samples, each with one board
         each    number of samples in a group; the last group takes the remainder too
-        boards  number of boards that the game lists; None: full deck
+        boards  number of boards that the game lists for the street; None: full deck
         """
         strata = max(1, units // each)
         stratum = np.minimum(np.arange(units) // each, strata - 1)
@@ -104,8 +104,10 @@ class BoardSamples(SampledEvaluation):
     boards: Sequence[Any]
 
     def __init__(self, side: Profile, street: int, listed: int | None, seed: int) -> None:
-        """Take the strategy, the number of the boards' street and the seed.
+        """Take the strategy, the number of the boards' street and the seed of the draws.
 
+        side    the game and the strategy that is evaluated
+        street  number of the boards' street, from 0
         listed  number of boards that the game lists for the street; None: boards of the full deck
         """
         self.game, self.strategy, self.sides = side.game, side.strategy, (side,)

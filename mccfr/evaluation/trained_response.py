@@ -75,7 +75,8 @@ def _score(tree, tables, deals, limits, rng, work, values):
 def _traversing(work: PackedWorklist, player: int) -> PackedWorklist:
     """Make a player the only traverser in the scratch memory of traversals; return that memory.
 
-    work  scratch memory, changed in place
+    work    scratch memory, changed in place
+    player  number of the player; a traversal then walks all of its actions
     """
     assert work.seats is not None
     work.seats.turns[:] = player, player + 1
@@ -85,7 +86,7 @@ def _traversing(work: PackedWorklist, player: int) -> PackedWorklist:
 class _Responses(SampledEvaluation):
     """Evaluates each player's value and its gain by a trained response; three or more players.
 
-    A sample is 256 deals. The first call of `draw` trains the responses.
+    A sample is 256 deals; `play` describes its result. The first call of `draw` trains the responses.
     """
 
     step, option = "sample", "deals"
@@ -161,7 +162,10 @@ class _Responses(SampledEvaluation):
             start, nodes[player] = start + int(done), touched + int(new)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
-        """Return [2·P] chips per deal over 256 deals: each player's value, then each one's gain."""
+        """Return [2·P] mean chips per deal over 256 deals: each player's value, then each one's gain.
+
+        sample  number of the sample, which determines its deals
+        """
         tree, players = self._game.tree, self._game.tree.players
         deals, limits = new_deals(SAMPLE_DEALS, tree.streets, players), np.zeros(3, np.int64)
         dealer = self._game.cards.dealer(self._seed, _SCORING_WORKER)
@@ -189,6 +193,7 @@ def trained_response(
     side    game and strategy that are measured
     nodes   number of tree nodes that the training of each response visits
     deals   number of deals to score, rounded up to samples of 256 deals
+    seed    seed of training and of the scored deals
     effort  number of workers, which are threads in training and processes in scoring; time budget and journal file of
             scoring
 

@@ -97,11 +97,13 @@ class _CompareTable(Table, frozen=True):
     """The `[compare]` table: axes, measuring points, seeds and variants of an experiment.
 
     base    configuration file of a run; its keys apply unless the experiment's file sets them
+    title   text above the plot
     x, y    x axis (iterations, nodes or seconds), and the quantities to measure (keys of MEASURES)
     first   smallest point on the x axis at which runs are measured; None: a default of the axis
     last    largest point, the end of the runs
     points  number of points from first to last, in geometric progression
     at      the points themselves, in place of first, last and points
+    seeds   random seeds; each variant has a run for each seed, or one run if its algorithm uses no random numbers
     """
 
     base: str | None = None
@@ -153,7 +155,8 @@ class Experiment:
     def run_config(self, variant: ExperimentVariant, seed: int) -> Config:
         """Return a run's configuration: the variant's, with seed, limits and points of evaluation.
 
-        On the axis "seconds" the limit of training is set later, for each point.
+        The run keeps one checkpoint and writes no export. On the axis "seconds" the limit of training is set later, for
+        each point.
         """
         changed = msgspec.structs.replace
         counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
@@ -241,6 +244,8 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
 def _with_absolute_paths(document: Document, folder: Path) -> Document:
     """Return a run's configuration with absolute file names; they were relative to `folder`.
 
+    document  the parsed configuration
+
     Also imports the user's modules that the configuration names; they are searched in `folder` first.
     """
     plugins.load_user_code(document, (folder,))
@@ -310,7 +315,8 @@ def _points(table: _CompareTable, source: str) -> tuple[float, ...]:
     """Return the points on the x axis at which the runs are measured, ascending.
 
     They come from the `[compare]` table: its points `at`, or the spaced ones from `first` to `last`. On the axes
-    "iterations" and "nodes" they are whole numbers. Raises `ValueError` for points that are not allowed.
+    "iterations" and "nodes" they are whole numbers, so close points may become one. Raises `ValueError`, beginning with
+    the file name `source`, for points that are not allowed.
     """
     if table.at:
         if table.first is not None or table.last is not None:

@@ -59,8 +59,9 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
 
     Returns the experiment with the complete options of each variant.
 
-    out    directory of the experiment's output
-    force  accept that memory or disk are too small
+    out       directory of the experiment's output
+    reporter  receives messages
+    force     accept that memory or disk are too small
 
     Raises `ValueError` or `OSError` for an invalid game, configuration or measure of a variant, and for too little
     memory or disk. Raises `ValueError` too if a run directory holds a run with another configuration.
@@ -122,8 +123,9 @@ def run_experiment(
 ) -> int | None:
     """Train and measure all unfinished runs, seed by seed; return the stopping signal or None.
 
-    out    directory of the experiment's output
-    force  start even if memory or disk are too small
+    out       directory of the experiment's output
+    reporter  receives messages, phases and counts of the runs
+    force     start even if memory or disk are too small
 
     The result is the number of the signal that stopped it. All variants are checked before the first run. Raises
     `ValueError` for an invalid experiment or another run in a directory, and `FileExistsError` if `out` holds other
@@ -143,6 +145,12 @@ def run_experiment(
 
 
 def _train_runs(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
+    """Train and measure the unfinished runs, one after the other; return the stopping signal or None.
+
+    out    directory of the experiment's output
+    noted  numbers of the signals that arrive between runs; the list grows, and the first one stops the experiment
+    force  do not check memory and disk
+    """
     todo = experiment.runs
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
@@ -167,7 +175,7 @@ def _train_runs(experiment: Experiment, out: Path, reporter: Reporter, noted: li
 
 
 def _opened(config: Config, directory: Path) -> rundir.Run:
-    """Return the `Run` in a directory; raise `ValueError` if it has another configuration."""
+    """Return the `Run` in a directory; raise `ValueError` if its configuration does not match `config`."""
     try:
         return reopen_run(config, Path(), directory)
     except ValueError as error:
@@ -193,7 +201,10 @@ def measured_points(out: Path) -> dict[str, list[float]]:
 
 
 def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
-    """Write to points.json at which x-axis points a run is measured: past and future ones."""
+    """Write to points.json, in the output directory `out`, at which x-axis points a run is measured.
+
+    They are the points at which it was measured, and those of the experiment that it has not reached yet.
+    """
     points_of_runs, reached = measured_points(out), _reached(experiment, run)
     measured = [point for point in points_of_runs.get(run.directory.name, []) if point <= reached]
     points_of_runs[run.directory.name] = sorted({*measured, *(point for point in experiment.points if point > reached)})
@@ -201,9 +212,12 @@ def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
 
 
 def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter: Reporter | _Within) -> None:
-    """Send a message on points of the x axis at which a run was not measured.
+    """Send a message on points of the x axis at which a run was not measured; none if there are none.
 
     They are points that were added to the experiment after the run had passed them.
+
+    out        directory of the experiment's output
+    directory  directory of the run
     """
     passed = sorted({*experiment.points} - {*measured_points(out).get(directory.name, ())})
     if passed:
@@ -248,8 +262,10 @@ def _continue(
 ) -> int | None:
     """Train a run to its last point on the x axis; measure it at each point.
 
-    On the axis "seconds" each point is a training session of its own. Returns the number of the signal that stopped it,
-    or None.
+    Points that the run has passed are not measured again. On the axis "seconds" each point is a training session of its
+    own. Returns the number of the signal that stopped it, or None.
+
+    force  do not check memory
     """
     if experiment.axis != "seconds":
         return train(run, game, reporter, force=force).signal

@@ -64,7 +64,7 @@ def can_plot() -> bool:
 def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
     """Draw panels into one PNG file, `columns` of them side by side; replace the file atomically.
 
-    Raises `ValueError` without matplotlib.
+    Raises `ValueError` without matplotlib, and `OSError` if writing fails.
     """
     if not can_plot():
         raise ValueError(ABSENT)

@@ -64,9 +64,11 @@ class Curve:
 def read_rows(experiment: Experiment, out: Path) -> list[Row]:
     """Return a row for each variant, seed and measured point, read from an experiment's runs.
 
-    A row is {column of table.csv: value}; measured exactly, it also has "nash_conv_chips".
+    A row is {column of table.csv: value}. With the evaluation method exact it also has "nash_conv_chips".
 
     out  directory of the experiment's output
+
+    Raises `ValueError` or `OSError` for a damaged run or points.json.
     """
     rows, points = list[Row](), measured_points(out)
     for variant in experiment.variants:
@@ -84,7 +86,8 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
     summary.csv  means over seeds, with 95 % intervals
     pairs.csv    ratios or differences to the first variant, if there are two or more
 
-    Nothing is written before the first measurement.
+    Nothing is written before the first measurement. Raises `ValueError` or `OSError` if a run cannot be read, and
+    `OSError` if writing fails.
     """
     rows = read_rows(experiment, out)
     all_curves = curves(experiment, rows)
@@ -101,8 +104,9 @@ def _run_rows(
 ) -> list[Row]:
     """Return a run's rows of the result table, one for each measured point of the experiment.
 
-    points  ascending points of the x axis at which the run was or will be measured; those that the experiment does not
-            have give no row
+    variant, seed  variant and seed of the run
+    points         ascending points of the x axis at which the run was or will be measured; those that the experiment
+                   does not have give no row
     """
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
@@ -257,7 +261,7 @@ def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
 
 
 def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the geometric mean of some values, and the ends of its 95 % interval.
+    """Return (mean, low, high): the geometric mean of some values, and the ends of its 95 % interval.
 
     The ends are nan for one value. If some value is 0 or below, the mean is 0 and the ends are nan.
     """
@@ -272,7 +276,10 @@ def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean of some values, and the ends of its 95 % interval; nan for one value."""
+    """Return (mean, low, high): the mean of some values, and the ends of its 95 % interval.
+
+    The ends are nan for one value.
+    """
     mean = float(np.mean(values))
     if len(values) == 1:
         return mean, math.nan, math.nan
@@ -304,5 +311,5 @@ def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
 
 
 def _short(cell: Any) -> Any:
-    """Return whole floats as int, others unchanged."""
+    """Return a float that is a whole number below 2^53 as int, any other value unchanged."""
     return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell

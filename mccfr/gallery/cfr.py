@@ -67,7 +67,7 @@ class Cfr(HistoryGame):
 
 
 def strategy(I: Infoset, step: Step) -> Row:
-    """Return the strategy [A] of an iteration: regret matching, or NormalHedge in variants with it.
+    """Return the strategy [A] of infoset I: by regret matching, or NormalHedge in variants with it.
 
     step  the CFR variant's parameters in this iteration; in predictive variants `predicted_regret` replaces the regrets
     """
@@ -87,9 +87,9 @@ def update(I: Infoset, step: Step) -> None:
 
 
 def normal_hedge(regrets: Row) -> Row:
-    """Return the NormalHedge strategy (Chaudhuri, Freund & Hsu 2009).
+    """Return the NormalHedge strategy (Chaudhuri, Freund & Hsu 2009) of regrets [A].
 
-    σ ∝ R⁺ exp(R⁺²/2c), with c such that exp(R⁺²/2c) is e on average over the actions.
+    σ ∝ R⁺ exp(R⁺²/2c), with c such that exp(R⁺²/2c) is e on average over the actions.  One regret must be above 0.
     """
     R = np.maximum(regrets, 0) / regrets.max()
     low, high = 1e-2, 1e2

@@ -33,8 +33,10 @@ class CfrBestResponse(Cfr):
     def respond(self, reached: Iterable[tuple[History, float]], j: int) -> float:
         """Make player j play a best response from some histories on; return its value in chips.
 
-        The strategy is written to `sigma` of j's infosets.  Each history comes with the probability that chance and the
-        opponent reach it.  The value is summed over the histories with these weights.
+        The strategy is written to `sigma` of j's infosets.  The value is summed over the histories, each times its
+        probability.
+
+        reached  (history, probability that chance and the opponent reach it) of each history
         """
         total, below, met = 0.0, list(reached), dict[Infoset, list[tuple[History, float]]]()
         for h, others in below:

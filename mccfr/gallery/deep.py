@@ -26,8 +26,8 @@ class Options(SolverConfig, frozen=True, tag="deep"):
 class DeepCfr(HistoryGame):
     """Deep CFR, with a table of mean sampled regrets in place of the network.
 
-    Of each infoset, `memory` is the sum of t times sampled regret over visits in iterations t, and `samples` the sum of
-    t.  `regret` is `memory` divided by `samples`.
+    At each infoset, `memory` [A] is the sum over visits of t times the sampled regrets, where t is the iteration.
+    `samples` is the sum of t over visits.  `regret` is `memory` divided by `samples`.
     """
 
     options = Options

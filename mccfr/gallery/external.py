@@ -17,7 +17,7 @@ from mccfr.gallery.history_game import TRAITS, History, HistoryGame, Row, regret
 
 
 class ExternalSampling(HistoryGame):
-    """External-sampling MCCFR; a player's strategy sum grows in the traversals of all others."""
+    """External-sampling MCCFR; the traversals of all other players add to a player's strategy sum."""
 
     traits = replace(TRAITS, takes_seats=True)
 

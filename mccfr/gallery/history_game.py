@@ -57,13 +57,14 @@ class Infoset:
 class History:
     """A history: a node of the game tree, including cards.
 
-    terminal, chance  kind of node; a decision if neither
+    terminal, chance  True for a terminal, True for a chance node; a decision if both are False
     children          next histories, by action or outcome
-    probability       of each outcome at a chance node
-    payoff            each player's chips at the end
-    player, infoset   the player who acts, and the infoset
-    last              each player's previous (I, a); None if there is none
-    dealt             product of the chance probabilities so far
+    probability       at a chance node: [outcomes] probability of each outcome
+    payoff            [P] each player's chips at a terminal
+    player, infoset   at a decision: the player who acts, and the infoset
+    last              for each player, (I, a) of its previous decision and action; None if there is none
+    dealt             product of the chance probabilities on the path to this history
+    node              number of the node in the compiled tree
     """
 
     infoset: Infoset
@@ -171,6 +172,8 @@ class Iterations:
         """Run iterations for 0.1 seconds or up to a limit; return how many (iterations, nodes).
 
         `node_limit` and `iteration_limit` are limits of this call; `total_nodes` is not used.
+
+        Raises `UserCodeError` if a user's own algorithm raises an exception.
         """
         del total_nodes
         began, algorithm, iterations = time.perf_counter(), self._algorithm, 0
@@ -187,16 +190,16 @@ class Iterations:
 
 
 def regret_matching(regrets: Row) -> Row:
-    """Return the regret-matching strategy [A]; uniform if no regret is positive."""
+    """Return the regret-matching strategy [A] of regrets [A]; uniform if no regret is positive."""
     positive = np.maximum(regrets, 0)
     total = positive.sum()
     return positive / total if total > 0 else np.full(len(regrets), 1 / len(regrets))
 
 
 def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
-    """Return the given histories and all their descendants, parents first.
+    """Return the histories `top` and all their descendants, parents first.
 
-    If `but_of` is a player, its decisions are included but nothing below them.
+    but_of  player whose decisions are included without their descendants; None: no such player
     """
     found = list(top)
     for h in found:
@@ -205,9 +208,9 @@ def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
 
 
 def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[History, list[Infoset]]:
-    """Return the root history and the infosets in order of first appearance.
+    """Return (root history, list of the infosets in order of first appearance).
 
-    Each infoset gets its rows of the tables whose names are in `kinds`, such as "regret", as attributes.
+    kinds  names of tables, such as "regret"; each infoset gets an attribute of that name, a view [A] of its row
     """
     arrays = game.tree.arrays
     payoffs = np.column_stack([game.tree.payoffs_of(i) for i in range(game.tree.players)]).tolist()

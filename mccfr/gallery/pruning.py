@@ -84,9 +84,10 @@ class RegretBasedPruning(HistoryGame):
         I.pruned[a] = 0
 
     def respond(self, I: Infoset, a: int) -> float:
-        """Return a best response's value to I's player after action a, summed since pruning began.
+        """Return a best response's value to I's player after action a, summed since pruning of a began.
 
-        Adds that response's regrets to the player's infosets below the action.
+        The best response answers the opponent's play of these iterations.  Its regrets are added to the player's
+        infosets below the action.
         """
         i, reached = I.player, below([h.children[a] for h in I.histories], but_of=I.player)
         self.nodes += len(reached)

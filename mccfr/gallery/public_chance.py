@@ -31,7 +31,7 @@ class PublicChanceSampling(HistoryGame):
         return super().layout(game)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Take the game and the tables; find the pairs of hands that share no card."""
+        """Store the game and the tables; compute which pairs of hands share no card."""
         self.game, self.cards, self.tables, self.tree = game, game.listed_cards(), tables, game.tree.arrays
         masks = self.cards.hand_masks()
         self.disjoint = (masks[:, None] & masks[None, :]) == 0

@@ -11,9 +11,9 @@ Rule books differ in some points. The rules here are:
 * The last player with chips, who faces no bet, does not act.
 * A call of a short big blind is a call of the whole blind (`BettingRules.least_call`).
 * Antes are posted before blinds. One player's ante for all goes to the main pot (`BettingRules.dead`).
-* Odd chips go one by one to the winners of the pot, from the first player of the last street on.
-* Rake is taken from the main pot first. An uncalled bet pays none, nor does a hand that ends by folds on the first
-  street.
+* Odd chips go one by one to the winners of the pot, in order of action from the first player of the last street on.
+* Rake is taken from the main pot first. An uncalled bet pays no rake. A hand that ends by folds on the first street
+  pays none either.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -124,13 +124,11 @@ class BettingRules:
 
     @property
     def line_start(self) -> LineStart:
-        """Chips that players have put in before the first action of a hand.
+        """Chips that players have put in before the first action of a hand, as a `LineStart`.
 
-        They are each player's chips that are no bet, and the largest total of a player. Chips that are no bet are the
-        ante, or half of the pot in a game that begins postflop.
-
-        With them the amounts in a betting line are converted: chips put in on a street to chips put in over the whole
-        hand, and back.
+        It has each player's chips that are no bet: the ante, or half of the pot in a game that begins postflop. It also
+        has the most chips that a player has put in, blinds included. The conversion of a betting line's amounts needs
+        both: chips put in on a street become chips put in over the whole hand, or the reverse.
         """
         return LineStart(self.put_in_before, max(self.put_in), len(self.put_in))
 
@@ -176,8 +174,8 @@ def amount_text(amount: float) -> str:
 def may_raise(rules: BettingRules, state: BettingState) -> bool:
     """Return True if the player to act may raise.
 
-    The player needs more chips than a call takes, and so does some opponent who has not folded. A player who has acted
-    before an all-in of less than a full raise (`Seats.barred`) must also face a full raise.
+    The player, and at least one opponent who has not folded, must have more chips than a call takes. A player who has
+    acted before an all-in of less than a full raise (`Seats.barred`) must also face a full raise.
     """
     player, level, (_, folded, barred) = state.player, state.to_call, state.seats
     if level >= rules.stack_of(player) or (barred >> player & 1 and level - state.put_in[player] < state.last_raise):
@@ -192,8 +190,8 @@ def may_raise(rules: BettingRules, state: BettingState) -> bool:
 def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float] | None:
     """Return the least and largest amount of a no-limit raise, or None if no raise is legal.
 
-    Amounts are the player's chips put in over the whole hand after the raise. A raise adds at least the street's
-    largest bet or raise so far, at least the minimum bet. A player with fewer chips may raise all-in.
+    Amounts are the player's chips put in over the whole hand after the raise. A raise adds at least the largest bet or
+    raise so far on the street, or the minimum bet if that is larger. A player with fewer chips may raise all-in.
     """
     if not may_raise(rules, state):
         return None
@@ -229,19 +227,24 @@ def may_call(rules: BettingRules, state: BettingState) -> bool:
 
 
 def fold_value(state: BettingState) -> float:
-    """Return the chips that player 0 of two wins if the player to act folds; negative: a loss.
+    """Return the net chips that player 0 of two wins if the player to act folds; negative: a loss.
 
-    They are before rake.
+    Rake is not deducted.
     """
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
 def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
-    """Return the number of the next player to act, from `first` on; None: the street is over.
+    """Return the number of the next player who must act, or None if the street is over.
 
     Player numbers count from 0 in the cyclic order of action. Players who have folded or are all-in do not act. Others
-    have to act if they have not acted, or have put in less than `level`, the amount of a call. The last player with
-    chips acts only against a bet.
+    must act if they have not acted on the street, or have put in less than a call. The last player with chips acts only
+    against a bet.
+
+    put_in  chips of each player over the whole hand
+    level   amount of a call, over the whole hand
+    seats   players who have acted on this street, or folded
+    first   number of the player to consider first
     """
     acted, folded, _ = seats
     count, able, found = len(put_in), 0, None
@@ -257,10 +260,10 @@ def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, s
 
 
 def following(rules: BettingRules, state: BettingState, *, closes: bool = False) -> BettingState | None:
-    """Return the state at the next decision after a fold, check or call; None: there is none.
+    """Return the state at the next decision after a fold, check or call; None if no player acts any more.
 
-    state   state after the action, made by `after_fold` or `after_call`
-    closes  True: the street ends with this action
+    state   state just after the action, made by `after_fold` or `after_call`; its `player` is the one who acted
+    closes  True: the action ends the street
     """
     put_in, level, seats = state.put_in, state.to_call, state.seats
     if seats.folded.bit_count() == len(put_in) - 1:
@@ -298,7 +301,7 @@ def after_fold(state: BettingState) -> BettingState:
 
 
 def after_call(rules: BettingRules, state: BettingState) -> BettingState:
-    """Return the state just after the player to act checks or calls.
+    """Return the state just after the player to act checks or calls, all-in if the chips are too few.
 
     `following` then finds the next decision.
     """
@@ -316,7 +319,7 @@ def after_last(rules: BettingRules, state: BettingState, action: str) -> Betting
 
 
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
-    """Return the state at the next decision after a check or call; None if no one acts any more.
+    """Return the state at the next decision after a check or call; None if no player acts any more.
 
     The hand then goes to a showdown, at once or after the rest of the board.
     """
@@ -324,9 +327,9 @@ def called(rules: BettingRules, state: BettingState) -> BettingState | None:
 
 
 def raised(rules: BettingRules, state: BettingState, target: float) -> BettingState:
-    """Return the state at the next decision after a legal raise.
+    """Return the state at the next decision after a raise, whose legality is not checked.
 
-    target  chips that the player has put in after it, over the whole hand
+    target  chips that the raiser has put in after the raise, over the whole hand
     """
     player, size, put_in = state.player, target - state.to_call, state.with_put_in(target)
     acted = state.seats.acted | 1 << player
@@ -359,7 +362,8 @@ def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
 
     A pot holds what all players put in up to the amount of one player who has not folded. Its contenders are those who
     put in as much and have not folded. The main pot includes the chips of `rules.dead`, such as antes. The last pot
-    includes the uncalled bet, which pays no rake.
+    includes the uncalled bet, which pays no rake. The cap of the rake limits the sum over all pots. A hand that ends by
+    folds on the first street pays no rake.
     """
     put_in, live = state.put_in, state.left
     top = max(live, key=put_in.__getitem__)
@@ -376,12 +380,12 @@ def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
 
 
 def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
-    """Return the chips that each player wins at the end of a hand; they sum to minus the rake.
+    """Return the net chips that each player wins at the end of a hand; they sum to minus the rake.
 
     state     state after the last action, made by `after_last`
     strength  rank of each player's hand at the showdown, higher wins; those of folded players are not read
 
-    The best hands among the contenders of a pot share it.
+    The players with the best hand among the contenders of a pot split it; the module's docstring describes odd chips.
     """
     dead = rules.dead or (0,) * len(state.put_in)
     won = [0.0 - chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]

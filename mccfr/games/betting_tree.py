@@ -176,7 +176,8 @@ class _Builder:
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
         """Record a decision: the node `node` with state `state`; add nodes for its actions.
 
-        Returns (node, state) of the children that are decisions.
+        Returns a list of (node, state) of the children that are decisions. Raises `ValueError` if the tree becomes too
+        large, and for invalid amounts to raise to.
         """
         rules = self.rules
         first = len(self.label)
@@ -233,7 +234,10 @@ class _Builder:
         self.contenders.extend(pot.contenders for pot in pots)
 
     def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
-        """Raise `ValueError` if a decision's raises are invalid or make the tree too large."""
+        """Raise `ValueError` if a decision's raises are invalid or make the tree too large.
+
+        targets  amounts to raise to, in chips over the whole hand
+        """
         advice = "lower raises, max_raises or game.menu's max_bets, or offer fewer sizes"
         nodes = len(self.label) + len(targets)
         if nodes > MAX_NODES:

@@ -74,6 +74,8 @@ def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
     legal. `raise_targets` does not list all legal raises; `raise_bounds` gives their limits.
 
     config  the `[game]` table of the configuration
+
+    Raises `ValueError` for an invalid table.
     """
     if isinstance(config, PokerGame):
         return small_rules(config)
@@ -83,7 +85,7 @@ def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
 def rules_of_document(document: Mapping[str, Any], source: str) -> BettingRules | None:
     """Return the full game's betting rules for the `[game]` table that is stored in a policy.
 
-    In the full game every legal amount may be bet. The result is None for games other than `holdem`, and `poker` with a
+    In the full game every legal amount may be bet. The result is None unless the game is `holdem`, or `poker` with a
     table `menu` of bet sizes.
 
     document  the `[game]` table

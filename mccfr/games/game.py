@@ -67,9 +67,9 @@ class Game:
         return self.cards.at_table()
 
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
-        """Return both players' winnings in chips at the end of a hand, after rake.
+        """Return the net chips that each of two players wins at the end of a hand, after rake.
 
-        `offset_chips` is not included.
+        The result is (player 0's chips, player 1's chips), without `offset_chips`.
 
         fixed     chips that player 0 wins independent of the cards, by a fold; negative: a loss
         showdown  chips that the winner of a showdown gets from the loser; 0 without a showdown

@@ -27,7 +27,9 @@ class _Round(NamedTuple):
 
 
 def goofspiel(config: GoofspielGame) -> Game:
-    """Build Goofspiel with 2 to 6 cards; its value is 0.
+    """Build Goofspiel with 2 to 6 cards for each player; its value is 0.
+
+    config  the `[game]` table: number of cards, and what a player learns of the opponent's bids (`reveal`)
 
     The labels of actions are the bids. Infosets are named by both players' bids of earlier rounds, player 0's
     first ("3 1 2 2" after two rounds). With `reveal = "result"` they are named by the player's own bids and their

@@ -60,7 +60,10 @@ class _Dealer:
         self.known: dict[_Deal, int] = {}
 
     def children(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Return (deal, probability) for each hand or board that can be dealt next."""
+        """Return a list of (deal, probability), one for each hand or board that can be dealt next.
+
+        deal  the cards dealt so far
+        """
         level = deal.level + 1
         if level <= _PAIR_LEVEL:
             weight = self.weight_0 if level == 1 else self.weight_1[deal.hand_0]
@@ -74,23 +77,24 @@ class _Dealer:
         return [(deal._replace(level=level, board=board), 1 / len(boards)) for board in boards]
 
     def buckets(self, deal: _Deal) -> tuple[int, int]:
-        """Return both players' buckets, NO_BUCKET before the first board."""
+        """Return (player 0's bucket, player 1's) on the board of `deal`; -1 before the first board."""
         if deal.level <= _PAIR_LEVEL:
             return NO_BUCKET, NO_BUCKET
         bucket = self.cards.bucket[deal.level - _PAIR_LEVEL - 1]
         return int(bucket[0, deal.board, deal.hand_0]), int(bucket[1, deal.board, deal.hand_1])
 
     def result(self, deal: _Deal) -> int:
-        """Return player 0's showdown result: 1 win, 0 tie, -1 loss; 0 before the last street."""
+        """Return player 0's showdown result: 1 win, 0 tie, -1 loss; 0 if `deal` has no full board."""
         if deal.level < self.last_level:
             return 0
         strength = self.cards.strength[deal.board]
         return int(np.sign(int(strength[deal.hand_0]) - int(strength[deal.hand_1])))
 
     def merged(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Return (deal, probability) of each class of next deals that no player can tell apart.
+        """Return a list of (deal, probability): the classes of deals that can follow `deal`.
 
-        The deal is the first of its class, and the probability the total of the class.
+        No player can tell the deals of a class apart. The result has the first deal of each class, and the total
+        probability of the class. It is [] if `deal` has a full board.
         """
         classes: dict[int, tuple[_Deal, float]] = {}
         for child, probability in self.children(deal) if deal.level < self.last_level else []:
@@ -113,7 +117,7 @@ class _Dealer:
         return self.known[deal]
 
     def label(self, deal: _Deal) -> str:
-        """Return the label of the last chance event: a hand, or the new cards of a street."""
+        """Return the label of the last chance event of `deal`: a hand, or the new cards of a street."""
         if deal.level <= _PAIR_LEVEL:
             return self.cards.hand_names[deal.hand_0 if deal.level == 1 else deal.hand_1]
         street = deal.level - _PAIR_LEVEL - 1
@@ -121,7 +125,7 @@ class _Dealer:
         return "".join(self.names[int(card)] for card in self.cards.board_cards[street][deal.board][before:])
 
     def shown(self, deal: _Deal, player: int) -> str:
-        """Return the text of a player's hand and of the board."""
+        """Return the text of a player's hand and of the board, such as "Ks Qh"; the deal has a board."""
         board = self.cards.board_cards[deal.level - _PAIR_LEVEL - 1][deal.board]
         hand = self.cards.hand_names[deal.hand_1 if player else deal.hand_0]
         return f"{hand} {''.join(self.names[int(card)] for card in board)}".rstrip()

@@ -37,8 +37,8 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
     abstraction  paths of the card abstraction
     base         directory to which these paths are relative
 
-    Raises `ValueError` for invalid chips, bet sizes or node locks (fixed strategies). Raises it also without an
-    abstraction, since the lossless game is too large.
+    Raises `ValueError` for invalid chips, bet sizes or node locks (fixed strategies). Raises it also if the paths lead
+    to no hold'em abstraction or recipe, and without an abstraction, since the lossless game is too large.
     """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format("holdem"))
@@ -58,7 +58,12 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
 def limit_holdem(config: LimitHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
     """Build heads-up limit hold'em with an abstraction's buckets.
 
-    Raises `ValueError` for invalid blinds, or without an abstraction.
+    config       the `[game]` table of the configuration
+    abstraction  paths of the card abstraction
+    base         directory to which these paths are relative
+
+    Raises `ValueError` for invalid blinds, without an abstraction, and if the paths lead to no hold'em abstraction or
+    recipe.
     """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format(config.__struct_config__.tag))
@@ -74,9 +79,12 @@ _FLOP_BLINDS = 50.0, 100.0
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
     """Build hold'em that ends after the flop betting, with one bet size.
 
-    Without an abstraction its infosets are lossless.
+    config       the `[game]` table of the configuration
+    abstraction  paths of the card abstraction; None: infosets are lossless
+    base         directory to which these paths are relative
 
-    Raises `ValueError` for invalid chips or numbers of raises.
+    Raises `ValueError` for invalid chips or numbers of raises, and if the paths lead to no hold'em abstraction or
+    recipe.
     """
     _check_chips({} if config.bet == "pot" else {"bet": (config.bet,)}, {})
     rules = flop_holdem_rules(_FLOP_BLINDS, config.bet, _raises(config), config.board_cards, limp=config.limp)
@@ -116,6 +124,11 @@ def _raises(config: FlopHoldemGame) -> tuple[int, int]:
 
 
 def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Sequence[float]]) -> None:
+    """Raise `ValueError` for invalid amounts of chips in the `[game]` table.
+
+    above_zero  {key of the table: amounts}; each must be finite and above 0. "blinds" are the small, then the big blind
+    from_zero   {key of the table: amounts}; each must be finite and at least 0
+    """
     for key, amounts in (above_zero | from_zero).items():
         if not all(isfinite(chips) and (chips > 0 or (key in from_zero and chips == 0)) for chips in amounts):
             least = "at least 0" if key in from_zero else "above 0"
@@ -125,14 +138,16 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
 
 
 def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path, seats: int = 2) -> WholeDeck:
-    """Return the full deck with an abstraction's buckets, or with their numbers if it is not built.
+    """Return the full deck with the buckets of an abstraction, which need not be built yet.
 
     board_cards  number of cards dealt on each street
-    abstraction  path of the abstraction, and of the file of settings from which it is built
+    abstraction  path of the abstraction, and of the recipe (file of settings) from which it is built
     base         directory to which the abstraction's paths are relative
+    seats        number of players
 
-    Of an abstraction that is not built, the numbers of buckets come from that file. Loading its bucket tables then
-    raises `ValueError`. So does this function for an abstraction that has neither tables nor such a file.
+    If the abstraction is not built, the recipe gives the numbers of buckets. The deck's functions that load the bucket
+    tables then raise `ValueError`. This function raises it if neither tables nor a recipe are there, and for buckets of
+    a small deck. It raises it too for percentiles, unless the game has all earlier streets.
     """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path

@@ -153,7 +153,8 @@ def flop_holdem_rules(
     blinds       chips: the button's, then the big blind
     bet          size of each bet and raise: chips, or "pot" for the pot after a call
     max_raises   maximum of bets and raises on each of the two streets, blinds excluded
-    board_cards  cards dealt on the second street
+    board_cards  number of cards dealt on the second street
+    limp         False: the button may not call the blind before the first raise
 
     Stacks are unlimited. Flop Hold'em of the Deep CFR papers has blinds 50 and 100, bet 100, three raises. 5-Flop
     Hold'em of the Single Deep CFR paper has pot bets, no limps, one raise preflop and two on the flop, and five

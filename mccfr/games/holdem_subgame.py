@@ -95,10 +95,10 @@ def spot_rake(config: HoldemSubgame) -> Rake | None:
 
 
 def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
-    """Return board, pot and ranges of a `[game]` table, and the blocked hands of each range.
+    """Return board, pot and ranges of a `[game]` table, and how many hands the board blocks.
 
-    The ranges are without hands that share a card with the board. The second result is the number of these by range,
-    {"oop": number, "ip": number}.
+    In the ranges, hands that share a card with the board have weight 0. The second result is the number of these hands
+    by range, {"oop": number, "ip": number}: the player out of position, then the one in position.
 
     Raises `ValueError`, naming the key of the table, for an invalid board, range or pot.
     """

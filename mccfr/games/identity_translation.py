@@ -70,24 +70,25 @@ class IdentityTranslation:
         return self._states[0], [LineReading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:
-        """Return the state after a line, and a list of one `LineReading`: the line's tree node.
+        """Return the state after a line (`OVER` if the hand has ended), and a list of one `LineReading`.
 
-        Raises `ValueError`, naming the first illegal character.
+        The `LineReading` is the line's tree node with probability 1. Raises `ValueError`, naming the first illegal
+        character.
         """
         node = find_node(self.tree, line)
         return self._states[node], [LineReading(node, 1.0)]
 
     def apply(self, state: TreeState, action: str, where: str = "") -> "TreeState | int":
-        """Return the state after an action.
+        """Return the state after an action, or `OVER` (-1) if the hand ends.
 
         Raises `ValueError`, with a message that begins with `where`, for an illegal action.
         """
         return self._states[self._child(state.node, action, where)]
 
     def settled(self, state: TreeState, action: str) -> tuple[float, float]:
-        """Return (chips player 0 wins by a fold, chips a showdown's winner gets) at the end.
+        """Return (chips player 0 wins by a fold, chips a showdown's winner gets) after a last action.
 
-        These are the arguments `fixed` and `showdown` of `Game.won_chips`; one of them is 0.
+        These are the arguments `fixed` and `showdown` of `Game.won_chips`; one of them is 0. Chips are net.
         """
         child = self._child(state.node, action)
         return float(self.tree.arrays.fixed[child]), float(self.tree.arrays.showdown[child])
@@ -123,7 +124,7 @@ class IdentityTranslation:
         return [self.tree.label[child] for child in self.tree.children(reading.node)]
 
     def real_action(self, node: int, number: int, state: TreeState) -> str:
-        """Return the label of action `number` of decision `node`, such as r300."""
+        """Return the label of action `number`, counted from 0, of decision `node`, such as r300."""
         return self.tree.label[self.child(node, number)]
 
     def child(self, node: int, number: int) -> int:

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 # File order of suits is s h d c, ours c d h s. Entry p is the file's hand p.
 _FILE_HANDS = list(combinations([4 * rank + suit for rank in range(13) for suit in (3, 2, 1, 0)], 2))
 FILE_TO_COMBO = np.array([combo_index(*hand) for hand in _FILE_HANDS])
-"""[1326] number of each hand of the file."""
+"""[1326] number b(b−1)/2 + a (cards a < b) of each hand, in the file's order of hands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,7 @@ def read_endgame(path: str | os.PathLike[str]) -> Endgame:
 
 
 def _endgame(values: dict[str, str]) -> Endgame:
+    """Convert the texts of a file, {key: value}, to an endgame; `ValueError` if it is invalid."""
     if values["-round"] not in ("2", "3", "4"):
         raise ValueError(f"-round is {values['-round']!r}: 2 (flop), 3 (turn) and 4 (river) are allowed")
     pot, listed = _number(values["-pot"]), np.array([_number(entry) for entry in values["-reach"].split()])

@@ -28,7 +28,7 @@ class LineTree:
     sizes: Mapping[str, Sequence[float]]
 
     def node(self, line: str) -> int:
-        """Return the number of the tree node, a decision, to which a line such as cr300c leads."""
+        """Return the number of the tree node after a line of the tree, such as cr300c."""
         node = 0
         while line:
             node = next(child for child in self.tree.children(node) if _begins(line, self.tree.label[child]))

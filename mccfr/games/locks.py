@@ -2,7 +2,7 @@
 
     "cb94" = "f 40%; c 60%"        probabilities of actions, for every hand
     "cb94" = "c AA,KK:0.5; f QQ"   ranges: the probability of each hand in a range; other hands are free
-    "ip:*/*" = "b 0"               a pattern, for the player in position: every bet is barred, other actions are free
+    "ip:*/*" = "b 0"               the player in position never bets after the first street; other actions are free
 
 An action that is not named gets the remaining probability if it is the only one. Amounts are the chips put in on the
 street. In a pattern `*` matches any text, and decisions without the named actions are skipped.
@@ -64,9 +64,9 @@ class LockRanges:
         return self._cards is None
 
     def count(self, block: int) -> int:
-        """Return K: 1,326 hands, or the number of buckets of a player on a street.
+        """Return K, the number of weights of a range: 1,326 hands if `by_hand`, else the buckets of `block`.
 
-        block  2·street + player
+        block  2·street + player; used only for buckets
         """
         return COMBO_COUNT if self._cards is None else int(self._cards.buckets[divmod(block, 2)])
 
@@ -91,6 +91,11 @@ class LockRanges:
         return table
 
     def _of_hands(self, cards: Cards, text: str, block: int) -> Floats:
+        """Return the weights [K] of preflop buckets for a range text of hands, such as "AA,KK:0.5".
+
+        Raises `ValueError` for an invalid text, on streets with board cards, and for cards other than the full deck.
+        Raises it too if hands of one bucket have different weights.
+        """
         street, player = divmod(block, 2)
         if cards.cards_on(street) or not isinstance(cards, WholeDeck):
             raise ValueError(
@@ -174,6 +179,7 @@ def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) ->
     """Return the numbers of the decisions that a betting line or a pattern names.
 
     lines  betting line of each node of the tree, needed for patterns only
+    start  chips that each player has put in at the root
 
     Raises `ValueError` for an invalid line.
     """
@@ -198,8 +204,11 @@ def _parts(
 ) -> list[tuple[tuple[int, ...], str]]:
     """Split a lock's text, such as "f 40%; c AA", into (action indices, "40%" or "AA") pairs.
 
-    node     decision that is locked
+    node     number of the decision that is locked
+    start    chips that each player has put in at the root
     pattern  True: return [] if the decision lacks an action; False: raise `ValueError`
+
+    Raises `ValueError` for an invalid text.
     """
     labels, parts = _street_labels(tree, node, start), []
     for part in filter(None, map(str.strip, text.split(";"))):
@@ -221,7 +230,10 @@ def _parts(
 
 
 def _street_labels(tree: CompiledTree, node: int, start: LineStart) -> list[str]:
-    """Return a decision's actions as texts, such as b300: a raise to 300 chips on the street."""
+    """Return the actions of decision `node` as texts, such as b300: a raise to 300 chips on the street.
+
+    start  chips that each player has put in at the root
+    """
     line = line_text(tree, node)
     labels = [street_action(line, tree.label[child], start) for child in tree.children(node)]
     return [label.replace("r", "b") for label in labels]
@@ -231,7 +243,10 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _
     """Parse one part of a lock to a `_Part`: a probability for every hand, such as 60%, or a range.
 
     named  indices of the actions that the part names
+    text   the probability or range
     block  2·street + player of the decision
+
+    Raises `ValueError` if the text is invalid, or can mean both a probability and a pair of cards.
     """
     if re.fullmatch(r"([2-9])\1", text):
         raise ValueError(f"{text} can mean {text}% or the pair: write {text}% or {text}:1")
@@ -251,6 +266,9 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
     labels  [A] actions of the decision
     block   2·street + player of the decision
     parts   (action indices, text) of each part of the lock
+
+    Raises `ValueError` for an invalid part, an action given twice, and several bets with a probability above 0. Raises
+    it too if the probabilities of a hand's actions cannot sum to 1.
     """
     table, locked = np.full((len(labels), hands.count(block)), _FREE), np.zeros(hands.count(block), bool)
     for named, shares, is_range in (_part(*part, block, hands) for part in parts):

@@ -242,8 +242,10 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
 
     lines  such as cb300, with chips put in on the street
     key    "add" or "remove", for messages
+    start  chips put in when the lines begin
 
-    In the result amounts are chips over the whole hand, and lines have no "/".
+    In the result amounts are chips over the whole hand, and lines have no "/". Raises `ValueError` unless lines end in
+    a bet and write amounts with `b`.
     """
     amounts: dict[str, list[float]] = {}
     for line in lines:
@@ -262,6 +264,7 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
 def check_opening(menu: Menu, rules: BettingRules, players: Sequence[str] = PLAYER_NAMES) -> None:
     """Raise `ValueError` if `[game.menu]` leaves a player who faces the blind only a fold.
 
+    rules    betting rules of the game, made from `menu`
     players  names of the players by seat number, for the message
     """
     state: BettingState | None = rules.start()
@@ -280,6 +283,9 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
     """Return (key, table) of the menu's tables for a player on a street, most specific first.
 
     Such keys are "game.menu.flop.button", "game.menu.flop" and "game.menu"; tables that are not given are left out.
+
+    street  0 preflop .. 3 river
+    player  name of the player in configuration keys, such as "button"
     """
     name = STREET_NAMES[street]
     own = getattr(menu, name)
@@ -291,7 +297,7 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
 def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
     """Return the bet sizes of a player on a street: a list of (configuration key, texts of sizes).
 
-    Entry k applies after k bets on the street; the last entry also applies to later bets.
+    Entry k applies after k bets on the street; the last entry also applies to later bets. Arguments as in `_tables`.
     """
     first: list[tuple[str, Sequence[str]]] = []
     later: list[tuple[str, Sequence[str]]] = []
@@ -305,6 +311,7 @@ def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence
 
 
 def _plan(menu: Menu, street: int, player: str) -> _Plan:
+    """Return the parsed sizes and limits of a player on a street; arguments as in `_tables`."""
     tables = [table for _, table in _tables(menu, street, player)]
     limit = next((table.max_bets for table in tables if table.max_bets is not None), inf)
     threshold = next((share_of(table.allin_threshold) for table in tables if table.allin_threshold is not None), None)
@@ -339,7 +346,7 @@ def _check(menu: Menu, game: MenuGame) -> None:
             raise ValueError(f"game.menu.{name} is not allowed in a game without this street: leave it out")
     for key, table in [(key, table) for player in game.players for key, table in _tables(menu, streets[0], player)]:
         if table.donk is not None and (len(streets) == 1 or table is not menu):
-            raise ValueError(f"{key}.donk has no effect on the game's first street, before which nobody bets")
+            raise ValueError(f"{key}.donk has no effect on the game's first street, before which no player bets")
     for street in streets:
         for player in game.players if street != game.first_with_bet else ():
             key, texts = _bet_sizes(menu, street, player)[0]
@@ -378,6 +385,7 @@ def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
 
 
 def _check_table(key: str, table: _Table) -> None:
+    """Raise `ValueError` for invalid values in one table of `[game.menu]`; `key` is its configuration key."""
     plain = type(table)()  # a written-out default counts as not given: saved configurations contain defaults
     set_keys = [n for n in ("first", "later") if tuple(getattr(table, n) or ()) != tuple(getattr(plain, n) or ())]
     if table.sizes is not None and set_keys:

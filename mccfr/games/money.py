@@ -12,7 +12,7 @@ class Money(NamedTuple):
     unit: float
 
     def text(self, chips: float) -> str:
-        """Return an amount in chips as text with its unit, such as "3 BB"."""
+        """Return an amount in chips as text with its unit, such as "3 BB", rounded to two decimals."""
         return f"{amount_text(round(chips / self.unit, 2))} {'chips' if self.unit == 1 else 'BB'}"
 
 

@@ -14,6 +14,8 @@ MOST_HISTORIES = 20_000_000
 def import_openspiel(config: OpenSpielGame) -> Game:
     """Compile a turn-based two-player zero-sum game of OpenSpiel with perfect recall.
 
+    config  the `[game]` table; its key `game` is OpenSpiel's text, such as "liars_dice(dice_sides=4)"
+
     The labels of actions are OpenSpiel's action ids as text, with its action names for display. Infosets are named by
     `information_state_string`. Games of perfect information without it name them by their sequence of actions. Payoffs
     are OpenSpiel's returns.

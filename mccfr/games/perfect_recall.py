@@ -9,7 +9,7 @@ from mccfr.games.game import Game
 def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
     """Return, for each bucket of a player on a street, the bucket of its hands one street earlier.
 
-    block  2·street + player
+    block  2·street + player, both from 0; the game has two players
 
     The result is [K] int64 for K buckets; buckets without hands get 0. It is None without perfect recall: hands of one
     bucket had different buckets before. All boards and the hands in the player's range are checked. It is None also on

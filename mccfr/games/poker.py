@@ -29,7 +29,8 @@ Targets = Callable[[BettingState], Sequence[float]]
 def kuhn(config: KuhnGame) -> Game:
     """Build Kuhn poker; for two players, player 0's value is -1/18 chip.
 
-    With more players (Risk & Szafron 2010), the others call or fold in turn, as in OpenSpiel's `kuhn_poker(players=N)`.
+    With more players (Risk & Szafron 2010), the others call or fold in turn after a bet, as in OpenSpiel's
+    `kuhn_poker(players=N)`.
     """
     players, ranks = config.players, config.players + 1
     rules = BettingRules(
@@ -104,6 +105,10 @@ def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets
 
     It takes a betting state. In the menu's keys, streets have hold'em's names from preflop on, and players are called
     big_blind and button.
+
+    rules  betting rules of the game, from which streets and stack are taken
+
+    Raises `ValueError` for an invalid menu, keys that a menu excludes, more than four streets, and an infinite stack.
     """
     streets, stack = rules.streets, rules.stack
     if config.raise_sizes or config.max_raises:
@@ -151,6 +156,10 @@ def _check_limp(config: PokerGame, menu: Menu, rules: BettingRules) -> None:
 
 
 def _limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
+    """Return the function from a betting state to the one amount of a limit raise, or none at the maximum.
+
+    Raises `ValueError` unless the table `config` gives a size and a maximum of raises for each street.
+    """
     sizes, most, streets = list(config.raise_sizes), list(config.max_raises), rules.streets
     if len(sizes) != streets or len(most) != streets or min(sizes) <= 0 or min(most) < 0:
         raise ValueError(f"game: limit poker needs raise_sizes and max_raises, one for each of {streets} streets")
@@ -164,6 +173,10 @@ def _limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
 
 
 def _no_limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
+    """Return the function from a betting state to all legal whole amounts of a no-limit raise.
+
+    Raises `ValueError` for stacks that are not whole, and invalid `max_raises` in the table `config`.
+    """
     if config.max_raises and len(config.max_raises) != rules.streets:
         raise ValueError(f"game: no-limit poker takes max_raises for each of {rules.streets} streets, or none")
     if config.max_raises and min(config.max_raises) < 0:
@@ -197,6 +210,8 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
 
     On each street only player 0 may bet, `config.bet` times the pot. The starting pot is 1 chip that neither player has
     put in, so winning it is profit in player 0's value.
+
+    Raises `ValueError` for invalid parameters.
     """
     if config.streets < 1 or config.bet <= 0 or not 0 < config.probability < 1:
         raise ValueError(

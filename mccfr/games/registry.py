@@ -79,6 +79,9 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
 def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
     """Build a game by calling the user's function `name`, which must be annotated as returning a `Game`.
 
+    config  the `[game]` table, whose keys are the function's arguments
+    base    directory to which file names in the table are relative
+
     Raises `ValueError` for another return type, and `UserCodeError` if the function fails or the game is invalid.
     """
     function, key_text = plugins.find(plugins.GAMES, name), f"game.name = {name!r}"

@@ -57,8 +57,15 @@ class _History(NamedTuple):
 class _Template:
     """The T nodes after one deal of hole cards. Parents come first, siblings are adjacent.
 
-    Each list has one entry per node, except `lines`. That has for each player {line of a decision: (street, number of
-    actions)}.
+    Each list has one entry per node, except `lines`. Nodes are numbered from 0 within the template.
+
+    kind     CHANCE (a board is dealt), DECISION or TERMINAL
+    parent   number of the parent
+    first    number of the first child; 0 without children
+    count    number of children
+    label    action that leads to the node; "" for node 0 and after a board
+    history  betting, board and line at the node
+    lines    for each player {line of a decision: (street, number of actions)}
     """
 
     kind: list[int] = field(default_factory=lambda: [TERMINAL])
@@ -75,6 +82,8 @@ def seat_game(
 ) -> Game:
     """Build the game of `rules` for two to six players on a small deck, as a full game tree.
 
+    name         name of the game
+    deck         all hands and boards of the deck
     letters      letters of the ranks, lowest first; None takes those of the highest ranks
     merge_suits  True: isomorphic pairs of hand and board share an infoset
 
@@ -145,6 +154,8 @@ def _actions(rules: BettingRules, history: _History) -> tuple[list[str], list[_H
     """Return the labels of a decision's actions, and the node after each of them.
 
     The order is fold, check or call, raises ascending. A node is a `_History`, a sequence of actions and boards.
+
+    history  the decision
     """
     state, labels, children = history.state, list[str](), list[_History]()
 
@@ -195,7 +206,7 @@ class _Tiling:
         return np.bitwise_or.reduce(self.hand_masks[deals], axis=1, initial=np.uint64(0))
 
     def _boards(self) -> list[Ints]:
-        """Return for each street [D, boards] the numbers of the boards possible after each deal."""
+        """Return for each street [D, boards] the numbers of the boards possible after each of D deals."""
         dead, above, found = self._dead(self.deals), np.zeros((len(self.deals), 1), np.int64), []
         for boards, parent in zip(self.deck.boards, self.deck.parents, strict=True):
             following_boards = np.argsort(parent, kind="stable").reshape(int(parent.max()) + 1, -1)[above]
@@ -205,10 +216,10 @@ class _Tiling:
         return found
 
     def _spread(self, dealing: Any, column: Array) -> Array:
-        """Return values by node of the whole tree, [N, ...].
+        """Return one property of all nodes of the whole tree, such as the number of children, as [N, ...].
 
-        dealing  values of the chance nodes that deal the hands, which come first
-        column   [D, T, ...] values of the T template nodes after each of D deals
+        dealing  the property for the chance nodes that deal the hands, which come first
+        column   [D, T, ...] the property for the T template nodes after each of D deals
 
         After the dealing nodes come node 0 of the template for all deals, then its other nodes, deal by deal.
         """
@@ -307,7 +318,7 @@ class _Tiling:
         return [f"{self.names[hand[at]]} {text}".rstrip() for at, text in zip(first, texts, strict=True)]
 
     def _payoffs(self) -> npt.NDArray[np.float64]:
-        """Return [D, T, P] the chips that each of P players wins at terminals; 0 at other nodes.
+        """Return [D, T, P] the net chips that each of P players wins at terminals; 0 at other nodes.
 
         T is the number of nodes after one deal of hole cards, D that of such deals.
         """
@@ -315,7 +326,7 @@ class _Tiling:
         strength = self.deck.strength[last[:, :, None], self.deals[:, None]]  # [D, boards, P]
         beaten = (strength[..., None] > strength[..., None, :]).sum(
             axis=-1
-        )  # by each player: the order, up to its values
+        )  # [D, boards, P] number of players that each player beats
         orders, which = np.unique(beaten.reshape(-1, self.seats), axis=0, return_inverse=True)
         which = which.reshape(last.shape)
         found: dict[Any, npt.NDArray[np.float64]] = {}

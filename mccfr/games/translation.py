@@ -118,12 +118,12 @@ def pseudo_harmonic(small: float, large: float, share: float) -> float:
 
 
 def _whole(rules: BettingRules) -> bool:
-    """Return True if amounts of the game are whole chips."""
+    """Return True if the chips put in at first, the minimum bet and the largest stack are whole numbers."""
     return all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
 
 
 def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[float], list[float]]:
-    """Return two lists, by tree node: chips put in by its player after a call there, and pot."""
+    """Return two lists, by tree node: chips put in by its player after a call there, and the pot then."""
     put_in, player = tree.put_in, np.maximum(tree.arrays.player, 0)
     assert put_in is not None
     level = np.maximum(put_in.max(axis=1), rules.least_call)
@@ -150,8 +150,9 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
 class Translation:
     """Action translation for two players: maps real betting to a tree with few bet sizes, and back.
 
-    *Real* betting is that at the table, by the rules of the full game; a *state* is its betting state. A *reading*
-    (`LineReading`) is one tree node to which real betting is mapped, with the probability of the mapping.
+    *Real* betting is that at the table, by the rules of the full game; a *state* is its betting state, before an
+    action. A *reading* (`LineReading`) is one tree node to which real betting is mapped, with the probability of the
+    mapping. A real action is c, f or rN: a raise to N chips over the whole hand. Arguments `node` are numbers of nodes.
     """
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
@@ -245,7 +246,7 @@ class Translation:
         return reading
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the tree nodes after a table's action, as a list of `LineReading`."""
+        """Return the tree nodes after the table's `action` at `reading`; their probabilities sum to 1."""
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
             return [LineReading(reading.closed, 1.0)]
@@ -300,11 +301,11 @@ class Translation:
         return 2 * self._amounts.half_pot(state)
 
     def _share(self, state: BettingState, target: float) -> float:
-        """Return a raise's size: chips beyond the call, divided by the pot after the call."""
+        """Return the size of a raise to `target`: chips above the call as a share of the pot after the call."""
         return (target - state.to_call) / self.pot_after_call(state)
 
     def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
-        """Return True if the tree has the action, mapped to `outcome`: same size, both all-in or neither."""
+        """Return True if `outcome` is `action` itself in the tree: equal size, both all-in or neither."""
         if action[0] != "r":
             return self._child(node, action) != NOWHERE
         sizes = {child: size for size, child in self._raises(node)}
@@ -422,7 +423,7 @@ class SeatTranslation(Translation):
         return LineReading(NOWHERE, reading.probability, waiting)
 
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
-        """Return the tree nodes after a table's action, as a list of `LineReading`."""
+        """Return the tree nodes after the table's `action` at `reading`; their probabilities sum to 1."""
         here = self.at(reading._replace(probability=1.0), state)
         node = here.node
         if node == NOWHERE:

@@ -45,7 +45,7 @@ class TableError(ValueError):
 class MatchState(NamedTuple):
     """A parsed MATCHSTATE line, with which the server tells a player the state of a hand.
 
-    position  seat number of the player to whom the line is sent
+    position  seat number in this hand of the player to whom the line is sent
     hand      number of the hand in the match
     betting   all actions so far, such as "cr200c/r400"
     holes     hole cards by seat number, "" if not shown
@@ -81,7 +81,7 @@ class BettingResult(NamedTuple):
 
     @property
     def shown(self) -> Sequence[int]:
-        """Seat numbers of the players in the showdown; () if the hand has none, or not yet."""
+        """Seat numbers of the players in the showdown; () before the betting ends, or if all but one folded."""
         return self.left if isinstance(self.state, int) and len(self.left) > 1 else ()
 
 
@@ -92,6 +92,8 @@ def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
 
 def read_cards(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Parse AsKd|QhQc/2c3d4h/5s to (hole cards by seat, board cards by street), as texts.
+
+    Hole cards are "" if not shown. The first text of the board is the flop.
 
     Raises `TableError` for invalid or repeated cards.
     """
@@ -116,7 +118,13 @@ def read_state(line: str) -> MatchState:
 
 
 def follow_line(rules: BettingRules, betting: str) -> BettingResult:
-    """Replay a betting line to a `BettingResult`; `TableError` for an illegal action or wrong `/`."""
+    """Replay a betting line to a `BettingResult`.
+
+    rules    the hand's betting rules
+    betting  all actions, such as "cr200c/r400"; `rN` is a raise to N chips over the whole hand
+
+    Raises `TableError` for an illegal action or wrong `/`, and `ValueError` for text that is no line of actions.
+    """
     result = follow_actions(rules, actions_of(betting))
     if result.text != betting:
         text = quoted(result.text)
@@ -125,7 +133,7 @@ def follow_line(rules: BettingRules, betting: str) -> BettingResult:
 
 
 def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
-    """Replay a hand's actions to a `BettingResult`; `TableError` for an illegal action."""
+    """Replay a hand's actions ("c", "f", "rN") to a `BettingResult`; `TableError` for an illegal one."""
     state: BettingState | int = rules.start()
     states, text, left = list[BettingState](), "", list(range(len(rules.put_in)))
     for action in actions:
@@ -150,6 +158,7 @@ def won_chips(
 ) -> tuple[float, ...] | None:
     """Return each seat's net chips (loss below 0); None if a hand at the showdown is unknown.
 
+    rules  the hand's betting rules; their rake is taken
     game   the finished hand's betting
     holes  hole cards by seat number, "" if unknown
     board  cards of each dealt street
@@ -170,7 +179,7 @@ def quoted(text: str) -> str:
 def decode_line(data: bytes) -> str | None:
     """Return a received line as text without its line break; None for an empty line or a comment.
 
-    Raises `TableError` for a line that is too long or not printable ASCII.
+    Raises `TableError` for a line of more than 4,096 bytes, or one that is not printable ASCII.
     """
     if len(data) > MOST_BYTES:
         raise TableError(f"a line of {len(data):,} bytes: the protocol has {MOST_BYTES:,} at most")

@@ -28,10 +28,12 @@ def play_acpc(
     silence   seconds without a message after which the match ends
     say       called with messages about connections
 
-    If a connection that has begun a hand ends in the middle of one, or by an error, the bot reconnects.
+    If a connection that has begun a hand ends in the middle of one, or by an error, the bot reconnects. If it ended by
+    an error between hands and no server listens any more, the match counts as ended.
 
-    Raises `TableError` if no server listens, the server stays silent, closes the connection before the first hand, or
-    breaks the protocol. Raises `ConnectionError`, with the number of the hand, if the server is lost within a hand.
+    Raises `TableError` if no server listens, the server closes the connection before the first hand, stays silent
+    between hands, or breaks the protocol. Raises `ConnectionError`, with the number of the hand, if the server is lost
+    or stays silent within a hand.
     """
     address, connected_before = f"{host}:{port}", False
     while True:
@@ -72,7 +74,10 @@ def play_acpc(
 
 
 def _lost(session: AcpcSession, text: str) -> Exception:
-    """Return the error for a lost server: a `ConnectionError` within a hand, otherwise a `TableError`."""
+    """Return the error for a lost server: a `ConnectionError` within a hand, otherwise a `TableError`.
+
+    text  message of the error, to which the number of an unfinished hand is added
+    """
     if session.between_hands:
         return TableError(text)
     return ConnectionError(f"{text}; hand {session.hand} was not finished")
@@ -93,6 +98,8 @@ def _silent(address: str, cause: str | None) -> str:
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
     """Connect to a server and return the connection; on failure try again for `patience` seconds.
+
+    The waits between attempts are `_WAITS`.
 
     say  called with one message after the first failure
 

@@ -39,7 +39,7 @@ class LoggedHand(NamedTuple):
     betting  all actions in the protocol's form, such as "cr200c/r400f"
     holes    hole cards by seat number, "" if not shown
     board    cards of each dealt street
-    chips    net chips won by seat number; None if unknown
+    chips    net chips won by seat number, below 0 for a loss; None if unknown
     names    names of the players by seat number
     """
 
@@ -62,7 +62,10 @@ class LoggedHand(NamedTuple):
 
 
 def read_hand(line: str) -> LoggedHand:
-    """Parse a line of a match log to a `LoggedHand`; `TableError` if it is invalid."""
+    """Parse a line `STATE:...` of a match log to a `LoggedHand`; `TableError` if it is invalid.
+
+    The rules are not applied: betting and chips may contradict each other.
+    """
     match = _LINE.fullmatch(line)
     if match is None or len({each.count("|") for each in match.group(3, 4, 5)}) > 1:
         raise TableError(f"{quoted(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
@@ -72,7 +75,7 @@ def read_hand(line: str) -> LoggedHand:
 
 
 Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
-"""Validates the next line after some hands; returns its hand, or None for other lines; raises `TableError`."""
+"""Validates the next line after some hands; returns its hand, or None for other lines; raises `ValueError`."""
 
 
 def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
@@ -82,7 +85,7 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 
     It checks that hand numbers ascend, that betting is legal and finished, and that chips match the shown cards. Its
     arguments are a sequence of hands, which it ignores, and the line. It returns the line's hand, or None for
-    `# another match`, and raises `TableError` for an invalid line.
+    `# another match`, and raises `ValueError` (mostly a `TableError`) for an invalid line.
     """
     least = 0
 
@@ -126,6 +129,9 @@ class MatchLog:
 
     `add` syncs each hand to disk before it returns. A line truncated by a kill is removed before the next one is
     written.
+
+    hands  all hands in the log, in order
+    score  its last line `SCORE:...`; "" if it has none yet
     """
 
     def __init__(self, path: Path, description: Mapping[str, Any], replay: Replay) -> None:
@@ -155,6 +161,8 @@ class MatchLog:
 
     def _begin(self, head: str, description: Mapping[str, Any]) -> None:
         """Read and validate the file, or write the first line, `head`, if it is new.
+
+        description  settings of the match, to say how another match differs
 
         Raises `ValueError` if the file is of another match, and `TableError` with the line number if it is damaged.
         """
@@ -189,7 +197,7 @@ class MatchLog:
             self.score = line
 
     def add(self, hand: LoggedHand) -> None:
-        """Append a hand and sync it to disk."""
+        """Append a hand to the file and to `hands`, and sync it to disk; `OSError` if that fails."""
         self.hands.append(hand)
         try:
             self._write(hand.text())

@@ -67,7 +67,14 @@ class AcpcSession:
         self._fresh = True
 
     def answer(self, data: bytes) -> str | None:
-        """Return the player's answer to a line of the ACPC server; None if it need not act."""
+        """Return the player's answer to a line of the ACPC server; None if it need not act.
+
+        The answer is the line, a colon and the action. A line that is sent again gets the same answer.
+
+        data  the line as received, with or without its line break
+
+        Raises `TableError` for an invalid line.
+        """
         line = decode_line(data)
         if line is None:
             return None
@@ -91,7 +98,12 @@ class AcpcSession:
         return self._answered[1]
 
     def _follow(self, state: MatchState, game: BettingResult) -> None:
-        """Tell the player all news of a MATCHSTATE line: a new hand, actions and board cards."""
+        """Tell the player all news of a MATCHSTATE line: a new hand, actions and board cards.
+
+        game  the line's betting, replayed by the rules
+
+        Raises `TableError` if the line does not continue the hand, or begins an earlier one.
+        """
         last, self._state = self._state, state
         reconnected, self._fresh = self._fresh, False
         same = last is not None and state.hand == last.hand
@@ -145,6 +157,9 @@ def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: s
 
 
 def _show_board(player: Player, board: Sequence[str]) -> None:
-    """Tell the player the board of its current street; once betting is over, the whole board."""
+    """Tell the player the board of its current street; once betting is over, the whole board.
+
+    board  cards of each dealt street
+    """
     street = player.state.street if not isinstance(player.state, int) else len(board)
     player.board("".join(board[:street]))

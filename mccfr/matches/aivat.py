@@ -5,8 +5,8 @@ information games", section 4. A player is known if its strategy is known. The m
 
 * Imaginary observations: a hand's chips are replaced by their mean over all hands that known players may hold, given
   all public actions and cards.
-* Corrections: a heuristic estimates the chips from any state of the hand. Wherever chance or a known player acts, its
-  expected value over the outcomes is added, and its value of the real outcome is subtracted.
+* Corrections: a heuristic estimates the chips from any state of the hand. Wherever chance or a known player acts, the
+  mean of its estimates over the outcomes is added. Its estimate for the real outcome is subtracted.
 
 The mean is unchanged for any heuristic, if it is fixed before the hand and the probabilities are right. A better
 heuristic leaves less variance.
@@ -58,14 +58,15 @@ class Heuristic(ABC):
     """
 
     def begin(self, seed: int, number: int) -> None:
-        """Begin a hand; random draws may depend on seed and number only, not on the hand's events."""
+        """Begin a hand; random draws may depend on the match's seed and the hand's number only."""
         del seed, number
 
     @abstractmethod
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
         """Return [H] for each of a player's H hands the weighted sum of values over opposing hands.
 
-        Hands that share a card with it are left out. A value is player 0's chips in a state.
+        A value is player 0's net chips in the whole hand, if the hand continues from `spot` with these two hands.
+        Opposing hands that share a card with the player's are left out of the sum.
 
         spot              public state of the hand
         hero              player to whose hands the result belongs
@@ -143,7 +144,7 @@ class _Hand:
         self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
-        """Replay the hand; return its AIVAT terms by name, whose sum is player 0's adjusted chips."""
+        """Replay a hand; return AIVAT terms, {name: chips}, whose sum is player 0's adjusted chips."""
         spot = HandState((), -1, None, betting.start()[0])
         spot = self._deal_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
@@ -168,6 +169,8 @@ class _Hand:
 
         values   [H] for each hand of player `hero`, the sum over the opponent's hands of weight × value
         weights  2 × [H] weights of both players' hands
+
+        Raises `RuntimeError` if no such pair has weight: a known player took an action that its strategy never takes.
         """
         opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
         if opponent_reach <= 0:
@@ -186,8 +189,8 @@ class _Hand:
     def _deal_hands(self, spot: HandState) -> HandState:
         """Deal the hole cards: set both players' weights of hands, add the deal's correction.
 
-        A player of unknown strategy, None in `ranges`, has only its real hand. Other players have all hands. The
-        correction is for real hands only: if no player has one, there is none.
+        A player of unknown strategy, None in `ranges`, has only its real hand. Other players have all hands. If both
+        have all hands, there is no correction. Returns `spot`, the public state, unchanged.
         """
         prior = list(self.dealing.reach)
         self.weights = [
@@ -207,7 +210,12 @@ class _Hand:
         return spot
 
     def _deal_board(self, spot: HandState) -> HandState:
-        """Deal the next street's board; add AIVAT's correction, if several boards are possible."""
+        """Deal the next street's board; add AIVAT's correction, if several boards are possible.
+
+        Sets the weights of hands that share a card with the board to 0. Returns the public state after the deal.
+
+        spot  public state before it
+        """
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
         live = self.dealing.live(street, board)
@@ -221,7 +229,10 @@ class _Hand:
         return after
 
     def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """Apply an action, add AIVAT's correction if the player is known, and update ranges."""
+        """Apply an action, add AIVAT's correction if the player is known, and update ranges.
+
+        Returns the public state after the action; `spot` is that before it.
+        """
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, ObservedRange):
             self._correct_known_action(betting, spot, action)
@@ -253,13 +264,16 @@ class _Hand:
         known.chose(action)
 
     def _after(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """Return the public state after an action."""
+        """Return the public state after an action in the state `spot`."""
         state = betting.apply(spot.state, action)
         ended = betting.settled(spot.state, action) if isinstance(state, int) else None
         return spot._replace(actions=(*spot.actions, action), state=state, settled=ended)
 
     def _showdown(self, board: Board) -> float:
-        """Return player 0's mean showdown result, -1 to 1, over the hands that the players may hold."""
+        """Return player 0's mean showdown result, -1 to 1, over the hands that the players may hold.
+
+        board  the last street's board: its cards, or its index among the game's listed boards
+        """
         hero = self._hero()
         won = win_minus_lose(self.dealing, RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
         return (1 - 2 * hero) * self._mean(hero, won, self.weights)

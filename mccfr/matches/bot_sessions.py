@@ -58,6 +58,7 @@ Say = Callable[[str], None]
 class ServerPlayer:
     """A player of no-limit hold'em that can play at servers and dealers.
 
+    name     as the user gave it
     player   the `Player`, which chooses actions
     game     stacks and blinds with which it plays
     rules    betting rules of this game
@@ -73,7 +74,7 @@ class ServerPlayer:
     def players(self, count: int) -> list[Player]:
         """Return a list of `count` players: this one, and others of equal strategy and seed.
 
-        In a hand of equal number and cards they all make the same choices.
+        Given the same hand number, cards and betting, they all make the same choices.
         """
         assert self.another is not None
         return [self.player, *(self.another(self.player.seed) for _ in range(count - 1))]
@@ -89,6 +90,7 @@ def server_player(
 ) -> ServerPlayer:
     """Open a policy, run or program as a player of no-limit hold'em; compile its numba code.
 
+    name    directory of a policy or run, or name of a program
     manner  changes to how a policy or run plays, such as purified (always the likeliest action)
     seed    seed of the player's random choices
     game    stacks and blinds of the match; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
@@ -241,7 +243,7 @@ def record_text(record: dict[str, Any]) -> str:
 
 
 def _won_text(record: dict[str, Any]) -> str:
-    """Return a player's chips won and its mean winnings in mbb/g, with 95 % intervals, as text."""
+    """Return as text a player's total chips won and its mean winnings in mbb/g with 95 % interval."""
     text = f", {amount_text(record['chips'])} chips won"
     if record["mean_mbb"] is None:
         return text
@@ -255,9 +257,9 @@ def _won_text(record: dict[str, Any]) -> str:
 def run_acpc_bot(
     player: ServerPlayer, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
 ) -> dict[str, Any]:
-    """Play a match at an ACPC server; return the result as the dict that `--json` prints.
+    """Play a match at an ACPC server (`host`, `port`); return the dict that `--json` prints.
 
-    log       file for the hands; None: they are not written
+    log       file for the hands (`.phhs`, `.stars.txt` or a match log); None: they are not written
     patience  seconds to connect, at first and after a lost connection
     silence   seconds without a message after which the match ends
 
@@ -368,7 +370,7 @@ def run_person(
     ask: Ask,
     tell: Tell,
 ) -> None:
-    """Let a person play against a policy or run at a terminal, and print the hands at the end.
+    """Let a person play against the policy or run `name` at a terminal; print the hands at the end.
 
     log   a `.phhs` or PokerStars file for the hands, no-limit hold'em only; None: they are not written
     ask   function that shows a prompt and returns the person's answer
@@ -418,7 +420,7 @@ def _seats(
 ) -> Iterator[list[DealerSeat]]:
     """Yield a match's players, as `DealerSeat`: those of this process, then those that connect.
 
-    Waits up to `wait` seconds for them. Their connections and the ports are closed when the `with` block ends.
+    Waits up to `wait` seconds until all have connected. Connections and ports are closed when the `with` block ends.
     """
     local: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in local_players]
     names = plan.names[len(local_players) :]
@@ -462,6 +464,7 @@ def run_dealer(
     wait           seconds for the players to connect
     log            path of the match log, which is continued if it exists
     phhs           path of a file of hand histories, written at the end
+    say            called with messages about players; `warn` is called with warnings about invalid answers
 
     Raises `TableError` if a player is too slow or breaks the protocol, or a port is taken. Raises `StoppedError` at a
     signal.

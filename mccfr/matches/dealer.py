@@ -4,8 +4,8 @@ ACPC is the Annual Computer Poker Competition; `mccfr.matches.acpc` describes it
 deals. Players move by one seat from deal to deal. With duplicate deals, every deal is played with each player in each
 seat. So the second half of a match of two repeats the first half's deals with seats exchanged. A player's message must
 begin with the state it was sent, otherwise it is ignored. A raise of an illegal size is replaced by the nearest legal
-one, any other illegal action by a check or call. Both are counted in `MatchDealer.changed`. Each player's time is
-limited per decision and per match.
+one, any other illegal action by a check or call. Both are counted in `MatchDealer.changed`. The time of a player over
+a connection is limited per decision and per match.
 """
 
 import re
@@ -52,6 +52,8 @@ class MatchPlan:
     duplicate  True: each deal is played once for each player, so that each player plays it in each seat; `hands` is
                then a multiple of the number of players
     names      names of the players
+
+    Raises `ValueError` for impossible settings, such as no hands, or names that logs cannot hold.
     """
 
     stack: float
@@ -132,7 +134,10 @@ class DealerSeat(Protocol):
 
 
 class LocalSeat:
-    """A player in this process; it exchanges the same text lines as a player over a connection."""
+    """A player in this process; it exchanges the same text lines as a player over a connection.
+
+    It has no time limits: it chooses its action in `tell`, whose time the dealer does not measure.
+    """
 
     def __init__(self, session: AcpcSession) -> None:
         self._session, self._answer_of = session, ""
@@ -142,7 +147,7 @@ class LocalSeat:
         self._answer_of = self._session.answer(line.encode("ascii")) or ""
 
     def ask(self, line: str, seconds: float) -> str:
-        """Return the answer to the last state that `tell` received; "" if it was not its turn."""
+        """Return the answer to the last state that `tell` received; "" if it was not the player's turn."""
         del line, seconds
         return self._answer_of
 
@@ -178,7 +183,11 @@ class MatchDealer:
         clock: Clock = Clock(),
         warned: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Take the plan, a `DealerSeat` for each player, time limits, and a warning function."""
+        """Take the plan, the players and their time limits.
+
+        seats   a `DealerSeat` for each player, in the order of the plan's `names`
+        warned  called with a text for each of the first 100 ignored messages and replaced actions
+        """
         self._plan, self._seats, self._clock, self._warned = plan, seats, clock, FirstMessages(warned)
         self._rules = acpc_rules(plan.game, "dealer")
         self._dealing = _dealing(plan)
@@ -210,10 +219,11 @@ class MatchDealer:
             actions.append(self._legal(game, answer, f"{self._plan.names[players[actor]]}, hand {number}"))
 
     def _answer_of(self, player: int, line: str, number: int) -> str:
-        """Return the text of the action with which a player answers a state.
+        """Return the text of the action with which a player answers a state, such as "r300".
 
-        Raises `TableError` after the time limit.
+        Messages that do not begin with the state are ignored. Raises `TableError` after the time limit.
 
+        player  index of the player in the plan's `names`
         line    the state as a MATCHSTATE line
         number  of the hand
         """
@@ -236,7 +246,8 @@ class MatchDealer:
     def _legal(self, game: BettingResult, answer: str, who: str) -> str:
         """Return a player's action; if it is illegal, warn and return the nearest legal one.
 
-        A raise of an illegal size becomes the smallest or largest raise. Anything else becomes a check or call.
+        A raise of an illegal size becomes the smallest or largest raise. Anything else becomes a check or call, also a
+        raise after 63 checks, calls and raises on the street (`MOST_ACTIONS`).
 
         game    the betting so far
         answer  the action as the player sent it
@@ -261,8 +272,8 @@ def replay_of(plan: MatchPlan) -> Replay:
     """Return a function that validates one line of a match's log; the seed determines all deals.
 
     Its arguments are the hands of all earlier lines, and the line. It returns the line's hand, or None for the last
-    line, the score. It raises `TableError` if a hand is out of order, illegal or not dealt from the seed, or a result
-    is wrong.
+    line, the score. It raises `ValueError` (mostly a `TableError`) if a hand is out of order, illegal or not dealt from
+    the seed, or a result is wrong.
     """
     rules, dealing = acpc_rules(plan.game, "dealer"), _dealing(plan)
 
@@ -294,7 +305,7 @@ def _dealing(plan: MatchPlan) -> WholeDeck:
 def _logged_hand(
     plan: MatchPlan, rules: BettingRules, dealing: WholeDeck, number: int, game: BettingResult
 ) -> LoggedHand:
-    """Return the log entry of a hand whose betting is over."""
+    """Return the log entry of hand `number`, whose betting `game` is over; deal its cards again."""
     deal_number, players = plan.seating(number)
     deal = dealing.deal(plan.seed, deal_number)
     holes = tuple(combo_text(hand) for hand in deal.hands)
@@ -304,7 +315,10 @@ def _logged_hand(
 
 
 def scores(plan: MatchPlan, hands: Sequence[LoggedHand]) -> list[Score]:
-    """Return each player's score after the hands of a log, in the order of the plan's `names`."""
+    """Return each player's score after the hands of a log, in the order of the plan's `names`.
+
+    Raises `TableError` if the log does not state the chips of a hand.
+    """
     won = [_won_by_player(plan, hand) for hand in hands]
     columns = list(zip(*won, strict=True)) or [()] * len(plan.names)
     return [score_of(column, plan.deals, len(plan.names)) for column in columns]
@@ -327,7 +341,10 @@ def score_of(won: Sequence[float], deals: int | None = None, seats: int = 2) -> 
 
 
 def _won_by_player(plan: MatchPlan, hand: LoggedHand) -> list[float]:
-    """Return the chips that each player won in a hand, in the order of the plan's `names`."""
+    """Return the net chips of each player in a hand, in the order of the plan's `names`.
+
+    Raises `TableError` if the log does not state them.
+    """
     if hand.chips is None:
         raise TableError(f"hand {hand.number} of the log does not say what was won")
     players = plan.seating(hand.number)[1]
@@ -335,17 +352,17 @@ def _won_by_player(plan: MatchPlan, hand: LoggedHand) -> list[float]:
 
 
 def score_text(plan: MatchPlan, scores: Sequence[Score]) -> str:
-    """Return the line `SCORE:chips|chips:name|name`, the last one of a log."""
+    """Return the line `SCORE:chips|chips:name|name`, the last one of a log: total net chips by player."""
     return f"SCORE:{'|'.join(amount_text(score.chips) for score in scores)}:{'|'.join(plan.names)}"
 
 
 def _visible_hands(holes: Sequence[str], positions: Container[int]) -> tuple[str, ...]:
-    """Return the hole cards by seat number, "" for seats that are not in `positions`."""
+    """Return `holes`, hole cards by seat number, with "" for seats that are not in `positions`."""
     return tuple(hole if position in positions else "" for position, hole in enumerate(holes))
 
 
 def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
-    """Return the board cards of each of the first `street` streets from the flop on, as texts."""
+    """Return the board cards dealt on each of the first `street` streets from the flop on, as texts."""
     whole = dealing.board_text(3, deal.boards[3])
     stops = [0, 6, 8, 10]
     return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

@@ -48,8 +48,8 @@ class PendingClient:
     lines    its connection
     address  IP address of the client
     port     TCP port of the client
-    until    deadline for the handshake (monotonic seconds)
-    greeted  the handshake is complete
+    until    deadline for the handshake (monotonic seconds); infinite after it
+    greeted  True if the client has sent the protocol's version, which completes the handshake
     """
 
     lines: Lines
@@ -104,7 +104,7 @@ class DealerPort:
         raise TimeoutError("no client has connected in time")
 
     def visitors(self) -> list[PendingClient]:
-        """Accept waiting connections and return all clients without a seat."""
+        """Accept pending connections and return all clients without a seat."""
         self._accept()
         return list(self._visitors)
 
@@ -132,7 +132,10 @@ class DealerPort:
         return clients
 
     def _accept(self) -> None:
-        """Accept pending connections; close older ones if more than 32 clients wait for a seat."""
+        """Accept up to 64 pending connections; at most 32 clients wait for a seat.
+
+        A further one replaces the oldest client without a handshake, or the oldest of all if each has completed it.
+        """
         for _ in range(2 * MOST_VISITORS):
             try:
                 connection, (address, port, *_) = self._listener.accept()

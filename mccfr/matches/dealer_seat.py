@@ -11,7 +11,7 @@ _SEND_SECONDS = 30.0
 
 
 class RemoteSeat:
-    """A player over a connection, who may reconnect.
+    """A player over a connection, which may reconnect.
 
     The protocol has no names. A player is recognised by its IP address and by the dealer's port to which it connects.
     So a reconnecting player gets its former seat. Of several connections from that address, the first that answers the
@@ -22,6 +22,7 @@ class RemoteSeat:
     def __init__(self, port: DealerPort, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
         """Create the seat of player `name` and append it to `seats`.
 
+        port   the dealer's port to which the player connects
         seats  all seats of the same port so far
         say    called with messages about the connection
         """
@@ -36,7 +37,7 @@ class RemoteSeat:
         return self._lines is not None and not self._lines.cut
 
     def sit(self, visitor: PendingClient) -> None:
-        """Give this seat to a connected client."""
+        """Give this seat to a connected client; close the seat's earlier connection, if there is one."""
         if self._lines is not None:
             self._disconnect()
         self._lines, self._address = visitor.lines, visitor.address
@@ -84,7 +85,13 @@ class RemoteSeat:
         return self._wait_for_return(line, until - time.monotonic())
 
     def _wait_for_return(self, line: str, seconds: float) -> str:
-        """Wait until the player has reconnected and answered the state `line`; return the answer."""
+        """Wait until the player has reconnected and answered the state `line`; return the answer.
+
+        Clients with another IP address are disconnected.
+
+        Raises `TimeoutError` after `seconds`, and `TableError` if a client connects while another player with the same
+        address and port is disconnected too.
+        """
 
         def wanted(visitor: PendingClient, text: str) -> bool:
             if text:
@@ -129,7 +136,7 @@ class RemoteSeat:
 def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
     """Wait until every seat has a player; each new client gets the first free seat of its port.
 
-    Raises `TableError` if a player does not connect in time.
+    Raises `TableError` unless all players connect within `seconds`.
     """
     until = time.monotonic() + seconds
     while free := [seat for seat in seats if not seat.is_connected]:

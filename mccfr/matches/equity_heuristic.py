@@ -51,8 +51,8 @@ class EquityHeuristic(Heuristic):
 
         side      game and strategy of the policy
         dealing   the game's hands and boards
-        run_outs  largest number of full boards over which a showdown result is averaged. If more are possible, as
-                  many are drawn
+        run_outs  largest number of full boards over which a showdown result is averaged. If more are possible, this
+                  number is drawn
         """
         side.game.check_two_players("AIVAT")
         self._dealing, self._most = dealing, run_outs
@@ -110,7 +110,9 @@ class EquityHeuristic(Heuristic):
         The other hands are the opponent's. A result is player 0's mean showdown result with these two hands, -1 to 1,
         over the boards to come.
 
-        hero  player to whose hands the result belongs
+        street, board     last dealt street and its board, as in `HandState`
+        hero              player to whose hands the result belongs
+        opponent_weights  [H] weights of the opponent's hands
         """
         key = street, board, hero
         if self._last is None or self._last[0] != key or self._last[1] is not opponent_weights:
@@ -129,7 +131,7 @@ class EquityHeuristic(Heuristic):
         return self._kept[street, board, excluded]
 
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
-        """Return player 0's mean chips from folds after these actions, and mean chips at showdowns.
+        """Return (F, S): player 0's mean chips from folds after `actions`, and mean chips at showdowns.
 
         All hands are assumed to play the policy's average. The means are over the tree nodes to which action
         translation maps the actions, weighted by probability. Chips are those of the table, scaled by the real pot if
@@ -154,8 +156,8 @@ class EquityHeuristic(Heuristic):
 def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
     """Return [N, 2] for each tree node the mean chips from later folds and at showdowns.
 
-    The first is player 0's, each fold times its probability. The second is a showdown winner's net chips, each times
-    its probability. Both are in chips of the tree.
+    Column 0 has player 0's net chips from folds, each times its probability. Column 1 has a showdown winner's net
+    chips, each times the showdown's probability. Both are in chips of the tree.
 
     Each player plays the mean of its action probabilities over buckets; an infoset's weight is the total of its
     strategy sum.

@@ -53,7 +53,7 @@ class WizardHand(NamedTuple):
 
 
 class ScoredHand(NamedTuple):
-    """A finished hand, and the player's luck-adjusted chips (the server's AIVAT), if known."""
+    """A finished hand, and the player's luck-adjusted chips (the server's AIVAT); None if missing."""
 
     hand: FinishedHand
     aivat: float | None  # the chips lost, for a fold whose response was lost
@@ -156,6 +156,7 @@ def _play_hand(
 ) -> ScoredHand:
     """Play a hand to its end; return it with the server's luck-adjusted chips (AIVAT).
 
+    rules     betting rules of the server's game
     hand      its state when it was dealt, or the current one of a hand in progress
     number    of the hand; with the player's seed it determines the player's random numbers
     thinking  lock that is held while the player chooses an action
@@ -184,6 +185,8 @@ def _play_hand(
 
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
     """Play all hands that are in progress at the server to their end, and return how many there were.
+
+    The results are discarded, also that of a hand which ends during a lost connection.
 
     Raises `TableError` if the server fails or sends an invalid hand, and `ConnectionError` if a request for an action
     fails.
@@ -242,7 +245,10 @@ def play_wizard_hands(
 
 
 def read_wizard_hand(answer: Any) -> WizardHand:
-    """Parse the JSON content of a response to a `WizardHand`; `TableError` if it is invalid."""
+    """Parse the JSON content of a response to a `WizardHand`.
+
+    Raises `TableError` if it is invalid, or of a game with other stacks or blinds than 20,000 and 50/100.
+    """
     try:
         game, state, number = answer["game"], answer["game_state"], _number(answer)
         blinds = sorted(float(each) for each in game["blinds"])
@@ -291,7 +297,9 @@ def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
 
 
 def read_key(path: Path, say: Callable[[str], None]) -> str:
-    """Return the server's access key, the only content of a file; `ValueError` if there is none.
+    """Return the server's access key, the only content of a file.
+
+    Raises `ValueError` if the file cannot be read, or has no key, several lines, a space or more than 1,024 bytes.
 
     say  called with a warning if other users can read the file
     """

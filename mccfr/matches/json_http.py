@@ -87,7 +87,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def read_body(address: str, status: int, data: bytes) -> Any:
-    """Parse the JSON of a response's body, None if it is invalid; `StatusError` for an error status."""
+    """Parse the JSON of a response's body; None if it is invalid or longer than 1 MiB.
+
+    address  URL of the request, for messages
+    status   HTTP status of the response
+    data     the body
+
+    Raises `StatusError` for a status other than 200 and 201.
+    """
     try:
         content = json.loads(data) if len(data) <= MOST_BYTES else None
     except (ValueError, RecursionError):

@@ -65,8 +65,9 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
 
 
 def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> tuple[str, str]:
-    """Return (actions so far, the player's action), as texts with amounts over the whole hand.
+    """Return (line so far, the player's action), as texts with amounts over the whole hand.
 
+    player   the policy's player, to which the decision's hand is dealt
     actions  all actions of the decision, such as "c" and "r300"
     counts   [S] number of board cards on each of S streets
 

@@ -26,11 +26,11 @@ class ServerHandState(NamedTuple):
     """The state of a hand as a server sends it.
 
     position  the player's number: 0 is the big blind, 1 the button
-    hand      the player's hole cards
-    other     the opponent's cards, "" if not shown
+    hand      the player's hole cards, such as "AsKd"
+    other     the opponent's hole cards, "" if not shown
     betting   actions as the server writes them: `k`, `c`, `f`, `bN` with N chips on the street, and `/`
-    board     all board cards
-    won       chips that the player has won; None if the hand is not over
+    board     all board cards, one text for each
+    won       net chips of the player, below 0 for a loss; None if the hand is not over
     """
 
     position: int
@@ -45,7 +45,7 @@ class ServerHand:
     """One hand of a player at a server, from the first state to the result."""
 
     def __init__(self, player: Player, rules: BettingRules, number: int) -> None:
-        """Take the player and the betting rules.
+        """Take the player and the betting rules of the server's game.
 
         number  of the hand; with the player's seed it determines the player's random numbers
         """
@@ -53,7 +53,9 @@ class ServerHand:
         self._dealt: tuple[int, str] | None = None
 
     def answer(self, server_state: ServerHandState) -> str | FinishedHand:
-        """Return the player's action in the servers' form, or the hand if it is finished.
+        """Return the player's action in the servers' form, such as "b300", or the hand if it is finished.
+
+        server_state  the hand in the server's last response; the first one also deals the hand to the player
 
         Raises `TableError` for an invalid state.
         """
@@ -101,7 +103,14 @@ class ServerHand:
     ) -> tuple[float, float]:
         """Check the server's winnings against cards and betting; return both players' net chips.
 
-        The big blind's come first. Raises `TableError` if the winnings are wrong.
+        The big blind's come first. If a hand at the showdown is unknown or the board incomplete, the winnings may be
+        those of a win, a loss or a tie.
+
+        holes  both players' hole cards, the big blind's first; "" if not shown
+        board  cards of each dealt street
+        game   the hand's betting
+
+        Raises `TableError` if the winnings are wrong, or the hand is not over.
         """
         won, where = server_state.won, f"hand {self._number}"
         if not isinstance(game.state, int):
@@ -152,6 +161,7 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
 def _server_action(state: BettingState, action: str) -> str:
     """Return an action in the servers' form: `k`, `c`, `f` or `bN`, N chips on the street.
 
+    state   betting state before the action
     action  `c`, `f` or `rN`, N chips over the whole hand
     """
     if action == "c":
@@ -162,7 +172,7 @@ def _server_action(state: BettingState, action: str) -> str:
 def check_game(game: HoldemGame, player_name: str) -> None:
     """Raise `ValueError` unless a policy's game has the servers' stacks and blinds.
 
-    They are: two players, stacks of 20,000, blinds of 50 and 100, and no antes.
+    They are: two players, stacks of 20,000, blinds of 50 and 100, and `ante` 0.
 
     player_name  name of the policy, for the message
     """

@@ -4,7 +4,7 @@ A sample is a pair of hands: one deal played from both seats. Intervals are over
 
 * chips as played
 * chips without the luck of boards after all-ins. A hand whose betting ended before the last street, with a showdown,
-  counts the mean over all boards that could come. If there are more than 1,000, as many are drawn
+  counts the mean over all boards that could come. If there are more than 1,000, 1,000 are drawn
 * AIVAT's corrected chips (`mccfr.matches.aivat`), with a heuristic from a policy's own play, fixed before the
   first hand (`mccfr.matches.equity_heuristic`)
 
@@ -57,14 +57,14 @@ class Contender:
     side: Profile | None = None
 
     def fingerprint(self) -> str:
-        """Return a text that identifies the strategy and play options, or a program's source."""
+        """Return a text that identifies a policy's strategy and play options, or a program's source."""
         whole = "" if self.side is None else self.side.fingerprint()
         return f"{whole} {self.spec.fingerprint()}".strip()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A contender's mean chips per hand, and the 95 % interval of this mean."""
+    """A contender's mean net chips per hand, and the ends of the 95 % interval of this mean."""
 
     mean_chips: float
     ci95_chips: tuple[float, float]
@@ -121,6 +121,7 @@ class Match(SampledEvaluation):
     ) -> None:
         """Take two contenders; the game is that of a policy, so at least one of them must be a policy.
 
+        seed       of the deals and the players, at least 0 and below 2^64
         heuristic  creates AIVAT's heuristic, which estimates chips; called once, before any hand, with the `Profile`
                    (game and strategy) of the first contender that is a policy, and with the game's cards
 
@@ -171,6 +172,8 @@ class Match(SampledEvaluation):
     def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
         """Return player 0's chips in a hand: as played, all-ins by their mean, and by AIVAT.
 
+        deal    all cards of the hand
+        played  its betting
         seat    player number, 0 or 1, of the first contender
         number  number of the hand, which seeds drawn boards
         """
@@ -196,6 +199,8 @@ def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
 
     It is an `ObservedRange` for a policy, whose strategy is known. It is `AnyHand` for a program that ignores its
     cards, and None for other programs, whose strategy is unknown.
+
+    position  player number in the hand, 0 or 1
     """
     if isinstance(player, Seat):
         return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else ObservedRange(player, position)
@@ -210,7 +215,11 @@ def check_seed(seed: int) -> int:
 
 
 def common_game(contenders: Sequence[Contender]) -> Game:
-    """Return the game of a match; `ValueError` without a policy, for games that differ, and for rake."""
+    """Return the game of a match, that of the first policy among the contenders.
+
+    Raises `ValueError` without a policy, for games that differ in more than buckets and bet sizes, and for rake of a
+    game of two players.
+    """
     games = [contender.spec.game for contender in contenders if contender.spec.game is not None]
     if not games:
         names = " and ".join(contender.name for contender in contenders)
@@ -231,7 +240,8 @@ def match(
     """Return the results of a match between two contenders, for the first one.
 
     hands   number of hands, rounded up to whole pairs: each deal is played in both seats
-    effort  number of worker processes, time limit, and file for finished pairs
+    seed    of the deals and the players, at least 0 and below 2^64
+    effort  number of worker processes, file for finished pairs, and a time limit, which replaces `hands`
 
     Raises `ValueError` for fewer than LEAST_PAIRS (100) pairs, different games, rake, illegal actions of programs, or a
     file of another match. Raises `OSError` if that file cannot be read or written, `StoppedError` at a signal, and

@@ -35,12 +35,14 @@ def play_match(
 
     names     policies, runs or programs, one for each player. With two, the results are those of the first one
     hands     number of hands, rounded up to whole deals; each deal is played once for each player
+    seed      of the deals and the players
     manners   how each policy or run plays, such as purified; None: all play as they are stored
-    effort    number of worker processes, time limit, and file for finished samples (deals)
+    effort    number of worker processes, file for finished samples (deals), and a time limit, which replaces `hands`
     log       file for the hands, no-limit hold'em only
     reporter  shows the phase and progress; None: nothing is shown
 
-    Raises `ValueError` for an unknown name, programs only, different games, rake, or too few hands.
+    Raises `ValueError` for an unknown name, programs only, different games, rake, or too few hands. Raises
+    `StoppedError` at a signal.
     """
     with naming_phases(reporter or Silent()) as phases:
         players = []
@@ -63,11 +65,12 @@ def play_opened(
 
     players   one for each seat of the game; at least one is a policy or run
     hands     number of hands, rounded up to whole deals; each deal is played once for each player
-    effort    number of worker processes, time limit, and file for finished samples (deals)
+    seed      of the deals and the players
+    effort    number of worker processes, file for finished samples (deals), and a time limit, which replaces `hands`
     log       file for the hands, no-limit hold'em only
     reporter  shows the phase and progress; None: nothing is shown
 
-    Raises `ValueError` for programs only, different games, rake, or too few hands.
+    Raises `ValueError` for programs only, different games, rake, or too few hands. Raises `StoppedError` at a signal.
     """
     with naming_phases(reporter or Silent()) as phases:
         contenders = [opened.contender for opened in players]
@@ -122,7 +125,12 @@ def _record_of_seats(contenders: Sequence[Contender], result: SeatFigures, game:
 
 
 def _text_of_seats(record: Mapping[str, Any]) -> str:
-    """Return a match of three and more players as text for people: a line for each."""
+    """Return a match of three and more players as text for people: a line for each player.
+
+    The line has the player's mean in mbb per hand with its 95 % interval; in chips if the game has no big blind.
+
+    record  the results as a dict, as `play_match` returns them
+    """
     deals, seconds, players = record["deals"], record["seconds"], record["players"]
     lines = [f"{record['hands']:,} hands, {deals:,} deals in every rotation, {seconds:.3g} s"]
     unit, name = ("chips", "chips") if players[0]["mean_mbb"] is None else ("mbb", "mbb/g")
@@ -152,7 +160,7 @@ def match_text(record: Mapping[str, Any]) -> str:
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
-    """Convert a `[game]` table for a hand file; `ValueError` if it is not no-limit hold'em.
+    """Return the game of a `[game]` table, for a hand file; `ValueError` if it is not no-limit hold'em.
 
     log    path of the hand file, for the message
     table  the table as a dict; None if only programs play
@@ -168,6 +176,8 @@ def _played_hands(table: Match | SeatMatch, count: int) -> list[Hand]:
     """Play the first `count` hands of a match again, and return them for a hand file.
 
     The seed of the match and the number of a hand determine the hand.
+
+    table  the match
     """
     hands, names, seats = [], table_names(table.names), len(table.names)
     for number in range(count):

@@ -38,7 +38,12 @@ class Hand:
 
 
 def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
-    """Return a hand as the fields of a PHH table; `ValueError` for an illegal line or too short a board."""
+    """Return a hand as {key: value} of a PHH table.
+
+    game  stacks, blinds and antes of the hand
+
+    Raises `ValueError` for an illegal line or too short a board.
+    """
     rules, left = real_rules(game), list(range(game.seats))
     actions = [f"d dh p{position + 1} {cards}" for position, cards in enumerate(hand.hole)]
     state: BettingState | int = rules.start()

@@ -71,7 +71,10 @@ class OpenedPlayer:
 
 
 def is_policy_name(name: str) -> bool:
-    """Return whether a player's name is the path of a policy or run, also one with re-solving."""
+    """Return whether a player's name is an existing path, as for a policy or run, also with re-solving.
+
+    Re-solving is text after the path, such as " --resolve river". The content at the path is not checked.
+    """
     return Path(name.partition(_RESOLVE)[0]).exists()
 
 
@@ -82,7 +85,7 @@ def open_player(
 
     The name of a policy or run may include its re-solving: "hunl-quick-policy --resolve river".
 
-    manner              how a policy or run plays, such as purified
+    manner              how a policy or run plays, such as purified; re-solving in the name replaces its `resolve`
     search_directories  directories searched first for a program's module
     programs            False: only policies and runs are accepted
 
@@ -116,7 +119,7 @@ def open_player(
 
 
 def table_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of players for hand files: last parts of paths, equal ones numbered."""
+    """Return the names of players for hand files: last parts of paths, "." for ":", equal ones numbered."""
     return distinct_names([Path(name).name.replace(":", ".") for name in names])
 
 

@@ -46,7 +46,10 @@ class SeatMatch(SampledEvaluation):
     def __init__(self, contenders: Sequence[Contender], seed: int = 0) -> None:
         """Take a contender (policy or program) for each seat; the game is that of the policies among them.
 
-        Raises `ValueError` for another number of players, programs only, and games that differ.
+        seed  of the deals and the players, at least 0 and below 2^64
+
+        Raises `ValueError` for another number of contenders than the game's players, programs only, and games that
+        differ.
         """
         self.game, self._seed = common_game(contenders), check_seed(seed)
         if len(contenders) != self.game.tree.players:
@@ -93,7 +96,7 @@ def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effor
     contenders  a policy or program for each seat
     hands       number of hands, rounded up to whole deals; each deal is played once per seat
     seed        of the deals and the players
-    effort      number of worker processes, time limit, and file for finished deals
+    effort      number of worker processes, file for finished deals, and a time limit, which replaces `hands`
 
     Raises `ValueError` for fewer than LEAST_PAIRS (100) deals, another number of contenders than the game's players,
     different games, or a file of another match. Raises `OSError` if that file cannot be read or written,

@@ -25,7 +25,7 @@ class SlumbotSession:
         self._token: str | None = None
 
     def login(self, name: str, password: str) -> None:
-        """Log in as a user of the server; `TableError` if it refuses."""
+        """Log in as a user of the server; `TableError` if it fails, refuses or returns no token."""
         self._request("login", {"username": name, "password": password})
         if self._token is None:
             raise TableError("the server has taken the name and given no token")

@@ -81,7 +81,10 @@ class FirstMessages:
         self._say, self._left = say, most
 
     def __call__(self, text: str) -> None:
-        """Pass a message to the function, unless `most` messages have been passed."""
+        """Pass a message to the function, unless `most` messages have been passed.
+
+        After the last of these, the function also gets the notice that further messages are not shown.
+        """
         if self._left > 0:
             self._say(text)
             self._left -= 1

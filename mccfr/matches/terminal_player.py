@@ -72,6 +72,8 @@ class Person(Program):
         """Begin a hand; print the player's role, such as the big blind, and its cards.
 
         position  player number in this hand
+        hand      hole cards, such as "AsKd"
+        number    number of the hand; None: one more than the last
         """
         super().deal(position, hand, number)
         self._tell(f"\nHand {self._hands + 1}: you are {role(self._game, position)}. Your cards: {spaced(hand)}")
@@ -128,7 +130,7 @@ class Person(Program):
         return ", ".join([*choices, "? helps"])
 
     def _call_text(self, state: State) -> str:
-        """Return as text the amount that a call adds, such as "3 BB", at most the stack."""
+        """Return as text the amount that a call adds, such as "3 BB"; never more than the stack left."""
         stack = inf if self._rules is None else self._rules.stack_of(state.player)
         return self._money.text(min(state.to_call, stack) - state.put_in[state.player])
 
@@ -197,7 +199,7 @@ class PersonHand(NamedTuple):
 
     position  player number of the human
     won       chips that the human won, after rake; below 0 for a loss
-    shared    True if both players of a game of two tied at the showdown
+    shared    True if a game has two players and they tie at the showdown; False with more players
     shown     numbers of the players whose cards were shown
     line      all actions, such as "r300c/cr500f": `rN` has N chips put in over the whole hand
     hands     hole cards by player number

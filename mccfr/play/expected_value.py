@@ -57,8 +57,8 @@ def action_means(ev: Floats, played: Floats, weight: Floats) -> list[tuple[float
 def realisation(ev: float | None, equity: float | None, pot: float) -> float | None:
     """Return the equity realisation EV / (equity · pot); None if unknown or equity is below 0.01.
 
-    ev      in chips
-    equity  mean share of the pot at showdown, 0 to 1
-    pot     in chips
+    ev      EV in chips; None: unknown
+    equity  mean share of the pot at showdown, 0 to 1; None: unknown
+    pot     chips in the pot at the decision
     """
     return None if ev is None or equity is None or equity < _LEAST_EQUITY else ev / (equity * pot)

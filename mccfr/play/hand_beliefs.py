@@ -1,4 +1,4 @@
-"""Ranges of a policy's player given its actions: for each hand, the probability of these actions.
+"""Ranges of a player who follows a policy: for each hand, the probability of its actions so far.
 
 At a table, the player maps a bet outside the policy's tree to one inside by a hidden random draw. Here all nodes to
 which it may be mapped are followed, with their probabilities.
@@ -16,11 +16,11 @@ from mccfr.games.line_lookup import LineReading
 from mccfr.play.policy_seat import Seat
 
 _Translation = tuple[int, int]
-"""Node and `closed` of a reading."""
+"""Node of the policy's tree and second node: `node` and `closed` of a `LineReading`."""
 
 
 class AnyHand:
-    """Range of a player that ignores its cards: its actions exclude no hand."""
+    """Range of a player that ignores its cards: its actions change no weight, so it records nothing."""
 
     def see(self, state: Any, action: str) -> None:
         """Ignore the opponent's action."""
@@ -35,7 +35,11 @@ class ObservedRange:
     """
 
     def __init__(self, seat: Seat, position: int) -> None:
-        """Start at the beginning of a hand, with a policy's player as player number `position`."""
+        """Start at the beginning of a hand of poker, where all hole cards have weight 1.
+
+        seat      gives the policy, its options of play, the betting rules and the cards
+        position  number of the observed player at the table, from 0
+        """
         self._seat, self._position = seat, position
         self._betting = seat.betting
         _, readings = self._betting.start()
@@ -95,9 +99,10 @@ class ObservedRange:
         return later
 
     def see(self, state: Any, action: str) -> None:
-        """Record an opponent's action: multiply `reach` by the probability of each mapping.
+        """Record an action of another player: multiply `reach` by the probability of each mapping of it.
 
-        state  betting state at the table before the action
+        state   betting state at the table before the action
+        action  the action: `c`, `f`, or `rN` with N chips put in over the whole hand
         """
         before, self._after = self.reach, {}
         for (node, closed), reach in before.items():

@@ -25,8 +25,9 @@ Weights = npt.NDArray[np.float64]
 class WeightedReading:
     """Probability and ranges at one tree node to which a betting line may be mapped.
 
-    probability  that the line is mapped to this node
-    weight       [P, H] this probability times the reach of each of the P players, by hand
+    probability  probability that the line is mapped to this node
+    weight       [P, H] this probability times the reach of each of the P players, by hand. Reach is the hand's weight
+                 in the deal times the probability of the player's actions
     """
 
     probability: float
@@ -37,7 +38,7 @@ class WeightedReading:
 class FollowedLine:
     """A betting line that was followed on a board.
 
-    line    the line with `/` between streets and amounts in chips
+    line    the line with `/` between streets and amounts in chips put in over the whole hand
     state   betting state after the line, with a player to act
     boards  boards of the first street to that of `state`; None if cards are missing
     places  {(node, closed): probability and ranges} of all tree nodes to which the line may be mapped. The keys are
@@ -54,14 +55,18 @@ class FollowedLine:
 
 
 class RangesOfLine:
-    """Follows betting lines in a strategy's game, and computes each player's range by the strategy.
+    """Follows a betting line at the table through a strategy's tree and computes each player's range.
 
-    betting  real betting of the game, with all legal amounts
-    dealing  the game's hands and boards
+    A range is a weight for each hand: the hand's weight in the deal times the probability of the player's actions. A
+    bet outside the tree may be mapped to several tree nodes, each with a probability; ranges are then means over these
+    nodes. Call `follow`, then `reach`.
+
+    betting  action translation between the table's betting and the tree (`real_betting`)
+    dealing  the game's numbered hands and its boards, as `IndexedCards`
     """
 
     def __init__(self, source: Behaviour) -> None:
-        """Take the strategy of a game.
+        """Take `source`, a game with the strategies of all players.
 
         Raises `ValueError` for a game without cards, or with cards as chance nodes of its tree.
         """
@@ -69,10 +74,11 @@ class RangesOfLine:
         self.betting, self.dealing = real_betting(source.game), source.game.table_cards()
 
     def follow(self, line: str, board: str) -> FollowedLine:
-        """Follow a line on a board; return the tree nodes to which it may be mapped, and ranges.
+        """Follow a line on a board; return a `FollowedLine` with its tree nodes and the ranges.
 
-        line   betting line that ends at a decision
-        board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
+        line   betting line that ends at a decision: typed, such as "b300c/", or in the tree's form, such as "r300c/"
+        board  all board cards of the line's street, such as "Qs7h2d"; with those of an earlier street only, the
+               result's `boards` are None
 
         Raises `ValueError` for an invalid line or board; the message says which are allowed. Also, with three and more
         players, for a call that the tree lacks, since its player then has no range.
@@ -114,7 +120,8 @@ class RangesOfLine:
     def lacking(self, street: int, text: str) -> int:
         """Return how many cards have to be added to `text` for a whole board of `street`.
 
-        text  board of an earlier street, or ""; the result is 0 if it is neither
+        street  number of the street, from 0
+        text    board of an earlier street, or ""; the result is 0 if it is neither
         """
         cards = self._game.cards
         for earlier in range(street - 1, -1, -1):

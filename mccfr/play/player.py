@@ -30,12 +30,12 @@ class Player(ABC):
     Attributes:
         betting:  the betting rules of the game with all legal amounts, unlike those of a policy's tree
         position: number of the player in this hand
-        hand:     hole cards, as text
-        cards:    the current board, as text
+        hand:     hole cards, such as "AsKd"; "" before the first hand, and for a program that ignores them
+        cards:    all board cards so far, such as "Qs7h2d"; "" before any is dealt
         line:     all actions of this hand, such as "r300c/cr500": `rN` has N chips put in over the whole hand
         state:    betting state at the table; an `int` if no player acts any more
-        random:   random numbers of this hand
-        seed:     of all hands' random numbers
+        random:   generator of this hand's random numbers
+        seed:     seed of the random numbers of all hands
     """
 
     def __init__(self, betting: Betting, *, seed: int = 0) -> None:
@@ -78,7 +78,10 @@ class Player(ABC):
 
     @checked
     def board(self, cards: str) -> None:
-        """Set the whole current board, such as "Qs7h2d"; `ValueError` if it does not extend the last one."""
+        """Set `cards`, all board cards so far, such as "Qs7h2d".
+
+        Raises `ValueError` if they do not begin with the cards of the last call in this hand.
+        """
         if not cards.startswith(self.cards):
             raise ValueError(f"the board {cards!r} does not begin with the cards already dealt, {self.cards!r}")
         self.cards = cards
@@ -120,7 +123,7 @@ class Player(ABC):
     def choose(self, seed: int | None = None) -> str:
         """Choose and record the player's action, which is legal at the table, and return it.
 
-        seed  of this choice only; None: the hand's own random numbers
+        seed  seed of this choice only; None: the hand's own random numbers
 
         Raises `ValueError` if it is not the player's turn, if the street's board is missing, or for an illegal action.
         """
@@ -143,7 +146,8 @@ class Player(ABC):
     def _seen(self, state: State, action: str) -> None:
         """Receive an action that `choose` did not return, before it is recorded; subclasses override this.
 
-        state  betting state at the table before the action
+        state   betting state at the table before the action
+        action  `c`, `f`, `b` or `rN`, N chips put in over the whole hand
         """
         del state, action
 
@@ -151,7 +155,7 @@ class Player(ABC):
     def _chosen(self, state: State, random: Random) -> str:
         """Return the player's action at the betting state `state`; subclasses define it.
 
-        Subclasses may update their own record of the hand here.
+        Subclasses may update their own record of the hand here. `random` gives the random numbers of the choice.
         """
 
 
@@ -168,7 +172,11 @@ class PlayerSpec(ABC):
 
     @abstractmethod
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new player; `betting` has the betting rules of the table's game."""
+        """Return a new player.
+
+        betting  betting rules of the table's game
+        seed     seed of the player's random numbers in all hands
+        """
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -178,7 +186,7 @@ class PlayerSpec(ABC):
 class Program(Player):
     """A player without a known strategy. User-defined programs derive from it and define `act`.
 
-    blind  the program ignores its hole cards. Tables then hide them, and evaluations may average over all hands
+    blind  True: the program ignores its hole cards. Tables then hide them, and evaluations may average over all hands
     """
 
     blind: ClassVar[bool] = False

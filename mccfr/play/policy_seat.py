@@ -30,8 +30,9 @@ from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
 class PolicySpec(PlayerSpec):
     """Creates players that play a policy (`Seat`), for matches, bots and tables.
 
-    purify     always play the likeliest action
-    threshold  actions with a lower probability are not played, unless all are less likely
+    policy     the strategy to play, with its game
+    purify     True: always play the likeliest action
+    threshold  actions with a lower probability, 0 to 1, are not played, unless all are less likely
     """
 
     policy: Behaviour
@@ -48,7 +49,13 @@ class PolicySpec(PlayerSpec):
         return self.policy.game
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """Return a new player by the policy (`Seat`); it ignores `betting`, the table's rules."""
+        """Return a new player that plays the policy (`Seat`).
+
+        betting  ignored: the player uses the betting rules of the policy's game
+        seed     seed of random actions, and of the random mapping of bets outside the tree
+
+        Raises `ValueError` for a game without cards, or with cards as chance nodes of its tree.
+        """
         del betting
         return Seat(self.policy, seed=seed, purify=self.purify, threshold=self.threshold)
 
@@ -75,9 +82,9 @@ class Seat(Player):
         """Take the policy and the options of its play.
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
-        seed       of random actions, and of the random mapping of bets outside the tree
-        purify     always play the likeliest action; among equals the first that is no fold, so that infosets never
-                   reached do not fold
+        seed       seed of random actions, and of the random mapping of bets outside the tree
+        purify     True: always play the likeliest action; among equals the first that is no fold, so that infosets
+                   never reached do not fold
         threshold  actions with a lower probability are not played, unless all are less likely
 
         Raises `ValueError` for a threshold outside 0 to 1. Also for a game without cards, or with cards as chance nodes
@@ -101,7 +108,10 @@ class Seat(Player):
         self.betting = self._betting(self._stacks)
 
     def _betting(self, stacks: Sequence[float] | None) -> Betting:
-        """Return the betting rules of a hand with these stacks; None: the stacks of the policy's game."""
+        """Return the betting rules of a hand with the given stacks, in chips by player number.
+
+        None, and a game whose tree has every legal bet, give the rules of the policy's game.
+        """
         own = self._own_betting
         if stacks is None or not isinstance(own, Translation):
             return own
@@ -133,7 +143,10 @@ class Seat(Player):
             self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)
 
     def board(self, cards: str) -> None:
-        """Set all board cards dealt so far, such as "Qs7h2d"."""
+        """Set all board cards dealt so far, such as "Qs7h2d".
+
+        Raises `ValueError` if they do not begin with the cards of the last call in this hand.
+        """
         super().board(cards)
         self._bucket = self._range = None
 

@@ -31,7 +31,8 @@ class RunOuts(NamedTuple):
     def of(cls, strength: npt.NDArray[np.integer], factor: float = 1.0) -> "RunOuts":
         """Create run-outs from the showdown ranks [K, H] of the hands on each full board.
 
-        factor  number by which a mean over the K boards is multiplied, because impossible boards count as 0
+        strength  [K, H] ranks, higher wins; -1 for a hand that shares a card with the board
+        factor    number by which a mean over the K boards is multiplied, because impossible boards count as 0
         """
         order = np.argsort(strength, axis=1, kind="stable")
         return cls(strength.astype(np.int32), order.astype(np.uint16), factor)
@@ -42,8 +43,9 @@ def run_outs(
 ) -> RunOuts:
     """Return the showdown ranks of all hands on the full boards that continue `board`, or on a sample.
 
-    street       street of `board`
-    excluded     cards that no full board may contain
+    cards        the game's hands and boards
+    street       number of the street of `board`; -1: before any board
+    excluded     numbers of the cards that are not dealt after `board`
     sample_size  largest number of boards; if there are more, so many are drawn with `rng`
     """
     full, factor = cards.full_boards(street, board, excluded, sample_size, rng)
@@ -51,7 +53,12 @@ def run_outs(
 
 
 def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
-    """Return the showdown ranks of all hands on all full boards that continue a flop, turn or river."""
+    """Return the showdown ranks of all hands on all full boards that continue `board`.
+
+    cards   the game's hands and boards
+    street  number of the street of `board`
+    board   the board; if it has no cards, only 10,000 full boards are drawn in full-deck hold'em
+    """
     return run_outs(cards, street, board, (), _ALL, np.random.default_rng(0))
 
 
@@ -61,6 +68,7 @@ def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Fl
     The result is a mean over K full boards, times `run_outs.factor`. A board counts as 0 for two hands if it shares a
     card with one of them.
 
+    cards     the game's hands
     run_outs  showdown ranks of the hands on K full boards
     weight    [H] weights of the opposing hands
     """
@@ -72,20 +80,22 @@ def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Fl
 def opponent_weight(cards: IndexedCards, weights: Floats) -> Floats:
     """Return [H] for each hand the weight of opposing hands that share no card with it.
 
-    weights  [H] weights of the opposing hands; results below rounding errors become 0
+    cards    the game's hands
+    weights  [H] weights of the opposing hands; results as small as rounding errors become 0
     """
     weight = cards.disjoint_weight(weights)
     return np.where(weight > _LEAST_MET * weights.sum(), weight, 0.0)
 
 
 def per_weight(values: Floats, weight: Floats) -> Floats:
-    """Return values, such as chips times weight, divided by the weight; NaN where it is 0."""
+    """Return `values` (chips times weight) divided by `weight`, by element; NaN where `weight` is 0."""
     return np.where(weight > 0, values / np.where(weight > 0, weight, 1), np.nan)
 
 
 def equity(cards: IndexedCards, found: RunOuts, other: Floats, weight: Floats) -> Floats:
     """Return [H] each hand's equity, its mean share of the pot at showdown; NaN where `weight` is 0.
 
+    cards   the game's hands
     found   showdown ranks on the full boards that the mean is over
     other   [H] weights of the opposing range
     weight  [H] total weight of the opposing hands that share no card with each hand
@@ -98,8 +108,9 @@ def showdown_results(
 ) -> Floats:
     """Return [K] showdown results on K full boards: 1 if player 0 wins, -1 if it loses, 0 for a tie.
 
-    hands        indices of player 0's and player 1's hand
-    street       street of `board`
+    cards        the game's hands and boards
+    hands        (index of player 0's hand, index of player 1's hand); no board contains their cards
+    street       number of the street of `board`
     sample_size  largest number of boards; if more continue `board`, so many are drawn with `rng`
     """
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]

@@ -13,8 +13,8 @@ class PlayedHand(NamedTuple):
     """A finished hand.
 
     line     the betting, such as "r300c/cr500f": `rN` has N chips put in over the whole hand, `/` separates streets
-    states   of the betting before each action
-    actions  in order
+    states   betting state before each action
+    actions  all actions in order: `c`, `f`, `b` or `rN`
     fixed, showdown  two players only. Player 0 wins fixed + showdown · r chips before rake; r is 1, 0 or -1 if
                      player 0 wins, ties or loses the showdown. `showdown` is 0 after a fold
     """
@@ -36,11 +36,11 @@ def play_hand(
 ) -> PlayedHand:
     """Play one hand of poker between `players`, and return its betting.
 
-    players           in the order of their positions at the table
+    players           the players in the order of their positions at the table
     betting, dealing  betting rules and cards of the game that all players play
     deal              all hole cards and boards of the hand
-    number            of the hand; each player derives its random numbers in the hand from it and from its own seed
-    names             of the players, for error messages; (): these name indices in `players`
+    number            number of the hand. From it and its own seed, each player derives its random numbers in the hand
+    names             names of the players, for error messages; (): messages have "position" and the index in `players`
 
     Raises `ValueError` for an illegal action, and `RuntimeError` if a player has recorded other betting than took
     place.
@@ -80,7 +80,7 @@ def play_hand(
 
 
 def shown_down(played: PlayedHand) -> tuple[int, ...]:
-    """Return the indices of the players at the showdown; () if all but one have folded."""
+    """Return the indices of the players at the showdown of `played`; () if all but one have folded."""
     state = played.states[-1]
     if len(state.put_in) == 2:
         return (0, 1) if played.showdown else ()
@@ -90,7 +90,12 @@ def shown_down(played: PlayedHand) -> tuple[int, ...]:
 
 
 def won_chips(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand) -> tuple[float, ...]:
-    """Return each player's net chips won in a hand, after rake; negative for a loss."""
+    """Return each player's net chips won in a hand of poker, after rake; negative for a loss.
+
+    game, dealing  the game and its cards
+    deal           all hole cards and boards of the hand
+    played         the hand's betting, from `play_hand`
+    """
     full, state, shown = deal.boards[-1], played.states[-1], bool(shown_down(played))
     if len(deal.hands) == 2:
         result = float(dealing.showdowns(deal.hands, [full])[0]) if shown else 0.0

@@ -17,15 +17,15 @@ Acted = tuple[BettingState, str]
 
 
 class TwoLeft(NamedTuple):
-    """The rest of a hand with two players left, as a hand of two players; it begins after the flop.
+    """The rest of a hand with two players left, as a hand of two players; it begins on the flop or later.
 
     players  the two players' indices at the table; the first one acts first on each street
     rules    betting rules of the hand of two players
     dead     half of the pot beyond both players' bets: chips of the others, and antes that are no bets. It is added to
              every amount at the table
-    stack    the smaller stack of the two at the table
+    stack    the smaller stack of the two at the table, at the start of the hand
     acted    (state before, action) of each action given to `two_left`, in chips of the hand of two players
-    state    of the betting of this hand after these actions; an `int` if the betting is over
+    state    betting state of the hand of two players after these actions; an `int` if the betting is over
     """
 
     players: tuple[int, int]
@@ -46,9 +46,10 @@ class TwoLeft(NamedTuple):
     def converted(self, state: BettingState, action: str, known: Sequence[str] = ()) -> str:
         """Return an action at the table as an action of the hand of two players.
 
-        state  before the action, in the hand of two players
-        known  actions of a solved tree in this state. A raise among them is returned instead of the converted one if
-               the amounts differ by at most the fractional part of `dead`, which the table has rounded
+        state   betting before the action, in the hand of two players
+        action  the action at the table: `f`, `c`, or `rN` with N chips put in over the whole hand
+        known   actions of a solved tree in this state. A raise among them is returned instead of the converted one if
+                the amounts differ by at most the fractional part of `dead`, which the table has rounded
 
         A raise becomes a call if no raise is allowed in the hand of two players, or if its amount is at most a call.
         """
@@ -64,7 +65,9 @@ class TwoLeft(NamedTuple):
     def at_table(self, betting: Translation, state: BettingState, action: str) -> str:
         """Return an action of the hand of two players as a legal action at the table.
 
-        state  before the action, at the table
+        betting  real betting of the table's game
+        state    betting at the table before the action
+        action   `f`, `c`, or `rN` with N chips put in over the whole hand, in chips of the hand of two players
 
         `dead` is subtracted from the amount of a raise, which is rounded to whole chips if those of the table are
         whole. It then becomes the nearest legal amount; a raise becomes a call if none is legal.
@@ -81,8 +84,9 @@ def two_left(rules: BettingRules, state: BettingState, actions: Iterable[str] = 
     """Return the rest of a hand in which two players are left, as a hand of two players.
 
     rules    betting rules of the whole table
-    state    at the table, at a decision after the flop
-    actions  at the table from `state` on, to be converted too: `f`, `c`, or `rN` with N chips over the whole hand
+    state    betting at the table, at a decision on the flop or later
+    actions  actions at the table from `state` on, to be converted too: `f`, `c`, or `rN` with N chips over the whole
+             hand
     """
     first, second = state.left
     stack = min(rules.stack_of(first), rules.stack_of(second))

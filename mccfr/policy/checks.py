@@ -1,7 +1,7 @@
 """Validates the content of a policy directory when it is opened.
 
 Checksums detect damage but not wrong content.  The checks here compare all numbers that index other arrays with the
-sizes of these arrays.  Every check raises `ValueError` with the file's name and the problem.
+sizes of these arrays.  The functions `check_...` raise `ValueError` with the file's name and the problem.
 """
 
 from collections.abc import Mapping
@@ -33,12 +33,12 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 
 
 class BlockFields(msgspec.Struct, frozen=True):
-    """An entry of `blocks` in meta.json: the tables of one street and player.
+    """An entry of `blocks` in meta.json: the two tables of one street and player (numbers from 0).
 
-    buckets              first axis of both tables
-    rows                 second axis of the weights: one row for each decision
-    slots                second axis of the probabilities: one slot for each action of each row
-    probability, weight  names of the files; None if the block has no rows
+    buckets              length of the first axis of both tables
+    rows                 length of the second axis of the weights: one row for each decision
+    slots                length of the second axis of the probabilities: one slot for each action of each row
+    probability, weight  file names of the two tables; None if the block has no rows
     """
 
     street: int
@@ -95,7 +95,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class RakeFields(msgspec.Struct, frozen=True):
-    """`rake` in meta.json: the share of each pot, and the cap in chips (None: no cap)."""
+    """`rake` in meta.json: the share of a pot (between 0 and 1), and the most chips taken (None: no cap)."""
 
     share: Annotated[float, msgspec.Meta(gt=0, lt=1)]
     cap: Annotated[float, msgspec.Meta(gt=0)] | None
@@ -104,8 +104,8 @@ class RakeFields(msgspec.Struct, frozen=True):
 class Provenance(msgspec.Struct, frozen=True):
     """`provenance` in meta.json: number of the exported checkpoint, and training done until then.
 
-    nodes_touched  tree nodes visited by all traversals
-    iterations     iterations done
+    nodes_touched  tree nodes visited by all traversals since the run began
+    iterations     iterations done since the run began
 
     The fields are None if the policy is not from a run.
     """
@@ -116,7 +116,10 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 class MetaFields(msgspec.Struct, frozen=True):
-    """The fields of meta.json that are needed to read a policy."""
+    """The fields of meta.json that are needed to read a policy.
+
+    `pot_chips` is the pot at the tree's root. Reports add `offset_chips` to player 0's value (`Game`).
+    """
 
     name: str
     big_blind_chips: float | None
@@ -247,7 +250,7 @@ def check_tree(tree: CompiledTree) -> None:
 
 
 def _check_pots(tree: CompiledTree, pots: Pots) -> None:
-    """Check main and side pots: exactly the terminals have some, won by players of the game.
+    """Check that exactly the terminals have main and side pots, which players of the game can win.
 
     Raises `ValueError` otherwise, also for amounts of chips that are negative or not finite.
     """
@@ -300,7 +303,7 @@ def _check_chance(tree: CompiledTree) -> None:
 
 
 def _check_rows(tree: CompiledTree, block: int) -> None:
-    """Check that a block's rows fill its slots in order, and that nodes of a row have as many actions.
+    """Check that a block's rows fill its slots in order and nodes of a row have equally many actions.
 
     Raises `ValueError` otherwise.
 
@@ -370,12 +373,15 @@ def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
 
 
 def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDArray[np.int8]:
-    """Return the canonical boards [N, cards] of a location table, in order of their index.
+    """Check a location table; return the canonical boards [N, cards] in order of their index.
 
     Boards that differ by a suit permutation form a class; its first board by rank is canonical.  The rank of a board is
-    C(c0, 1) + C(c1, 2) + ... over its cards in ascending order.  The table gives, by the rank of a board, index of its
-    canonical board · 32 + suit permutation.  Raises `ValueError` unless each board of `cards` cards has a valid index
-    and suit permutation.
+    C(c0, 1) + C(c1, 2) + ... over its cards in ascending order.
+
+    location  [C(52, cards)] int32 by the rank of a board: index of its canonical board · 32 + suit permutation
+    cards     number of cards on the board, 3 to 5
+
+    Raises `ValueError` unless each board has a valid index and suit permutation.
     """
     index = location >> 5
     _in_range(file, index, 0, BOARD_COUNTS[cards])
@@ -392,7 +398,7 @@ def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDA
 
 
 def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
-    """Check the table of hole cards under the 24 suit permutations; raises `ValueError`.
+    """Check the table of hole cards under the 24 suit permutations; raise `ValueError` if it is invalid.
 
     permutation  [24, 1326] int16: the combination that each one becomes, so each row is a permutation of all
     """
@@ -422,10 +428,10 @@ def check_deck_buckets(file: str, table: PackedRows, boards: npt.NDArray[np.int8
     """Check that a street's table [canonical boards, 1326] has a bucket for exactly the possible hands.
 
     boards   [canonical boards, n] cards of the boards
-    buckets  number of buckets; entries of possible hands must be below it
+    buckets  entries of possible hands must be below it: the number of buckets, or of percentiles with perfect recall
     mark     required entry for hands that share a card with the board
 
-    Raises `ValueError`.
+    Raises `ValueError`, or `DamagedError` if the compressed bytes of a row are damaged.
     """
 
     def problem(first: int) -> str | None:

@@ -39,12 +39,12 @@ _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "
 
 @dataclass(frozen=True)
 class Guards:
-    """Holds how a policy's mapped tables are checked: as a whole on opening, or in parts by look-ups.
+    """States how a policy's mapped tables are checked: as a whole on opening, or in parts by look-ups.
 
     path       directory of the policy
-    fields     its meta.json
+    fields     content of its meta.json
     checksums  [P] uint32 CRC-32C of all tables' pieces; a piece is about 64 KiB of a table's first axis
-    checked    True if every byte of the tables has been compared on opening, so that look-ups compare nothing
+    checked    True if opening has compared every byte of the tables with checksums, so that look-ups compare nothing
     thorough   True to unpack and validate the buckets of all boards, which look-ups otherwise do board by board
     """
 
@@ -218,15 +218,17 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
 
 
 def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:
-    """Return the tables that give hands' buckets on streets with perfect recall.
+    """Return the history tables, which give the buckets on streets with perfect recall; None without any.
 
-    Such a table is [buckets of the street before, percentiles]. It gives a hand's bucket from its bucket on the street
-    before and a percentile of its strength. The street's bucket table has this percentile, of E[HS] or E[HS²].
+    A history table is [buckets of the street before, percentiles]. It gives a hand's bucket from its bucket on the
+    street before and a percentile of its strength. The street's bucket table has this percentile instead of a bucket.
+    Strength is E[HS] or E[HS²]: the mean, over the cards to come, of the river equity against a random hand or of its
+    square.
 
     arrays   {file name without ending: array} of the policy
     buckets  [S, P] number of buckets of each street and player
 
-    Return None if the policy has no history files.  Raises `ValueError` for an invalid table.
+    Raises `ValueError` for an invalid table.
     """
     found = [arrays.get(f"{HISTORY}{street}") for street in range(len(buckets))]
     counts = buckets.max(axis=1).tolist()
@@ -254,8 +256,8 @@ def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> Listed
 def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:
     """Return a street's buckets [players, boards, hands] int32, in a game that lists its boards.
 
-    Impossible hands, such as those that share a card with the board, have NO_BUCKET. Raises `ValueError` for a missing
-    array or another dtype.
+    Impossible hands, such as those that share a card with the board, have NO_BUCKET (-1). Raises `ValueError` if the
+    array is missing or has another dtype than meta.json states.
     """
     name = f"cards_bucket_street{street}"
     table, stated = _present(arrays, name), _stated_table(meta, street, f"{name}.npy")

@@ -48,12 +48,15 @@ def query_networks(
 def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
     """Return the strategy at a decision of a game whose cards are dealt from the whole deck.
 
-    The result has the fields street, player, actions and probabilities by hand.
+    The result has the fields of `mccfr.policy.query.query`: street, player, actions and probabilities by hand. Without
+    `hand`, the hands before the flop are classes, such as AKs; later they are combinations of two cards.
 
     line   actions before the decision
     hand   one hand; None: every hand of the player
     board  board cards at the decision
     seed   number with which one network is drawn; None: the average over the player's networks
+
+    Raises `ValueError` for an invalid line, hand or board, and for a hand that shares a card with the board.
     """
     game = strategy.game
     table = game.table_cards()

@@ -13,9 +13,10 @@ def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unfinished_text(origin: Mapping[str, Any]) -> str:
-    """Return as text which part of its planned training the exported run had done; "" if all.
+    """Return a text such as "unfinished: 40 % of its run" if the run was exported before its end; else "".
 
-    origin  the export's provenance. Its field `share_of_run` is the part, from 0 to 1; without it the result is ""
+    origin  the export's provenance. Its field `share_of_run` is the part of the planned training that was done, from 0
+            to 1; without it the result is "". If its field `running` is true, the text ends ", which was still going"
     """
     share = origin.get("share_of_run")
     if share is None or share >= 1:
@@ -26,7 +27,8 @@ def unfinished_text(origin: Mapping[str, Any]) -> str:
 def origin_facts(origin: Mapping[str, Any]) -> list[str]:
     """Return texts on an export's origin: training, checkpoint, evaluations, program and license.
 
-    origin  the export's provenance; texts for missing fields are left out, except "not stated" for the license
+    origin  the export's provenance. Texts for missing fields are left out. The license follows the program, and is
+            "not stated" if only the program is known
 
     A text on an unfinished run comes first.
     """
@@ -47,8 +49,8 @@ def _evaluation_text(record: Mapping[str, Any]) -> str:
 
     record  an evaluation in the provenance of an export
 
-    The figure is the largest gain of one player's response, if there is one. Otherwise it is the exploitability in
-    chips or mbb a game, or the chips won a game against an opponent.
+    The figure is the largest gain of one player's response in chips a game, if there is one. Otherwise it is the
+    exploitability in mbb a game (chips if it has no mbb), or the chips won a game against an opponent.
     """
     bound, figure = record["bound"], f"wins {record['value_chips']:.4g} chips a game against {record.get('against')}"
     for unit in ("chips", "mbb"):

@@ -19,7 +19,7 @@ FindProvenance = Callable[[Path], Mapping[str, Any] | None]
 
 
 def provenance_in(document: Any) -> Mapping[str, Any]:
-    """Return the `provenance` in `document`, the JSON in which an export describes itself; else {}.
+    """Return the field `provenance` of `document`, in which an export describes itself; {} if absent.
 
     A provenance states the run and checkpoint that an export is from.
     """
@@ -30,6 +30,7 @@ def provenance_in(document: Any) -> Mapping[str, Any]:
 def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | None:
     """Return the provenance in a directory's manifest; None if it is not of format `form`.
 
+    path      directory of the export
     manifest  file name of the manifest
     form      required value of the manifest's field `format`
 

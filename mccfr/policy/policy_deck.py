@@ -36,8 +36,8 @@ def holds_card() -> npt.NDArray[np.bool_]:
 def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDArray[np.int8], first: int) -> None:
     """Unpack the buckets of up to 256 boards, from board `first` on, into `out` [boards, 1326].
 
-    table   compressed buckets of all boards
-    count   number of buckets
+    table   compressed buckets of all boards, or percentiles of hands on a street with perfect recall
+    count   number of different buckets or percentiles
     boards  [boards, n] cards; a hand that shares one of them gets the largest number of `out`'s dtype
 
     Raises `DamagedError` unless exactly the possible hands have a bucket below `count`.
@@ -57,11 +57,12 @@ def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDAr
 class MappedTables:
     """Tables, mapped from a policy's files, that give a hand's bucket on a board.  S streets.
 
-    buckets      for each street [canonical boards, 1326] uint8, uint16 or uint32, compressed
+    buckets      for each street [canonical boards, 1326] uint8, uint16 or uint32, compressed: buckets of hands, or
+                 percentiles of their strength on a street with perfect recall
     location     for each street [C(52, n)] int32 by the rank of a board of n cards: canonical board · 32 + suit
                  permutation; None on a street without board
     permutation  [24, 1326] int16: the combination that each one becomes under a suit permutation
-    counts       [S] number of buckets of each table
+    counts       [S] number of different buckets or percentiles in each table
     """
 
     buckets: Sequence[PackedRows]
@@ -82,11 +83,14 @@ class MappedDeck(WholeDeck):
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
         """Return [1326] the entries of a street's bucket table for all hands on a board.
 
-        An entry is the hand's bucket. On a street with perfect recall it is a percentile of the hand's strength. With
-        the hand's bucket on the street before it gives the bucket. Hands that share a card with the board get
-        NO_BUCKET.
+        An entry is the hand's bucket. On a street with perfect recall it is a percentile of the hand's strength. This
+        and the hand's bucket on the street before determine the bucket. Hands that share a card with the board get
+        NO_BUCKET (-1).
 
-        Checks each row's checksum on first use and raises `OSError` if it is damaged.
+        board  numbers of all board cards
+
+        Raises `ValueError` for an invalid board. The checksum of a part of the table is compared when it is first
+        read; raises `OSError` if that part is damaged.
         """
         assert self.tables is not None
         index, permutation = 0, 0
@@ -110,7 +114,8 @@ def load_tables(tables: Sequence[PackedRows], counts: Sequence[int], cards: Sequ
     """Return each street's bucket table [canonical boards, 1326] in memory, its checksums compared.
 
     tables  compressed tables of each street
-    counts  [S] number of buckets, which determines the dtype (`abstraction.buckets.bucket_dtype`)
+    counts  [S] number of different buckets or percentiles, which determines the dtype
+            (`abstraction.buckets.bucket_dtype`)
     cards   [S] number of cards on the board
 
     Raises `DamagedError` unless exactly the possible hands have a bucket.

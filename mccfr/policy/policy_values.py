@@ -58,7 +58,10 @@ class PolicyValues(NamedTuple):
         return found
 
     def fields(self) -> dict[str, Any]:
-        """Return the `values` field of meta.json: kind of values, number of boards, seed and file names."""
+        """Return the `values` field of meta.json: kind of values, number of boards, seed and file names.
+
+        The file names are a list by street: {"roots": file of nodes, "value": [file of player 0, file of player 1]}.
+        """
         streets = sorted({one.street for one in self.streets})
         return {
             "of": "the policy against itself",
@@ -102,10 +105,13 @@ def find_values(
 
     path    of the policy, for messages
     meta    the policy's `meta.json`, whose files have been checked against it
-    arrays  {file: array} of the files with values
+    arrays  {file name: array} of the files with values
+    tree    tree of the policy's game
+    node    number of the decision, the first of its street
+    player  0 or 1
 
-    Raises `ValueError` for a policy without values, and a node that is no street's first decision. Also for files that
-    are missing or do not fit each other.
+    NaN marks a bucket without a value. Raises `ValueError` for a policy without values, another player, and a node that
+    is no street's first decision. Also for files that are missing or do not fit each other.
     """
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")

@@ -1,4 +1,9 @@
-"""Queries a policy at one decision: action probabilities and weights, by hand."""
+"""Answers queries on a strategy: the action probabilities at the decision at the end of a line.
+
+`query` answers for one hand or for all hands. For one hand it also gives the infoset's weight, accumulated in training;
+0 means never reached. `hand_readings` maps a line with bets that the tree lacks to nodes of the
+tree, with probabilities. `played` averages the strategy over these nodes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +79,11 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
 
 
 def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
-    """Return the decision node of a line, and the fields of `query` that do not depend on the hand.
+    """Return (decision node of a line, {field: value}), with the fields that do not depend on the hand.
+
+    The fields are those of the result of `query`.
+
+    line  actions before the decision, with amounts over the whole hand (`r300`)
 
     Raises `ValueError` for a line that leads to no decision.
     """
@@ -101,7 +110,8 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """Return the result of `query` for a legal line that the tree lacks.
 
-    Its actions are mapped to actions of the tree, with probabilities (action translation).
+    Its actions are mapped to actions of the tree, with probabilities (action translation). The arguments are those of
+    `query`; amounts in `line` are over the whole hand. Raises `ValueError` for an invalid line, hand or board.
     """
     game, line = source.game, line.strip()
     translation, tree, start = real_betting(game), game.tree, line_start(game)
@@ -174,8 +184,9 @@ class HandReader:
     def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
         """Return the tree nodes, with probabilities, that the line is mapped to after `action`.
 
-        reading  tree node that the line before the action is mapped to; taken as certain
+        reading  tree node that the line before the action is mapped to; its own probability is ignored
         state    of the real betting before the action
+        action   in the real betting: "f", "c" or "rN", N chips over the whole hand
         """
         here = self.betting.at(reading, state)
         if state.player == self.player and state.street == 0 and self.betting.decides(here):
@@ -237,7 +248,7 @@ def played(
 
 
 def _place(action: str) -> tuple[bool, bool, float]:
-    """Return the sort key of an action: f, c, then raises by amount."""
+    """Return the sort key of a real action ("f", "c" or "rN"): f, c, then raises by amount."""
     return action != "f", action != "c", float(action[1:] or 0)
 
 
@@ -256,8 +267,11 @@ def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: i
     """Add an infoset's `probability` and `weight` to the dict of each of its actions, in place.
 
     actions  the dicts, in the order of the node's children
+    source   the strategy
+    node     number of the infoset's decision in the tree
+    bucket   bucket of the hand
 
-    Returns {"reached": True if the weight is above 0}.
+    Returns {"reached": True if the weight is above 0, else False}.
     """
     weight = source.weight(node, bucket)
     for action, probability in zip(actions, source.probabilities(node, bucket).tolist(), strict=True):

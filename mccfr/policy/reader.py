@@ -167,7 +167,7 @@ class Policy(Behaviour):
         return cls(path, meta, game, tables, values, checked)
 
     def row_problems(self) -> list[str]:
-        """Return one sentence for the first invalid row of each street and player that has one.
+        """Return a list of one sentence for the first invalid row of each street and player that has one.
 
         A row is invalid if its probabilities have a wrong sum, or its weight is negative or not finite.
         """
@@ -200,7 +200,9 @@ class Policy(Behaviour):
         return DamagedError(f"{self.path}: a row of {where} is damaged: run mccfr verify")
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """Return the probability [A] of each action at an infoset; uniform if its weight is 0.
+        """Return the probability [A] of each action at an infoset, in the order of the node's children.
+
+        The probabilities are uniform if the infoset's weight is 0.
 
         Raises `OSError` for a damaged row, and `ValueError` for an infoset that does not exist.
         """
@@ -221,7 +223,8 @@ class Policy(Behaviour):
 
         buckets  [n] the buckets of n hands
 
-        Rows of weight 0 are uniform; a bucket below 0 (impossible hand) gets 0.  Raises `OSError` for a damaged row.
+        Rows of weight 0 are uniform; a bucket below 0 (impossible hand) gets 0.  Raises `OSError` for a damaged row,
+        and `ValueError` for a node that is no decision, or an unknown bucket.
         """
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = self._place(node, int(known.max(initial=0)))
@@ -238,7 +241,7 @@ class Policy(Behaviour):
         return probabilities, weight
 
     def weight(self, node: int, bucket: int) -> float:
-        """Return an infoset's weight, accumulated in training, as float32; 0: never reached.
+        """Return an infoset's weight, accumulated in training and stored as float32; 0: never reached.
 
         Raises `OSError` for a damaged row, and `ValueError` for an infoset that does not exist.
         """
@@ -254,6 +257,8 @@ class Policy(Behaviour):
         line   actions before the decision, such as "b300c/"
         hand   one hand; None: every hand of the player's range
         board  board cards at the decision
+
+        Raises `ValueError` for an invalid line, hand or board, and `OSError` for a damaged row.
         """
         return query(self, line, hand, board)
 
@@ -299,8 +304,12 @@ class Policy(Behaviour):
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
         """Return a player's expected values [buckets] at a node that begins a street.
 
-        A value is the mean of chips won over the whole hand, if both players follow the policy.  Raises `ValueError`
-        for a policy without values, and for another node.
+        A value is the mean of chips won over the whole hand, if both players follow the policy.  It is NaN if the
+        opponent's strategy never gets to the node, or no sampled board has the bucket.
+
+        player  0 or 1
+
+        Raises `ValueError` for a policy without values, and for another node.
         """
         return find_values(self.path, self.meta, self._values, self.game.tree, node, player)
 
@@ -357,7 +366,10 @@ def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -
 def _map(guards: Guards, inside: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> GuardedTable:
     """Return a policy's table [buckets, rows or slots], mapped for reading.
 
-    name  file name; None for a street and player without decisions, for which the table is empty
+    inside  directory from which the policy's files are read
+    name    file name; None for a street and player without decisions, for which the table is empty
+
+    Raises `ValueError` if the file's array has another `shape` or `dtype`, or meta.json states no row checksums of it.
     """
     if name is None:
         return GuardedTable("", np.zeros(shape, dtype), None, guards.checksums)
@@ -419,7 +431,7 @@ def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Add the policy's `path` to a `ValueError` that its arrays raise in the `with` block."""
+    """Begin the message of a `ValueError` that is raised in the `with` block with the policy's `path`."""
     try:
         yield
     except ValueError as error:

@@ -148,9 +148,9 @@ def row_checksum_problem(
 ) -> str | None:
     """Compare tables with their stored checksums; return a text on the first problem, or None.
 
-    tables     {file name: table}
+    tables     {file name: table}; it has every table that `fields` names
     fields     how each table is divided into pieces
-    checksums  [P] of the pieces of all tables
+    checksums  [P] uint32, those stored for the pieces of all tables
     """
     end = 0
     for name, pieces in sorted(fields.tables.items(), key=lambda item: item[1].first):

@@ -50,8 +50,9 @@ class Behaviour(ABC):
 
 @dataclass(frozen=True)
 class Profile(Behaviour):
-    """A strategy in memory and its game, whose cards give the bucket of each hand.
+    """A strategy and its game, whose cards give the bucket of each hand.
 
+    strategy  all players' probabilities and weights, in memory or mapped from a policy's files
     prepared  data that an evaluation method computes once from the game and uses for several strategies; None: none
     """
 
@@ -88,8 +89,9 @@ class Profile(Behaviour):
 def infoset_position(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
     """Return (block, row, first slot, number of actions) of the infoset of a `node` and a `bucket`.
 
-    Raises `ValueError` if it does not exist.  A block is the tables of one street and player.  Row and first slot are
-    columns of its weights and probabilities.
+    A block is the tables of one street and player.  Row and first slot are columns of its weights and probabilities.
+
+    Raises `ValueError` if the infoset does not exist, and `TypeError` if node or bucket is not an `int`.
     """
     arrays = game.tree.arrays
     require(node, int, "node")

@@ -37,7 +37,8 @@ _FLOAT32 = np.finfo(np.float32)
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
     """Return the provenance of a policy directory: the run and checkpoint that it is from.
 
-    Policies in any version of the format have one. Returns None if the path holds no policy.
+    Policies in any version of the format have one. Returns None if the path holds no policy. Raises `UnreadableError`
+    if the system cannot read its manifest.
     """
     return provenance_of(path, META, FORMAT)
 
@@ -122,7 +123,7 @@ class _Writer:
         self._files[name] = durable.write_file(self._directory / name, _text_lines(texts))
 
     def finish(self) -> dict[str, Any]:
-        """Write the checksums of large tables; return meta.json's fields on these and all files."""
+        """Write the checksums of large tables; return meta.json's fields `row_checksums` and `files`."""
         self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
         return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": file_entries(self._files)}
 
@@ -146,8 +147,11 @@ def _text_lines(texts: list[str]) -> bytes:
 def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.NDArray[Any]]:
     """Return {file name: array} of the quantised probabilities and the weights of every block.
 
-    A block is the tables of one street and player; those without decisions are left out.  Raises `ValueError` if the
-    strategy does not fit the game.
+    A block is the tables of one street and player; those without decisions are left out.
+
+    dtype  "uint8" or "uint16": of the quantised probabilities
+
+    Raises `ValueError` if the strategy does not fit the game, for another dtype and for invalid probabilities.
     """
     arrays: dict[str, npt.NDArray[Any]] = {}
     blocks, players = len(game.tree.row_slots), game.tree.players
@@ -168,7 +172,10 @@ def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.N
 
 
 def _narrow(weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Return weights in float32, clipped so that positive ones stay positive and finite."""
+    """Return weights in float32, clipped so that positive ones stay positive and finite.
+
+    Raises `ValueError` for a negative weight or NaN.
+    """
     if not np.all(weight >= 0):
         raise ValueError("the strategy holds a negative weight or one that is not a number")
     return np.where(weight > 0, np.clip(weight, _FLOAT32.tiny, _FLOAT32.max), 0).astype(np.float32)

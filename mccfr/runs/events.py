@@ -17,7 +17,11 @@ class Totals:
 
 @dataclass(frozen=True)
 class Events:
-    """Schedule of a run: limits, checkpoints and evaluations at counts of nodes or iterations."""
+    """Schedule of a run: limits, checkpoints and evaluations at counts of nodes or iterations.
+
+    settings  table `[run]` of the configuration, with the limits and `checkpoint_nodes`
+    points    table `[evaluation]`, with the counts at which to evaluate
+    """
 
     settings: RunSettings
     points: EvaluationConfig
@@ -25,7 +29,8 @@ class Events:
     def next_stop(self, totals: Totals) -> Totals:
         """Return the next counts of nodes and of iterations at which the workers must pause.
 
-        They pause for a limit, a checkpoint or an evaluation. A count is `NO_EVENT` if there is none.
+        They pause for a limit, a checkpoint or an evaluation, at counts above `totals`. A count is `NO_EVENT` if there
+        is none.
 
         totals  counts now
         """
@@ -46,11 +51,11 @@ class Events:
         )
 
     def evaluation_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Return whether an evaluation point lies in (seen, now].
+        """Return whether an evaluation point lies in (seen, now]: above `seen`, and at most `now`.
 
         It is a count of nodes or iterations at which the configuration asks for an evaluation.
 
-        seen  counts up to which evaluations are done; None: the interval begins with 0, included
+        seen  counts up to which evaluations are done; None: none is done, and a point at 0 counts too
         now   counts now
         """
         low = seen or Totals(-1, -1)
@@ -61,8 +66,10 @@ class Events:
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
         """Return whether a checkpoint is due: a multiple of `checkpoint_nodes` lies in (seen, now].
 
-        seen  counts up to which checkpoints are written; None: the interval is (0, now]
-        now   counts now
+        It is False if the configuration does not set `checkpoint_nodes`.
+
+        seen  counts up to which checkpoints are written, excluded; None: 0 nodes
+        now   counts now, included
         """
         every = self.settings.checkpoint_nodes
         return every is not None and (seen or Totals()).nodes // every < now.nodes // every

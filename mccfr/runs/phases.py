@@ -15,7 +15,7 @@ _SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time le
 class _Naming:
     """Forwards to another reporter; leaves out repeated phases and adds the compilation of kernels.
 
-    note  function that is called with the text of every phase
+    note  function that is called with the text of every phase that is forwarded, and of every compilation
     """
 
     def __init__(self, reporter: Reporter, note: Callable[[str], None]) -> None:
@@ -81,8 +81,9 @@ def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -
 class _Stages:
     """Reports the progress of an abstraction's build: a stage or a part of it, and the share done.
 
-    A report also has an estimate of the time left. It counts from the first share above 0 and excludes compilation. It
-    is given after `_SURE_SECONDS` of work.
+    Shares are from 0 to 1. A report also has an estimate of the time left, after `_SURE_SECONDS` of work. The estimate
+    counts the work since the first share above 0, without compilation. The end of a stage (share 1) is reported as a
+    message with its duration. The name of a part contains a comma; its end is reported as a phase, without a message.
     """
 
     def __init__(self, reporter: Reporter) -> None:
@@ -96,6 +97,7 @@ class _Stages:
         spent = now - self._began.setdefault(stage, now)
         if share >= 1 and "," not in stage:
             self._reporter.message(f"built {stage} in {duration_text(spent)}")
+            del self._began[stage]  # another abstraction may have a stage of the same name
             return
         text = f"building {stage}"
         if self._first is not None:
@@ -112,7 +114,8 @@ class _Stages:
 def naming_stages(reporter: Reporter) -> Iterator[Callable[[str, float], None]]:
     """Yield a function that reports the progress of an abstraction's build to `reporter`.
 
-    Its arguments are the name of a stage or part, and the share done, from 0 to 1.
+    Its arguments are a name and the share done, from 0 to 1. The name is that of a stage, such as "turn", or of a part
+    of it, such as "turn, clustering".
     """
     with naming_phases(reporter) as phases:
         yield _Stages(phases)

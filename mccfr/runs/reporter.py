@@ -27,7 +27,7 @@ class SessionProgress:
     training_seconds: float
     nodes_per_second: float
     iterations_per_second: float
-    share_done: float | None  # of the nearest limit, at most 1; None without a limit
+    share_done: float | None  # of the limit that is reached first, at most 1; None without a limit
     seconds_left: float | None  # of training; None while workers pause or without a limit
 
 
@@ -47,7 +47,11 @@ class Reporter(Protocol):
         """Report counts, speeds and time left; called several times a second."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Report a finished evaluation, a line of evaluations.jsonl."""
+        """Report a finished evaluation.
+
+        record  fields of its line in evaluations.jsonl. `exploitability_pot`, a share of the pot, is added if the run
+                ends at an exploitability and the evaluation's is no lower bound
+        """
 
 
 class Silent:

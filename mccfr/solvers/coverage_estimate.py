@@ -5,8 +5,8 @@ calls, seldom goes all-in, and folds less.  `assumed_play` is a fixed guess for 
 
 To check it, the measured nodes per iteration of external sampling were divided by the estimate.  The games were
 hold'em with the buckets of runs/abstractions/quick.toml and three bet menus: S, M2 and M of
-tests/mccfr/trees/test_tree.py.  At the end of 5e8 nodes the ratio was 1.06, 1.06 and 0.91; over all of them it was
-0.98, 0.91 and 0.74.  On Leduc it is 1.2, on a river endgame 1.03.
+tests/mccfr/trees/test_tree.py.  At the end of runs of 5e8 nodes the ratio was 1.06, 1.06 and 0.91; over the whole runs
+it was 0.98, 0.91 and 0.74.  On Leduc it is 1.2, on a river endgame 1.03.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,8 @@ class CoverageEstimate:
 def assumed_play(tree: CompiledTree) -> list[float]:
     """Return [N] the assumed probability of each node given its parent; 1 at the root.
 
-    After chance nodes it is the game's probability. After decisions it is a fixed guess, such as 0.4 for a fold.
+    After chance nodes it is the game's probability. After decisions it is a fixed guess, such as 0.4 for a fold. At
+    decisions without a check or call all actions are equally likely.
     """
     arrays = tree.arrays
     kind, count = arrays.kind.tolist(), arrays.count.tolist()

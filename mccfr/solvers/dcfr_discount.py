@@ -83,10 +83,10 @@ class DcfrDiscount:
     def run(self, nodes_before: int, nodes: int) -> int:
         """Discount the tables, in place, for all period ends passed since the last call.
 
-        nodes_before  number of period ends (not of nodes) at which the tables were discounted so far
-        nodes         number of nodes that the run has touched so far
+        nodes_before  number of period ends (not of nodes) at which the tables were discounted before this call
+        nodes         nodes that all workers of the run have touched so far
 
-        Returns the number of period ends at which the tables are discounted now.
+        Returns the number of period ends at which the tables have been discounted after this call.
         """
         ends = self._schedule.ends(nodes)
         if ends <= nodes_before:

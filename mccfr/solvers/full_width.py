@@ -29,7 +29,7 @@ def variant_of(config: FullWidthConfig) -> Variant:
 
     The keys alpha, beta, averaging_power, updates and horizon of the table replace parts of it, where given.
 
-    Raises `ValueError` for parts that are invalid alone or together.
+    Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
     try:
         return variant(
@@ -58,10 +58,10 @@ def _named_variant(name: str) -> str | Variant:
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
-    """Return names, shapes and dtypes of the tables.
+    """Return names, shapes and dtypes of a run's tables.
 
     Shapes are [slots, buckets], where a slot is one action of a decision; tables with one value per decision are
-    [decisions, buckets]. Over histories a decision is an infoset, and the second axis has length 1.
+    [decisions, buckets]. If the tree has every history, a decision is an infoset, and the second axis has length 1.
 
     Raises `ValueError` for options that the game does not allow.
     """
@@ -86,8 +86,9 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
 def make_full_width(
     game: Game, config: FullWidthConfig, tables: Mapping[str, Any], iteration: int = 0, nodes: int = 0, threads: int = 1
 ) -> Iteration:
-    """Return full-width CFR on `tables` {name: array}, over histories or a public tree.
+    """Return an object that runs full-width CFR on tables, over histories or a public tree.
 
+    tables     {name: array} of `table_specs`, which iterations change in place
     iteration  iterations that are already done
     nodes      nodes already touched; over public trees not used, as they follow from the iterations
     threads    number of threads; used over public trees only
@@ -143,8 +144,10 @@ class FullWidth(Algorithm):
         """Return the configuration, with `solver.horizon` filled in if the variant needs it.
 
         A variant with a schedule needs it: the iteration at which the schedule ends, by default `run.iterations`.
-        Compiles a user's rule, so that its errors are reported at once.  Raises `ValueError` for a schedule without
-        planned iterations, and for a game with too many boards to list.
+        A user's regret rule is compiled here, so that its errors are reported at once.
+
+        Raises `ValueError` for an invalid variant, and for a schedule without planned iterations.  Also for a game with
+        too many boards to list, and for a regret rule that does not compile.
         """
         if game.cards.dealt and not game.cards.can_list:
             raise ValueError(
@@ -164,7 +167,7 @@ class FullWidth(Algorithm):
         return msgspec.structs.replace(config, solver=msgspec.structs.replace(self._solver, horizon=planned))
 
     def warnings(self) -> list[str]:
-        """Return warnings about the variant, and about iterations beyond the horizon."""
+        """Return a list of sentences about unusual exponents, and about iterations beyond the horizon."""
         horizon, last = self._solver.horizon, self.config.run.iterations
         sentences = [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
         if horizon is not None and last is not None and last > horizon:
@@ -215,6 +218,7 @@ class PrunedAverages(Averages):
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
         """Return the average strategy after updating a copy of the tables, which stay as they are.
 
+        tables      all tables of the run
         iterations  iterations done so far; `nodes` is not used
 
         Raises `ValueError` for a `name`, because there is one average only.

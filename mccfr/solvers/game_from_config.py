@@ -31,6 +31,8 @@ def planned_game(config: Config, base: Path) -> Game:
     A game with listed cards then gets about as many buckets as the abstraction's recipe (a TOML file of settings)
     plans.  Hands are put into them without regard to strength, so the game serves to count infosets and bytes only.
 
+    base  directory that the configuration's paths are relative to
+
     Raises `ValueError` for invalid parameters, a missing or unsuitable abstraction, and too many histories.  Raises
     `OSError` for a file that cannot be read.
     """
@@ -49,7 +51,9 @@ def planned_game(config: Config, base: Path) -> Game:
 def with_opponents(game: Game, config: Config, base: Path) -> Game:
     """Return the game with the opponents' buckets as `opponent_cards`, if they have their own.
 
-    Opponents are the players against which CFR-BR trains; their buckets are set by `solver.trunk`.
+    Opponents are the players against which CFR-BR trains; `solver.trunk` names their buckets.
+
+    base  directory that the configuration's paths are relative to
 
     Raises `ValueError` if their abstraction is missing, or not built.  In whole hold'em it need not be built until
     hands are dealt, if its recipe (a TOML file of settings) is given.
@@ -98,8 +102,8 @@ def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Ga
 def stratified(game: Game, config: Config) -> Game:
     """Return the game with buckets split by stratum, if `run.strata` is set.
 
-    A stratum is a group of second-street boards.  A bucket after the first street then belongs to one stratum.  Raises
-    `ValueError` if the game cannot be split so.
+    A stratum is a group of second-street boards.  After the split, each bucket of a later street belongs to one
+    stratum.  Raises `ValueError` if the game cannot be split so.
     """
     if config.run.strata is None:
         return game
@@ -111,7 +115,7 @@ def form_for(game: Game, config: Config) -> Game:
     """Return the game, with its cards as chance nodes if the algorithm walks single histories.
 
     Raises `ValueError` for more than two players, rake or locked rows (fixed strategies) if the algorithm does not
-    support them.
+    support them.  Raises it also if the tree would have too many histories, or the game does not list its boards.
     """
     algorithm, players = algorithm_of(config), game.tree.players
     if players > 2 and not algorithm.traits.takes_seats:

@@ -51,7 +51,12 @@ class LockedCells:
         return bool(self._rows)
 
     def write(self, tables: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write regrets (within ±10^30) and strategy sums of locked (fixed) actions into a run's tables."""
+        """Write the regrets and strategy sums of locked (fixed) actions into a run's tables, in place.
+
+        tables  a TableSet; for a game without locks any mapping, which is not read
+
+        Regrets are within ±10^30, sums from 0 to 10^30.
+        """
         if not self._rows:
             return
         assert isinstance(tables, TableSet)
@@ -83,7 +88,7 @@ class LockedCells:
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
     """Return the strategy with the exact probabilities of locked rows (infosets of fixed strategy).
 
-    Those computed from strategy sums are rounded.
+    Probabilities that are computed from strategy sums are rounded.  Without locks the result is `strategy` itself.
     """
     cells = LockedCells(game)
     if not cells:
@@ -95,7 +100,7 @@ def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
 
 
 def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
-    """Return [buckets, A] bool: whether each action of the decision `node` is locked (fixed)."""
+    """Return [buckets, A] bool: True where an action of decision `node` is locked (fixed) for a bucket."""
     locks, block = game.tree.locks, int(game.tree.arrays.block[node])
     if locks is None or node not in locks.shares:
         return np.zeros((int(game.buckets[block]), int(game.tree.arrays.count[node])), bool)
@@ -106,9 +111,10 @@ def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
 def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return [buckets, A] locked (fixed) probabilities of a decision's A actions; -1 if not locked.
 
+    block   2·street + player of the decision
     shares  [A, H] locked probabilities of each hand, -1 if not locked
 
-    Buckets without a hand are not locked.  Hands that share a bucket must have the same lock.
+    Buckets without a hand are not locked.  Hands that share a bucket must have the same lock, which is not checked.
     """
     bucket = game.listed_cards().bucket[block // 2][block % 2]
     table = np.full((int(game.buckets[block]), len(shares)), -1.0)

@@ -40,16 +40,17 @@ _MOST_STEPS = 64  # Newton's method needs fewer than ten here
 class Step(NamedTuple):
     """Parameters of the kernels for one iteration of a variant.
 
+    R_old and R_new are a regret before and after the iteration's update; r is the regret that the iteration adds.
     Kernels contain no code for a rule or prediction that is None.
 
-    rule      int64    None: regret matching. NORMAL_HEDGE or the address of a user's rule
+    rule      int64    None: regret matching; NORMAL_HEDGE; or the address of a user's rule
                        (`mccfr.solvers.user_regret_rules`)
-    predicts  int64    None: no prediction. With OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old +
-                       2r or R_new + r
-    positive  float64  factor of positive regrets after this iteration's are added
-    negative  float64  factor of negative regrets after this iteration's are added
+    predicts  int64    None: the next strategy follows from R_new.  OPTIMISTIC: from R_old + 2r.  PREDICTIVE: from
+                       R_new + r.  With either, `Tables.basis` is a separate table that holds these numbers
+    positive  float64  R_new = positive · (R_old + r) where the sum is positive
+    negative  float64  R_new = negative · (R_old + r) elsewhere
     keep      float64  factor of the strategy sums before this iteration's strategy is added
-    weight    float64  weight of this iteration's strategy
+    weight    float64  weight of this iteration's strategy in the sums
     """
 
     rule: int | None

@@ -26,12 +26,10 @@ from mccfr.solvers.strata_training import Barrier, Interval
 
 @dataclass(frozen=True)
 class Position:
-    """Progress of the schedule between two turns; a turn trains one block of tables.
+    """Progress of the schedule between two turns; a turn trains one block of strata.
 
-    A block is the tables of one group of second-street boards.
-
-    turns  number of turns that have ended
-    nodes  nodes touched in all before the current cycle
+    turns  number of turns that have ended since the run began, over all cycles
+    nodes  nodes that the run had touched when the current cycle began
     """
 
     turns: int = 0
@@ -39,9 +37,10 @@ class Position:
 
 
 def turns_of(config: Config) -> tuple[int, int]:
-    """Return (number of blocks of tables, iterations in a cycle); `run.strata` must be set.
+    """Return (number of blocks of strata, iterations in a cycle); `run.strata` must be set.
 
-    A cycle trains every block once; its iterations are those of all blocks together.
+    A cycle trains every block once; its iterations are those of all blocks together.  If `run.blocks` is not set, each
+    stratum is a block.
     """
     run = config.run
     assert run.strata is not None
@@ -57,15 +56,17 @@ def block_bounds(strata: int, blocks: int) -> list[int]:
 
 
 def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
-    """Return the numbers of the blocks in the order in which a cycle trains them.
+    """Return the numbers of the blocks, 0 to blocks-1, in the order in which a cycle trains them.
 
-    A block is a group of strata (second-street boards).  The order depends on seed and cycle; all are equally likely.
+    A block is a group of strata.  The order depends on seed and cycle; all orders are equally likely.
+
+    cycle  number of the cycle, from 0 on
     """
     return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
 
 
 def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int]:
-    """Return the iterations of each stratum in cycle number `cycle`.
+    """Return a list [N]: the iterations of each stratum in cycle number `cycle`, counted from 0.
 
     shares      [N] probability of each stratum, up to a common factor
     iterations  iterations of all strata together in a cycle
@@ -95,10 +96,14 @@ def least_cycle_iterations(shares: Sequence[int]) -> int:
 class BlockSchedule:
     """Schedules out-of-core training: the block to train, its intervals, ends of turns and cycles.
 
-    A block is the tables of a group of strata (second-street boards).  A turn trains one block, a cycle has a turn for
-    each block.  An interval is the part of a turn between two additions of first-street changes.
+    A block is a group of strata.  A turn trains one block, a cycle has a turn for each block.  An interval is the part
+    of a turn between two additions of first-street changes.
 
-    position  progress of the schedule; assign it to continue an earlier schedule
+    barrier           `Barrier` that determines the length of intervals and their parameters
+    blocks            number of blocks
+    cycle_iterations  iterations of all blocks together in a cycle
+    bounds            [blocks+1] block b has strata bounds[b] to bounds[b+1]-1
+    position          progress of the schedule; assign it to continue an earlier schedule
     """
 
     def __init__(self, barrier: Barrier, blocks: int, cycle_iterations: int) -> None:
@@ -111,34 +116,33 @@ class BlockSchedule:
 
     @property
     def blocks(self) -> int:
-        """Return the number of blocks into which tables are divided by second-street board."""
+        """Return the number of blocks into which the strata are divided."""
         return len(self.bounds) - 1
 
     def block(self, ahead: int = 0) -> int:
-        """Return the number of the block of tables in training; between two blocks, the next one.
+        """Return the number, from 0, of the block in training; between two turns, of the next one.
 
-        ahead  number of blocks to look ahead in the order of training
+        ahead  number of turns to look ahead; 1: the block after that one
         """
         cycle, turn = divmod(self.position.turns + ahead, self.blocks)
         return turn_order(self._seed, cycle, self.blocks)[turn]
 
     @property
     def between(self) -> bool:
-        """Return whether no turn, the training of one block of tables, is in progress."""
+        """Return whether no turn (the training of one block) is in progress."""
         return not self._under_way
 
     @property
     def between_cycles(self) -> bool:
-        """Return whether no cycle, in which every block of tables trains once, is in progress."""
+        """Return whether no cycle (one turn of every block) is in progress."""
         return self.between and self.position.turns % self.blocks == 0
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """Return the next interval and the iterations of each stratum in it; begin a turn if needed.
+        """Return (the next interval, list [N] of each stratum's iterations in it); begin a turn if needed.
 
-        A turn trains one block of strata (groups of second-street boards).  An interval is the part of a turn between
-        two additions of first-street changes.
+        Strata of other blocks have 0 iterations.
 
-        states  [N] counters of each stratum; their iterations and nodes determine a new turn's intervals
+        states  [N] counters of each stratum; if a turn begins, they determine its intervals
         """
         if self.between:
             self._begin_turn(states)
@@ -159,9 +163,9 @@ class BlockSchedule:
         self._under_way = True
 
     def end(self) -> bool:
-        """Record that an interval, a part of a block's turn, has ended; return whether the turn has ended.
+        """Record that the current interval has ended; return whether its turn has ended as well.
 
-        By then the changes of the first street must have been added to the totals.
+        The caller must have added the interval's changes of the first street to the totals before.
         """
         if self._left:
             return False

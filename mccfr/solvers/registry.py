@@ -40,8 +40,8 @@ def find_algorithm(name: str) -> type[Algorithm]:
 def _from_outside(name: str) -> type[Algorithm] | None:
     """Return the class of a user's algorithm, named as `module:Class`; None: no such algorithm.
 
-    The result is derived from the user's class.  Its `options` is the struct that `[solver]` is parsed to for this
-    algorithm.  Raises `ValueError` if the user's class is not an `Algorithm`.
+    The result is derived from the user's class.  Its `options` is the struct of this algorithm's `[solver]` table.
+    Raises `ValueError` if the user's class is not derived from `Algorithm`.
     """
     options, loaded = options_struct("solver", name), plugins.find(plugins.ALGORITHMS, name)
     if options is None:
@@ -62,9 +62,9 @@ def algorithm_of(config: Config) -> Algorithm:
 
 
 def user_code(config: Config) -> str | None:
-    """Return a phrase that names the user's code in a configuration's solver; None if there is none.
+    """Return a phrase that names the user's code in a configuration's `[solver]`; None if there is none.
 
-    The code may be an algorithm, a regret rule or a schedule; a phrase is for example "the regret rule NAME".
+    The code may be an algorithm, a regret rule or a schedule of discounts, such as "the regret rule my_rules:halved".
     """
     if isinstance(config.solver, FullWidthConfig):
         from mccfr.solvers.full_width import variant_of

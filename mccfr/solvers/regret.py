@@ -184,7 +184,8 @@ def add_strategy(tree, tables, hand, node, strategy, weight, word):
 
     Blocks (tables of one street and player) without strategy sums do not change.
 
-    tables    tables with `strategy_sum`, a flat array
+    tree      TreeArrays of the game
+    tables    TableArrays; `strategy_sum`, a flat array, is changed
     hand      HandRows: `sums` [B] has by block the index in `strategy_sum` at which the cells of the deal's bucket
               begin; below 0: the block has no sums
     node      tree node of the decision
@@ -228,8 +229,13 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 def update_sampled(regret, start, actions, action, value, node_value, weight):
     """Add weight · (v - node_value) to regret[start+a] of each action a of a row, in place.
 
-    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling, Lanctot et al. 2009).  `node_value` is the
-    value of the row's strategy: `value` times the probability of `action`.
+    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling, Lanctot et al. 2009).
+
+    regret      flat table of regrets
+    actions     number of actions of the row
+    action      index of the sampled action, from 0
+    value       sampled value of that action
+    node_value  value of the row's strategy: `value` times the probability of `action`
     """
     factor = as_element(regret, weight)
     for a in range(actions):

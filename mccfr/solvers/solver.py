@@ -16,12 +16,17 @@ from mccfr.tables.table_layout import TableLayout, TableSet
 
 @dataclass
 class WorkerState:
-    """Counters and random state that a worker needs to continue bit for bit.
+    """Counters and random state of a worker; with them its training continues bit for bit.
 
-    rng   four words of the generator that samples actions; none, or all 0, before the first iteration
-    due   if groups of boards (strata) are trained apart: the part of an iteration that this group is owed, since its
-          number of iterations is rounded down; the unit is one iteration divided by the sum of all groups' shares
-    ends  number of period ends at which this worker has discounted the tables (`mccfr.solvers.dcfr_discount`)
+    If strata (groups of boards) are trained apart, each stratum has a WorkerState.
+
+    iterations  iterations done so far
+    nodes       nodes touched so far
+    rng         four words of the generator that samples actions; none, or all 0, before the first iteration. Algorithms
+                that sample no actions use the words for other numbers, or not at all
+    due         of a stratum: the part of an iteration that it is owed, since its number of iterations is rounded down.
+                The unit is one iteration divided by the sum of all strata's shares
+    ends        number of period ends at which this worker has discounted the tables (`mccfr.solvers.dcfr_discount`)
     """
 
     iterations: int = 0
@@ -35,7 +40,7 @@ class WorkerState:
 class Share:
     """The part of a run that one solver does.
 
-    worker   number of the worker, which seeds its random streams
+    worker   number of the worker, from 0 on, which seeds its random streams
     workers  number of workers of the run; for an algorithm of one process, the number of its threads
     state    state to continue from; the solver changes it in place
     """
@@ -61,7 +66,11 @@ class Solver(Protocol):
         """Run one batch of iterations and return its (iterations, nodes touched).
 
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
-        brings it to `node_limit` nodes.  `total_nodes` is the number of nodes that the whole run has touched before.
+        brings it to `node_limit` nodes.
+
+        total_nodes      nodes that all workers of the run have touched before this batch
+        node_limit       nodes of this worker in this batch
+        iteration_limit  iterations of this worker in this batch
         """
 
 
@@ -124,12 +133,14 @@ class Averages:
         return table.startswith("strategy_sum")
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """Return one average strategy of tables after the given numbers of nodes and iterations.
+        """Return one average strategy, computed from a run's tables.
 
-        name  one of `names`; None: the first
+        tables      the tables; this class reads the strategy sums, which must exist on all streets
+        nodes       nodes that the run had touched when it had these tables; this class does not use it
+        iterations  iterations of the run until then; this class does not use it
+        name        one of `names`; None: the first
 
-        The tables must have strategy sums on all streets.  Raises `ValueError` for a negative or infinite sum, and
-        for an unknown name.
+        Raises `ValueError` for a negative or infinite sum, and for an unknown name.
         """
         del nodes, iterations
         if name is not None:
@@ -192,16 +203,21 @@ class Algorithm(ABC):
         return Averages()
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration with all values filled in that the algorithm chooses for this game."""
+        """Return `config` with all values filled in that the algorithm chooses for a game.
+
+        The default returns it unchanged.
+
+        Raises `ValueError` (in derived classes) if no run of the configuration is possible with this game.
+        """
         del game
         return self.config
 
     def problem(self) -> str | None:
-        """Return the sentence that says why the configuration cannot be trained, or None if it can.
+        """Return a sentence that says why `config` cannot be trained, or None if no such reason is found.
 
         The default refuses `run.strata` (groups of boards are trained apart), which only algorithms that sample actions
-        support. It refuses dtypes in `[tables]` on which its tables do not depend, and a seed other than 0 if it draws
-        nothing.
+        support. It refuses dtypes in `[tables]` on which its tables do not depend (`unused_dtypes`). It also refuses a
+        seed other than 0 if the algorithm draws no random numbers.
         """
         where = f"with solver.algorithm = {self.name!r}, "
         allowed = f"left out {where}which draws no deals of one stratum"
@@ -230,7 +246,7 @@ class Algorithm(ABC):
         """
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
-        """Return a CoverageEstimate of an iteration, or None if unknown.
+        """Return a CoverageEstimate of one iteration, or None (the default) if there is no estimate.
 
         It has the expected nodes touched and the expected updates of strategy sums at each decision.
         """
@@ -238,9 +254,11 @@ class Algorithm(ABC):
         return None
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """Return {name: value} of more numbers for the plan that precedes a run; none by default.
+        """Return {name: value} of the algorithm's own numbers for the plan of a run; {} by default.
 
         An algorithm whose speed does not follow from the nodes touched includes "seconds_per_iteration".
+
+        layout  layout of the planned run's tables
         """
         del game, layout
         return {}

@@ -33,11 +33,11 @@ from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.table_layout import TableLayout, TableSet, table_name
 
 FIRST_STREET = "/street0/"
-"""Part of the names of tables that all strata share."""
+"""Text that the names of the first street's tables contain; all strata share these tables."""
 LEAST_VISITS = 2.0
-"""Visits of the most visited first-street row in an interval, at least.
+"""Least expected visits of the most visited first-street row in an interval.
 
-The interval has `run.interval` times the cube root of the row's earlier visits, if that is more.
+The interval is longer if `run.interval` times the cube root of the row's earlier visits is more.
 """
 _BITS = 36
 """A cell of external sampling changes by at most 2^_BITS integer units in an interval."""
@@ -150,8 +150,9 @@ class Changes:
 
     Changes of regrets and strategy sums are integers, which are added up over strata (groups of boards).
 
-    names  names of the tables, in the order of their parts
-    cells  number of cells of all tables together, padding included
+    names   names of the tables, in the order of their parts
+    tables  {name: array} with these tables; only their sizes are used
+    cells   number of cells of all tables together, padding included
     """
 
     def __init__(self, names: Sequence[str], tables: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -171,7 +172,7 @@ class Changes:
 class StratumWorker:
     """Trains strata (groups of boards) one after the other, each on fresh first-street tables.
 
-    These are a copy of the totals' regrets, and strategy sums of 0.
+    Fresh tables are a copy of the totals' regrets, and strategy sums of 0.
 
     totals   first-street tables with the changes of all strata until the interval began; not changed
     tables   TableSet for the kernels; its first street is overwritten for each stratum
@@ -197,8 +198,10 @@ class StratumWorker:
         )
 
     def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
-        """Train a stratum (group of boards) for `quota` iterations and change its state in place.
+        """Train a stratum (group of boards) for `quota` iterations; add its first-street changes to `changes`.
 
+        stratum   number of the stratum, from 0
+        state     its counters and random state, changed in place
         interval  Interval: its nodes give the discount weight of updates, its scale the unit of changes
 
         Returns False if a change is too large for sums in 64-bit integers; that table's change is then not added.
@@ -250,10 +253,10 @@ class Barrier:
         self._span = max(1.0, 2 * float(span.max()))
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """Return the next interval and a list of each stratum's iterations in it.
+        """Return (the next interval, list [N] of each stratum's iterations in it).
 
-        A stratum is a group of boards.  Each state's `due` gets the part of an iteration that its stratum is owed in
-        the interval after it.
+        states  [N] counters of each stratum. `due` receives the part of an iteration that the stratum is owed in the
+                interval after this one
         """
         iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
@@ -263,26 +266,29 @@ class Barrier:
         return self.interval(sum(state.nodes for state in states), iterations), quota
 
     def interval_iterations(self, iterations: int) -> int:
-        """Return how many iterations the interval has that begins after `iterations` ones.
+        """Return the length in iterations of the interval that begins after `iterations` iterations.
 
-        In an interval groups of boards are trained apart; then their changes of the first street are added up.
+        Both numbers count the iterations of all strata together.
         """
         return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
 
     def interval(self, nodes: int, iterations: int) -> Interval:
         """Return the Interval of `iterations` iterations that begins after `nodes` nodes.
 
-        The scale is chosen by the largest change that a cell can have in these iterations of external sampling.
+        Both numbers count all strata together.  The scale is chosen by the largest change that a cell can have in these
+        iterations of external sampling.
         """
         schedule = self.algorithm.schedule
         _, exponent = frexp(schedule.weight(nodes) * max(self._span, 1.0) * iterations)
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add an interval's changes [cells] to first-street tables, then raise regrets to a floor.
+        """Add an interval's changes [cells] to `totals`, in place, then raise regrets to a floor.
 
         The floor is the least regret that external sampling keeps while it skips actions of very negative regret; else
         there is none.
+
+        changes  [cells] int64 sums of all strata's changes, in units of 1/scale of the interval
         """
         floor = self.algorithm.first_floor(self.game, interval.nodes)
         for name in self.parts.names:

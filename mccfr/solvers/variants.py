@@ -226,9 +226,14 @@ def variant(
 ) -> Variant:
     """Return the variant of a name, or a user's variant, with the given parts replaced.
 
-    The parts are exponents, updates and horizon; those that are None stay as they are.  `horizon` is the number of
-    planned iterations, for variants on a schedule; it may be set later.  Minimisers that floor regrets at 0 allow β =
-    -∞ only, and the minimiser "predictive" needs an optimistic variant.
+    Parts that are None stay as they are.  Minimisers that floor regrets at 0 allow β = -∞ only, and the minimiser
+    "predictive" needs an optimistic variant.
+
+    name             a key of `PRESETS`, or a Variant
+    alpha, beta      exponents α and β of the discounts of positive and of negative regrets
+    averaging_power  exponent γ of the weights in the average
+    updates          "alternating" or "simultaneous"
+    horizon          number of planned iterations, for variants with a schedule (`Ramp`); it may be set later
 
     Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
@@ -250,7 +255,7 @@ def _ends(power: Power) -> tuple[float, float]:
 
 
 def _check(chosen: Variant) -> None:
-    """Raise `ValueError` for parts, such as exponents, that are invalid alone or together."""
+    """Raise `ValueError` if parts of a variant, such as its exponents, are invalid alone or together."""
     if chosen.regret_minimiser not in MINIMISERS and not isinstance(chosen.regret_minimiser, RegretRule):
         raise ValueError(f"regret_minimiser = {chosen.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
     if chosen.updates not in UPDATES:
@@ -282,7 +287,7 @@ def _check(chosen: Variant) -> None:
 
 
 def warnings(chosen: Variant) -> list[str]:
-    """Return a list of sentences about exponents that are rarely intended; [] for presets."""
+    """Return a list of sentences about exponents α and β that are rarely intended; [] for presets."""
     sentences = []
     (first_alpha, last_alpha), (first_beta, last_beta) = _ends(chosen.alpha), _ends(chosen.beta)
     if first_beta > first_alpha or last_beta > last_alpha:

@@ -44,7 +44,10 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 _ROWS_AT_A_TIME = 1 << 12
 WARM_BOARDS = 100.0
-"""Number of boards T that the sampled strategy counts for; later boards soon outweigh it."""
+"""Number T of boards: the tables become as if training on T boards had given the sampled strategy.
+
+Later boards soon outweigh it.
+"""
 
 
 class Shares(NamedTuple):
@@ -79,7 +82,11 @@ def begin_sampled(
 
 
 def _sampled(game: Game, nodes: int, seed: int, filled: Callable[[float], None]) -> Strategy:
-    """Return the average strategy after `nodes` nodes of external sampling by one worker in this process."""
+    """Return the average strategy after `nodes` nodes of external sampling by one worker in this process.
+
+    seed    seed of the sampling
+    filled  called before each batch with the share of the nodes that is done, 0 to 1
+    """
     config = Config(game=GameConfig(), solver=ExternalSamplingConfig(seed=seed))  # the game is made already
     algorithm = algorithm_of(algorithm_of(config).completed(game))
     tables, touched = private_tables(algorithm.layout(game)), 0
@@ -188,10 +195,13 @@ def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
 
 
 def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
-    """Return for each player the factor that scales its strategy sums to `boards` boards.
+    """Return [2] for each player the factor that scales its strategy sums to `boards` boards.
 
-    A decision's weight is the total of its strategy sums over all buckets.  The largest one, of a decision that is
-    always reached, becomes `boards`.
+    A decision's weight is the total of its strategy sums over all buckets.  With the factor the largest weight, that of
+    a decision that is always reached, becomes `boards`.  The factor is 0 if all sums are 0.
+
+    source    Game of the strategy
+    strategy  average strategy whose weights are the totals of strategy sums
     """
     scales = []
     for player in range(2):
@@ -222,7 +232,9 @@ def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) ->
 
 
 def _stakes(game: Game, shares: list[Floats]) -> Floats:
-    """Return [N] the mean of the chips that a player wins or loses at terminals below a node.
+    """Return [N] the mean of the chips that one player wins from the other at terminals below a node.
+
+    The mean is over terminals, with the probability of reaching each of them from the node.
 
     shares  [slots] for each block: how often each action is played, over all hands; it weights the actions
     """

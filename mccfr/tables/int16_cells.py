@@ -27,8 +27,8 @@ def numbers(
 
     A row holds the actions of one decision, a slot is one action of it.
 
-    cells   table of one street and player
-    scales  [buckets, rows] of int16 cells, otherwise None
+    cells   [buckets, slots or more] table of one street and player
+    scales  [buckets, rows] uint8 scales of int16 cells, otherwise None
     starts  [rows+1] first slot of each row, and the end of the last
     """
     if scales is not None:
@@ -40,7 +40,7 @@ def numbers(
 
 
 def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:
-    """Return how many rows of 16-bit cells have the largest scale: values are (nearly) cut off.
+    """Return how many rows of 16-bit cells have the largest scale; larger values would be cut off.
 
     A row is the cells of one decision and bucket.
 

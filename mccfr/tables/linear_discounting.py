@@ -33,7 +33,7 @@ class Factors(NamedTuple):
 class Schedule:
     """A run's discount schedule: weights and discounts by the number of nodes touched so far.
 
-    In methods `nodes` is this number, over all workers.
+    In all methods `nodes` is this number, over all workers of the run.
     """
 
     kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
@@ -45,15 +45,15 @@ class Schedule:
 
     @property
     def sweeps(self) -> bool:
-        """True with `dcfr`: a pass over all tables multiplies them whenever a period ends."""
+        """True for the kind `dcfr`: a pass over all tables multiplies them whenever a period ends."""
         return self.kind == "dcfr"
 
     def period(self, nodes: int) -> int:
-        """Return the number, from 1, of the period (`period_nodes` nodes) of the next iteration."""
+        """Return the number, from 1, of the period in which the next iteration begins."""
         return nodes // self.period_nodes + 1
 
     def period_end(self, nodes: int) -> int:
-        """Return the node count at which the present period of `period_nodes` nodes ends."""
+        """Return the node count at which the period of the next iteration ends."""
         return (nodes // self.period_nodes + 1) * self.period_nodes
 
     def effective_period(self, nodes: int) -> int:
@@ -66,7 +66,7 @@ class Schedule:
         return self.period(nodes)
 
     def weight(self, nodes: int) -> float:
-        """Return the weight of a new update of regrets and strategy sums."""
+        """Return the weight of an update of regrets and strategy sums that follows after `nodes` nodes."""
         period = self.effective_period(nodes)
         if self.kind == "linear":
             return float(period)
@@ -75,18 +75,28 @@ class Schedule:
         return 1.0
 
     def ends(self, nodes: int) -> int:
-        """Return how many times tables have been due for multiplication; 0 without `dcfr`."""
+        """Return the number of periods whose end requires a multiplication of the tables; 0 without `dcfr`.
+
+        Periods that end after `until_nodes` nodes do not count.
+        """
         return self.effective_period(nodes) - 1 if self.sweeps else 0
 
     def factors(self, first: int, last: int) -> Factors:
-        """Return Factors: products over the ends of the periods first+1 to last, counted from 1."""
+        """Return the Factors for several period ends together: the products over the periods first+1 to last.
+
+        Periods are counted from 1.
+        """
         n = np.arange(first + 1, last + 1, dtype=np.float64)
         share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
         return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
 
 
 def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
-    """Return n^x / (n^x + 1), with the limits 1 for x = ∞ and 0 for x = -∞."""
+    """Return n^x / (n^x + 1) for each number n of a period; 1 for x = ∞ and 0 for x = -∞.
+
+    n         [K] numbers of periods, from 1
+    exponent  x: α for positive regrets, β for negative ones
+    """
     if np.isinf(exponent):
         return np.full(len(n), float(exponent > 0))
     return np.asarray(1 / (1 + n**-exponent), np.float64)

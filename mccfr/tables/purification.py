@@ -29,14 +29,15 @@ def check_threshold(threshold: float) -> None:
 
 
 def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshold: float = 0.0) -> Strategy:
-    """Return a strategy with purification or thresholding applied.
+    """Return a strategy with thresholding and then purification applied, as far as the arguments say.
 
-    purify     play only the likeliest action, among equals the first that is no fold; rows never reached get the tiny
-               weight `CHOSEN_WEIGHT`, because 0 would make them uniform
-    threshold  remove actions of lower probability and rescale the others; a row that would lose all actions is kept
+    purify     True: keep only the likeliest action, among equals the first that is no fold; rows never reached get the
+               tiny weight `CHOSEN_WEIGHT`, because 0 would make them uniform
+    threshold  remove actions of lower probability and rescale the others; a row that would lose all actions is kept.
+               0: remove none
 
-    The result computes the probabilities of a block (street and player) on access. If neither change is asked
-    for, it is `strategy` itself. Raises `ValueError` for a threshold outside 0 to 1.
+    The result computes the probabilities of a block (street and player) on access. With neither change it is
+    `strategy` itself. Raises `ValueError` for a threshold outside 0 to 1.
     """
     check_threshold(threshold)
     if not purify and threshold == 0:
@@ -57,7 +58,7 @@ def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshol
 
 
 def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
-    """Return [rows] bool: True if the first action of a row's decision is a fold."""
+    """Return [rows] bool for a block (street and player): True if a row's first action is a fold."""
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     folds = np.zeros(int(game.tree.row_count[block]), np.bool_)
@@ -72,9 +73,10 @@ def simpler_rows(
 
     A row holds the action probabilities of one decision, a slot is one action of it.
 
-    cells   [buckets, slots] action probabilities
-    starts  [rows+1] first slot of each row, and the end of the last
-    folds   [rows] True if a row's first action is a fold
+    cells      [buckets, slots] action probabilities
+    starts     [rows+1] first slot of each row, and the end of the last
+    folds      [rows] True if a row's first action is a fold
+    threshold  actions of lower probability are removed; 0: none
 
     A row of zeros, for an impossible hand, is kept.
     """

@@ -1,8 +1,9 @@
 """Reads rows of a strategy in kernels, from tables of probabilities or strategy sums.
 
-Probabilities may be stored as integers in units of 1/255 or 1/65,535. Kernels take the bytes of every table and a code
-for their form, so that one compiled kernel serves all dtypes. They compute float64 probabilities, equal to the last bit
-to the dense strategy (`mccfr.tables.strategy.average_strategy`, `BlockRows.probabilities`).
+Probabilities may be stored as integers in units of 1/255 or 1/65,535. `gather_rows` takes the bytes of every table and
+a code for their form, so that one compiled kernel serves all dtypes. `BlockReader` uses a kernel for one dtype only.
+Both compute float64 probabilities, equal to the last bit to the dense strategy
+(`mccfr.tables.strategy.average_strategy`, `BlockRows.probabilities`).
 """
 
 from collections import deque
@@ -18,7 +19,10 @@ from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.tables.strategy import BlockRows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
-"""Forms of cells: probabilities, integer shares of 255 or 65,535, float32 or float64 strategy sums."""
+"""Forms of cells: float64 probabilities; probabilities as integers; strategy sums.
+
+The integers are in units of 1/255 (8 bits) or 1/65,535 (16 bits); the sums are float32 or float64.
+"""
 _AHEAD = 16  # buckets ahead of the current one whose cells are prefetched
 _TOGETHER = 8  # buckets divided together: one vector, and one cache line of output
 _SLOTS = 256  # slots written at a time, about: one cache line of each, and one memory page
@@ -188,9 +192,9 @@ def gather_rows(tables, block, rows, buckets, out):
 
 
 class BlockReader:
-    """Reads a strategy's rows (decisions) of one street and player, for many buckets at once.
+    """Reads rows (decisions) of one street and player as probabilities, for many buckets at once.
 
-    It calls a kernel that is compiled for this form of cells only.
+    Its kernel is compiled for the dtype of these cells.  `gather_rows` instead serves all dtypes with one kernel.
     """
 
     def __init__(self, rows: BlockRows, starts: npt.NDArray[np.int64]) -> None:
@@ -210,9 +214,10 @@ class BlockReader:
             self._block += (tables.weight[0],)
 
     def read(self, first: int, stop: int, buckets: npt.NDArray[np.int32], out: npt.NDArray[np.float64]) -> None:
-        """Write the probabilities of rows first to stop-1, at least one, to out [slots, n] for buckets [n].
+        """Write the probabilities of rows first to stop-1, at least one row, to `out` for n buckets.
 
-        out  the slots (actions) of these rows, from the first on
+        buckets  [n] int32 numbers of the buckets
+        out      [slots of these rows, n] float64; a slot is one action of a row
         """
         self._kernel(*self._block, first, stop, buckets, out)
 
@@ -258,13 +263,16 @@ def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], threads: int = 1) 
 
 
 def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
-    """Return a block's rows as float64 probabilities if these are small; else the rows unchanged.
+    """Convert a block's rows to float64 probabilities if these take at most `LARGEST_EXPANDED_BYTES`.
 
-    Small means at most `LARGEST_EXPANDED_BYTES`.  In memory the buckets of a slot are adjacent, which kernels read
+    Larger blocks, and blocks without rows, are returned unchanged.  The converted rows have no weights (`weight` is
+    None).  Their cells are stored slot by slot, so that the buckets of a slot are adjacent; kernels read this order
     fastest.
 
     rows    BlockRows: strategy of one street and player; a row is one decision, a slot one action
-    starts  [rows+1] first slot of each row, and the end of the last
+    starts  [rows+1] int64 first slot of each row, and the end of the last
+
+    Raises `ValueError` for cells of an unsupported dtype, and for probabilities as integers without weights.
     """
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > LARGEST_EXPANDED_BYTES or len(starts) < 2:
@@ -303,7 +311,11 @@ def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int6
 
 
 def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
-    """Return a table [bucket, slot] as a flat array, with the strides (cells) of buckets and slots."""
+    """Return a table [bucket, slot] as a flat array, and its steps.
+
+    The steps are (cells from one bucket to the next, cells from one slot to the next).  The first is 0 if all buckets
+    share one row.  A table that is contiguous in one of the two orders is not copied.
+    """
     if table.flags.c_contiguous:
         return table.reshape(-1), (table.shape[1], 1)
     if table.strides[0] == 0:  # all buckets share one row
@@ -314,7 +326,7 @@ def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a read-only view: numba compiles another version for writable arrays."""
+    """Return a read-only view of an array, because numba would compile another version for writable ones."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -39,7 +39,7 @@ class BlockRows(NamedTuple):
         return self.cells.dtype.kind == "u"
 
     def rows(self, row: int, slots: slice, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
-        """Return probabilities [n, A] and weights [n] of one row of A actions for n buckets.
+        """Return (probabilities [n, A], weights [n]) of one row of A actions for n buckets, in float64.
 
         Other cells are not read.  The results equal those of `probabilities` and `weights` to the last bit.
 
@@ -120,9 +120,9 @@ class Strategy:
 
     @classmethod
     def stored(cls, game: Game, blocks: Sequence[BlockRows]) -> "Strategy":
-        """Return a strategy from the BlockRows of each block (street and player).
+        """Return a strategy from the BlockRows of each block (street and player), in order of blocks.
 
-        `probability` and `weight` are computed for a block on access.
+        Its `probability` and `weight` are computed for one block at a time, on access.
         """
         return cls(
             LazyBlocks(len(blocks), lambda block: blocks[block].probabilities(row_starts(game, block))),
@@ -193,7 +193,7 @@ def normalise(sums, starts, probability, weight):
 
 
 def _normalised(sums: npt.NDArray[Any], starts: Ints) -> tuple[Floats, Floats]:
-    """Return probabilities [buckets, slots] and totals [buckets, rows] of strategy sums.
+    """Return (probabilities [buckets, slots], totals [buckets, rows]) of strategy sums.
 
     sums    [buckets, slots or more]
     starts  [rows+1] int64 first slot of each row, and the end of the last
@@ -205,10 +205,12 @@ def _normalised(sums: npt.NDArray[Any], starts: Ints) -> tuple[Floats, Floats]:
 
 
 def average_block(game: Game, block: int, tables: TableSet) -> tuple[Floats, Floats]:
-    """Return probabilities [buckets, slots] and weights [buckets, rows] of a block's average strategy.
+    """Return (probabilities [buckets, slots], weights [buckets, rows]) of a block's average strategy.
 
     block   number of the block: street · players + player
     tables  the run's tables; `strategy_sum` of the block is read
+
+    Rows with a total of 0 are uniform, with weight 0.
 
     Raises `ValueError` if a sum is negative or not finite, and `KeyError` if the table of a block with decisions is
     missing.
@@ -224,7 +226,11 @@ def average_block(game: Game, block: int, tables: TableSet) -> tuple[Floats, Flo
 
 
 def check_sums(sums: npt.NDArray[Any], block: int) -> None:
-    """Raise `ValueError` if a strategy sum is negative or not finite; no run writes such a table."""
+    """Raise `ValueError` if a strategy sum is negative or not finite; no run writes such a table.
+
+    sums   strategy sums of a block
+    block  number of the block, for the message
+    """
     if sums.size and not (sums.min() >= 0 and np.isfinite(sums.max())):
         raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
 
@@ -242,9 +248,9 @@ def average_strategy(game: Game, tables: TableSet) -> Strategy:
 
 
 def pure_strategy(game: Game, action: str) -> Strategy:
-    """Return the strategy that always takes one action, such as "c" for always-call.
+    """Return the strategy that always takes one action, such as "c" for always-call; all weights are 1.
 
-    action  label of the action; if a decision lacks it, the first action that is no fold
+    action  label of the action; if a decision lacks it, the strategy takes the first action that is no fold
 
     So in a game whose first player may only fold or raise, "c" raises by the smallest size there.
     """
@@ -259,7 +265,7 @@ def pure_strategy(game: Game, action: str) -> Strategy:
 
 
 def uniform_strategy(game: Game) -> Strategy:
-    """Return the strategy that is uniform at every infoset."""
+    """Return the strategy that is uniform at every infoset; all weights are 0."""
     counts = [np.diff(row_starts(game, block)) for block in range(len(game.tree.row_slots))]
     return _alike(game, [np.repeat(1.0 / count, count) for count in counts], 0.0)
 

@@ -74,7 +74,10 @@ def table_name(kind: str, block: int, players: int = 2) -> str:
 
 
 def players_of(names: Iterable[str]) -> int:
-    """Return the number of players that names such as "regret/street0/player2" show; at least 2."""
+    """Return the number of players by the largest player number in table names; at least 2.
+
+    Names are such as "regret/street0/player2", which shows three players.
+    """
     found = (_BLOCK_NAME.search(name) for name in names)
     return max([2, *(1 + int(match[1]) for match in found if match)])
 
@@ -122,7 +125,11 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         specs: Iterable[ArraySpec] = (),
         kernel: TableArrays | None = None,
     ) -> None:
-        """Take axis names from the ArraySpecs `specs`; tables without a spec are [bucket, slot]."""
+        """Store tables `arrays` {name: array}; a table whose spec is not in `specs` has axes [bucket, slot].
+
+        specs   schemas of some or all tables, which name their axes
+        kernel  flat form of the same memory, or None
+        """
         self._arrays, self.kernel, self._players = arrays, kernel, players_of(arrays)
         self.axes = {spec.name: spec.axes for spec in specs}
 
@@ -166,11 +173,12 @@ def kernel_arrays(
     """Return tables in the form TableArrays, which kernels take.
 
     layout   layout of the tables, which lie one after the other in flat arrays
-    flat     one flat array for each dtype
-    offsets  index of each table's first element in the array of its dtype
+    flat     {dtype: flat array}
+    offsets  {table name: index of its first cell in the flat array of its dtype}
 
-    Returns None if there are no regret tables.  Returns None also if the tables of one kind have several dtypes.  That
-    may be so if groups of boards (strata) are trained apart (`mccfr.solvers.strata_training`).
+    Returns None if there are no regret tables.  Returns None also if the tables of one kind (regrets or strategy sums)
+    have several dtypes.  That may be so if groups of boards (strata) are trained apart
+    (`mccfr.solvers.strata_training`).
     """
     dtypes = {kind: {spec.dtype for spec in layout.specs if spec.name.startswith(f"{kind}/")} for kind in _KINDS}
     if len(dtypes["regret"]) != 1 or len(dtypes["strategy_sum"]) > 1:
@@ -199,6 +207,7 @@ def kernel_arrays(
 def private_tables(layout: TableLayout, allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros) -> TableSet:
     """Allocate a TableSet of zeros in the memory of this process, with its flat form for kernels.
 
+    layout    names, shapes and dtypes of the tables
     allocate  function of (number of cells, dtype) that returns zeroed cells
     """
     flat: dict[str, npt.NDArray[np.generic]] = {}

@@ -24,7 +24,7 @@ def is_compact(tree: CompiledTree) -> bool:
 
 
 def starts_street(tree: CompiledTree, node: int) -> bool:
-    """Return True if a decision is the first one of a street after the root's."""
+    """Return True if `node` is the first decision of a street, and that street is not the root's."""
     above = int(tree.parent[node])
     block, players = tree.arrays.block, tree.players
     if above == NO_PARENT or tree.arrays.kind[node] != DECISION or tree.arrays.kind[above] != DECISION:
@@ -64,7 +64,10 @@ def find_node(tree: CompiledTree, line: str) -> int:
 
 
 def find_decision(tree: CompiledTree, line: str) -> int:
-    """Return the decision to which a line leads; `ValueError` also if it is a terminal or chance node."""
+    """Return the number of the decision node to which a line leads.
+
+    Raises `ValueError` for a line that is not in the tree, and for one that leads to a terminal or chance node.
+    """
     node = find_node(tree, line)
     kind = tree.arrays.kind[node]
     if kind == TERMINAL:
@@ -129,14 +132,17 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Return (chips of the player to act, most chips of an opponent) put in over the whole hand."""
+    """Return (chips of the player to act at `node`, most chips of an opponent) put in over the whole hand."""
     assert tree.put_in is not None
     player, put_in = int(tree.arrays.player[node]), tree.put_in[node]
     return float(put_in[player]), float(np.delete(put_in, player).max())
 
 
 def chips_after(tree: CompiledTree, node: int) -> list[float]:
-    """Return, for each action of a decision, the chips the player has put in over the whole hand after it."""
+    """Return a list: chips that the player to act has put in over the whole hand after each action.
+
+    node  node of the decision
+    """
     own, other = put_in_chips(tree, node)
     assert tree.put_in is not None
     player, level = int(tree.arrays.player[node]), max(own, other)
@@ -149,7 +155,7 @@ def chips_after(tree: CompiledTree, node: int) -> list[float]:
 
 
 def previous_own_actions(tree: CompiledTree) -> list[int]:
-    """Return for each node the node to which the previous action of the same player led.
+    """Return for each of the N nodes the node to which the previous action of the player to act led.
 
     The value is -1 at a player's first decision, and for nodes that are no decisions.
     """

@@ -32,7 +32,8 @@ class TreeArrays(NamedTuple):
     slot        [N] int32    first cell of the decision's row within a bucket's cells of its block; else NO_SLOT
     row         [N] int32    index of the row within its block; else NO_SLOT
     fixed       [N] float64  chips that player 0 wins at a terminal, independent of the cards
-    showdown    [N] float64  chips multiplied by the deal's result (+1: player 0 has the better hand, -1, 0: tie)
+    showdown    [N] float64  chips of a showdown: player 0 wins this number times the deal's result (+1: player 0 has
+                             the better hand, -1: player 1, 0: tie)
     probability [N] float64  probability of the edge from a chance node to this node; else 1
     touched     [N] int8     nodes counted on entering: the node, and chance nodes that the tree omits before it
     """
@@ -89,10 +90,10 @@ def numbered_rows(
 ) -> NumberedRows:
     """Number the table rows and slots (actions) of N nodes' decisions, from 0 in each block.
 
-    block  [N] block of each node, -1 if it is no decision
-    count  [N] number of actions
-    blocks number of blocks
-    order  [N] key by which the decisions of a block are sorted, ascending; None: in order of nodes
+    block   [N] block of each node, -1 if it is no decision
+    count   [N] number of actions
+    blocks  number of blocks
+    order   [N] key by which the decisions of a block are sorted, ascending; None: in order of nodes
     """
     slot, row = (np.full(len(block), NO_SLOT, np.int32) for _ in range(2))
     row_slots, row_count = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
@@ -162,7 +163,10 @@ PACKED_POT = np.dtype(
 
 
 def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
-    """Return [K] PACKED_POT records: the tree's pots, with the chips that each player paid in all."""
+    """Return [K] PACKED_POT records: the pots of a tree that has `pots` and `put_in`.
+
+    Each record also has the chips that each player has paid in the whole hand.
+    """
     pots, put_in = tree.pots, tree.put_in
     assert pots is not None
     assert put_in is not None
@@ -178,8 +182,8 @@ def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
 class Locks:
     """Locked rows, whose strategy is fixed (node locks). K hands, or K buckets of a node's block.
 
-    shares   by node: [actions, K] float64, the fixed probability of each action, or -1 if it is not fixed. A hand or
-             bucket has either all probabilities fixed, or only some, all of them 0 (barred actions)
+    shares   {node of a decision: [actions, K] float64}, the fixed probability of each action, or -1 if it is not fixed.
+             A hand or bucket has either all probabilities fixed, or only some, all of them 0 (barred actions)
     by_hand  True if K counts hands, on every board
     """
 
@@ -190,7 +194,7 @@ class Locks:
         """Return the same locks after the buckets were renumbered; locks of hands do not change.
 
         block   [N] block of each node
-        before  for each block [K] the former number of each bucket
+        before  B × [K] for each block, the former number of each bucket
         """
         if self.by_hand:
             return self
@@ -234,7 +238,7 @@ class CompiledTree:
 
     @property
     def nodes(self) -> int:
-        """Number of decisions and terminals (chance nodes are counted separately everywhere)."""
+        """Number of decisions and terminals; chance nodes do not count."""
         return int((self.arrays.kind != CHANCE).sum())
 
     @property
@@ -244,7 +248,7 @@ class CompiledTree:
 
     @property
     def street(self) -> npt.NDArray[np.int8]:
-        """[N] street of each decision; of another node, the street of its parent; 0 at the root."""
+        """[N] street of each decision, from 0 on; of another node, the street of its parent; 0 at the root."""
         street = np.where(self.arrays.kind == DECISION, self.arrays.block // self.players, -1)
         above = np.where(street < 0, self.parent, NO_PARENT)
         while (open_nodes := np.flatnonzero(above != NO_PARENT)).size:  # chance nodes may follow each other
@@ -266,7 +270,7 @@ class CompiledTree:
 
 
 def pack(tree: CompiledTree) -> PackedTree:
-    """Return a betting tree as [D] records, one for each decision; they contain its terminals.
+    """Return a betting tree as [D] PACKED_NODE records, one for each decision; they contain its terminals.
 
     Raises `ValueError` for trees that do not fulfil these conditions: no chance nodes; at most MAX_PACKED_ACTIONS
     actions; terminals only as the first actions of a node. These are at most one fold (fixed payoff), then at most one

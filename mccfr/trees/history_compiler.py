@@ -23,7 +23,7 @@ from storage.free_space import available_memory_bytes
 
 MAX_HISTORIES = 100_000_000
 MAX_DEPTH = 5_000
-"""Most moves of one history. Depth-first search reaches it at once in a game that does not end."""
+"""Most moves of one history. In a game that does not end, the depth-first search soon exceeds it."""
 MAX_NAME_BYTES = 1 << 30  # bounds the memory of games whose infoset names are whole transcripts
 _MEMORY_SHARE = 0.8  # of the available memory; the rest is for tables and other processes
 HISTORY_BYTES = 180
@@ -31,7 +31,10 @@ HISTORY_BYTES = 180
 
 
 def most_histories(requested: int = MAX_HISTORIES) -> int:
-    """Return the least of `requested`, MAX_HISTORIES, and how many 80 % of free memory holds."""
+    """Return the largest number of histories to compile, at most `requested` and MAX_HISTORIES.
+
+    It is smaller if 80 % of the available memory holds fewer histories.
+    """
     return min(requested, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
 
 
@@ -39,10 +42,10 @@ class Decision(NamedTuple):
     """A history (sequence of moves from the root) at which a player acts. A actions.
 
     player    0 or 1
-    infoset   name of the player's infoset
-    labels    A labels of actions
-    children  A histories that follow, in the form that the game's function `expand` takes
-    names     A names for display, if labels are numbers
+    infoset   name of the player's infoset: what the player has observed
+    labels    [A] label of each action, a text without blanks
+    children  [A] history after each action, in the form that the game's function `expand` takes
+    names     [A] names for display, if labels are numbers; None: the labels
     """
 
     player: int
@@ -55,10 +58,10 @@ class Decision(NamedTuple):
 class Chance(NamedTuple):
     """A history (sequence of moves from the root) at which chance acts. A outcomes.
 
-    labels         A labels of outcomes
-    probabilities  A probabilities, which sum to 1
-    children       A histories that follow, in the form that the game's function `expand` takes
-    names          A names for display, if labels are numbers
+    labels         [A] label of each outcome, a text without blanks
+    probabilities  [A] probabilities, which sum to 1
+    children       [A] history after each outcome, in the form that the game's function `expand` takes
+    names          [A] names for display, if labels are numbers; None: the labels
     """
 
     labels: Sequence[str]
@@ -165,8 +168,9 @@ class _Records:
     def open(self, node: int, kind: int, branch: Decision | Chance, probabilities: Sequence[float]) -> int:
         """Make a node a decision or chance node, add its children, return the first child's number.
 
+        kind           DECISION or CHANCE
         branch         the Decision or Chance
-        probabilities  of the children; 1 at a decision
+        probabilities  [A] probability of each child; 1 at a decision
         """
         first = self.add(node, branch.labels, probabilities)
         self.kind[node], self.count[node], self.first[node] = kind, len(branch.labels), first
@@ -202,7 +206,10 @@ class _Checks:
         return UserCodeError(f"{self.game},{self.history_text(node)}: {problem}")
 
     def payoff(self, node: int, value: Any) -> float:
-        """Return the payoff to player 0, given as a number or as two numbers that sum to 0."""
+        """Return the payoff to player 0 in chips from `value`: a number, or two numbers that sum to 0.
+
+        Raises `UserCodeError`, naming the node's history, for any other value.
+        """
         if type(value) is float and isfinite(value):
             return value
         pair = value if isinstance(value, tuple | list) else (value, 0)
@@ -218,7 +225,7 @@ class _Checks:
         return float(pair[0])
 
     def actions(self, node: int, branch: Decision | Chance) -> None:
-        """Check the fields of a Decision or Chance that the game's function returned for a node.
+        """Check the fields of `branch`, a Decision or Chance that the game's function returned for a node.
 
         Raises `UserCodeError` for invalid labels, children, names, probabilities, player or infoset.
         """
@@ -253,7 +260,10 @@ class _Checks:
             raise self.refuse(node, f"the infoset {branch.infoset!r} is not allowed; a text is needed")
 
     def labels(self, node: int, labels: Sequence[str], kind: str) -> None:
-        """Check that labels are distinct texts without spaces."""
+        """Raise `UserCodeError` unless labels are distinct texts without blanks.
+
+        kind  "action" or "outcome", for the message
+        """
         for label in labels:
             if not isinstance(label, str) or not label or label.split() != [label]:
                 raise self.refuse(node, f"the label {label!r} is not allowed; a text without blanks is needed")
@@ -261,7 +271,7 @@ class _Checks:
             raise self.refuse(node, f"two {kind}s have one label, of {', '.join(labels)}; they must differ")
 
     def probabilities(self, node: int, branch: Chance) -> None:
-        """Check that there is a probability for each outcome, and that they sum to 1."""
+        """Raise `UserCodeError` unless each outcome has a probability of at least 0, and they sum to 1."""
         shares, count = branch.probabilities, len(branch.labels)
         if len(shares) != count:
             raise self.refuse(node, f"{count} outcomes have {len(shares)} probabilities; each outcome needs one")
@@ -280,7 +290,7 @@ def _is_text(value: Any) -> bool:
 def build_history_tree(
     root: Any, expand: Callable[[Any], Expansion], *, max_histories: int = MAX_HISTORIES, name: str = "the game"
 ) -> CompiledTree:
-    """Compile the game that begins at `root`, as one street, with one block of table rows a player.
+    """Compile the game that begins at `root`, as one street, with one block of table rows for each player.
 
     root           history without moves: any object that describes it to `expand`
     expand         function of such an object; returns a `Decision`, a `Chance`, or a terminal's payoff in chips (to
@@ -374,6 +384,6 @@ def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> Compil
 def largest_payoff(tree: CompiledTree) -> float:
     """Return the largest absolute payoff of a tree's terminals in chips, or 1 if all are 0.
 
-    Games without a pot use it as `Game.pot_chips`, the scale for errors of a value.
+    Matrix and OpenSpiel games use it as `Game.pot_chips`, the scale for errors of a value.
     """
     return float(np.abs(tree.arrays.fixed).max()) or 1.0

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 CountCallback = Callable[[str, int, int], None]
-"""Called with the game's name, the histories so far, and the number allowed."""
+"""Function of the game's name, the number of histories so far, and the largest number allowed."""
 count_callback: ContextVar[CountCallback | None] = ContextVar("counts_reported", default=None)
 
 
@@ -15,7 +15,7 @@ def counts_reported(callback: CountCallback) -> Iterator[None]:
 
     A history is a node of the tree: the sequence of actions and chance outcomes from the root.
 
-    callback  function of the game's name, the histories so far, and the number allowed
+    callback  function of the game's name, the number of histories so far, and the largest number allowed
     """
     token = count_callback.set(callback)
     try:

@@ -39,25 +39,37 @@ def tree_start(tree: CompiledTree) -> LineStart:
 
 
 def street_line(line: str, start: LineStart) -> str:
-    """Return a line with the chips put in on the street: `r300c/r450` as `b300c/b150`."""
+    """Return a line with the chips put in on the street: `r300c/r450` as `b300c/b150`.
+
+    start  chips put in before the line
+    """
     return _rewritten(line, start, "b")
 
 
 def whole_line(line: str, start: LineStart) -> str:
-    """Return a line with the chips put in over the whole hand: `b300c/b150` as `r300c/r450`."""
+    """Return a line with the chips put in over the whole hand: `b300c/b150` as `r300c/r450`.
+
+    start  chips put in before the line
+    """
     return _rewritten(line, start, "r")
 
 
 def street_action(line: str, action: str, start: LineStart) -> str:
-    """Return `action`, taken after `line`, with the chips put in on its street: `b150` for `r450`."""
+    """Return an action with the chips put in on its street: `b150` for `r450`.
+
+    line    betting line before the action
+    action  the action, such as `r450` or `c`
+    start   chips put in before the line
+    """
     return [match[0] for match in _TOKEN.finditer(street_line(line + action, start))][-1]
 
 
 def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
-    """Raise `ValueError` if a line typed by a user has `r` amounts, which have two meanings.
+    """Raise `ValueError` if a line typed by a user has `r` amounts with two meanings.
 
     By them users mean chips put in on the street, or over the whole hand.  `b` amounts always count the street.
 
+    start  chips put in before the line
     above  line of the tree that the typed one continues, for the message
     """
     if token := next((match[0] for match in _TOKEN.finditer(line) if match["kind"] == "r"), None):
@@ -65,10 +77,11 @@ def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
             street_line(above + line, start)[len(street_line(above, start)) :],
             line.replace("r", "b"),
         )
-        raise ValueError(
-            f"line {line!r}: {token} can mean chips put in on this street ({same}) or over the whole hand ({street}): "
-            "write b and the chips put in on this street"
-        )
+        if street != same:
+            raise ValueError(
+                f"line {line!r}: {token} can mean chips put in on this street ({same}) or over the whole hand "
+                f"({street}): write b and the chips put in on this street"
+            )
 
 
 def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
@@ -95,7 +108,9 @@ def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
 def _rewritten(line: str, start: LineStart, kind: str) -> str:
     """Return a line with all amounts as chips of the street (`kind` "b") or of the whole hand ("r").
 
-    A call of two players ends a street unless it is the first action on it.
+    With two players a call ends a street unless it is the first action on it; with more only a "/" ends it.
+
+    start  chips put in before the line
     """
     (before, level, players), first, rewritten = start, True, ""
     for match in _TOKEN.finditer(line):

@@ -23,7 +23,8 @@ class MemberRows(NamedTuple):
 
     block  [M] int8   2·street + player
     slot   [M] int32  first cell (action) of its row within a bucket's cells of the block
-    cell   [M] int32  number of actions at the same player's earlier decisions of the street tree
+    cell   [M] int32  first of its cells in an array of the player's actions in the street tree: the number of actions
+                      at the player's earlier decisions there
     lock   [M] int32  first row of the fixed probabilities in `LockedRows.share`; -1: none (`street_trees` sets -1)
     """
 
@@ -36,7 +37,7 @@ class MemberRows(NamedTuple):
 class StreetTrees(NamedTuple):
     """Street trees in the form that kernels take. U trees, tree 0 begins the game; M members; S streets.
 
-    first    [U+1] int64    members of tree u are first[u] .. first[u+1]-1; the first is its root, a decision
+    first    [U+1] int64    members of street tree u are first[u] .. first[u+1]-1; the first is its root, a decision
     kind     [M] int8       AT_DECISION, AT_FOLD, AT_SHOWDOWN or AT_EXIT
     player   [M] int8       player to act at a decision
     actions  [M] int32      number of actions of a decision
@@ -77,7 +78,7 @@ def street_trees(tree: CompiledTree) -> StreetTrees:
 
 
 def street_members(tree: CompiledTree) -> Ints:
-    """Return [M] the node number of each member: a node in one street's betting, its street tree.
+    """Return [M] the tree node of each member of the street trees, in the order of `StreetTrees`.
 
     A node that begins a later street is two members: an exit of one street tree, and the root of the next.
     """
@@ -85,7 +86,7 @@ def street_members(tree: CompiledTree) -> Ints:
 
 
 def _cut(tree: CompiledTree) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Return the members (nodes) of all street trees. N nodes, M members, U street trees.
+    """Return five arrays that describe the U street trees of a tree of N nodes and their M members.
 
     * [M] node of each member
     * [M] kind of each member, such as AT_FOLD

@@ -70,7 +70,11 @@ class Measured:
 
 
 def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
-    """Compute the exact EVs in chips of a strategy in an endgame, and of best responses to it."""
+    """Compute the exact EVs in chips of a strategy in an endgame, and of best responses to it.
+
+    game     the endgame: two players, a given board and ranges
+    threads  number of threads of the computation
+    """
     both = values(game, strategy, threads=threads) + game.pot_chips / 2
     ev, best = both[:, FOLLOW].tolist(), both[:, RESPOND].tolist()
     return Measured((ev[0], ev[1]), (best[0], best[1]))
@@ -88,7 +92,7 @@ class SpotProblem:
         document  {key: value} of the configuration's `[game]` table, without its key `name`
         threads   number of threads of the solver
 
-        Raises `ValueError` for keys of `document` that are not allowed.
+        Raises `ValueError` for keys or values of `document` that are not allowed.
         """
         self.document, self.threads = dict(document), threads
         config = config_from(spot_document(document, 1.0, threads), "the tree")
@@ -112,10 +116,11 @@ class SpotEngine:
     ) -> None:
         """Allocate the tables and prepare the solver.
 
+        spot            the endgame to solve
         initial_tables  {name: table} of regrets and strategy sums, from which training continues; None starts from zero
         iterations      number of iterations that have trained those tables
 
-        Raises `ValueError` if memory is too small.
+        Raises `ValueError` if the tables exceed 80 % of the available memory.
         """
         self.spot = spot
         layout, available = spot.layout, available_memory_bytes()
@@ -131,6 +136,7 @@ class SpotEngine:
         self.seconds = 0.0
 
     def _begin(self, iterations: int) -> None:
+        """Create the solver; `iterations` is the number of iterations that have trained the tables."""
         share = Share(workers=self.spot.threads, state=WorkerState(iterations=iterations))
         self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
 
@@ -158,7 +164,7 @@ class SpotEngine:
         return self._solver.state.iterations
 
     def iterate(self, count: int) -> None:
-        """Run at most `count` iterations."""
+        """Run one batch of at least one and at most `count` iterations."""
         began = time.monotonic()
         self._solver.run(self._solver.state.nodes, 1 << 62, count)
         self.seconds += time.monotonic() - began
@@ -221,6 +227,7 @@ class SpotWork:
         self.wait()
 
     def _run(self) -> None:
+        """Run the solve, and tell the client that it starts, and at its end why it has ended."""
         try:
             self.say("SOLVER: started")
             reason = self._solve()
@@ -230,6 +237,7 @@ class SpotWork:
         self.say(f"SOLVER: stopped ({reason})")
 
     def _solve(self) -> str:
+        """Train until a limit or a stop, and send EVs and exploitability in between; return why it ended."""
         engine, goal = self.engine, self.goal
         first, began = engine.iterations, time.monotonic()
         last = MOST_ITERATIONS if goal.steps is None else first + goal.steps

@@ -77,6 +77,7 @@ class SpotTree:
         return node
 
     def _step(self, at: Node, part: str, name: str) -> Node:
+        """Return the child of node `at` for an action or card `part`; `ValueError`, naming `name`, if absent."""
         children = self.children(at)
         child_name = f"{at.name}:{part}"
         for child in children:
@@ -86,7 +87,7 @@ class SpotTree:
         raise ValueError(f"node {shown(name)}: {part!r} does not follow {at.name}, where there is {names}")
 
     def children(self, at: Node) -> list[Node]:
-        """Return the children of a node: one for each action, or for each card that can be dealt."""
+        """Return the children of a node: one for each action, or each card that can be dealt; [] at the end."""
         if at.split:
             return self._dealt(at)
         if self.tree.arrays.kind[at.node] != DECISION:
@@ -95,10 +96,12 @@ class SpotTree:
         return [self._acted(at, number, child) for number, child in enumerate(children)]
 
     def _acted(self, at: Node, number: int, child: int) -> Node:
+        """Return the node after action `number` of decision `at`; `child` is its number in the betting tree."""
         steps = (*at.steps, TreeStep(at.node, number, at.board))
         return Node(f"{at.name}:{self.action(child)}", child, at.board, steps, starts_street(self.tree, child))
 
     def _dealt(self, at: Node) -> list[Node]:
+        """Return a node for each card that can be dealt next at node `at`."""
         street = self.street(at) + 1
         boards = np.flatnonzero(self.cards.board_parent[street] == at.board).tolist()
         cards = [int(self.cards.board_cards[street][board][-1]) for board in boards]

@@ -29,7 +29,8 @@ class HandNumbers(NamedTuple):
 
     value   EV in chips or equity of the hand; NaN outside of the initial range, or if no opponent hand is possible.
             It has no meaning for hands that share a card with the board
-    weight  reach weight of the hand times the total of all opponent hands it can meet, for weighted means
+    weight  reach weight of the hand times the total reach weight of all opponent hands that share no card with it, for
+            weighted means
     """
 
     value: Floats
@@ -50,7 +51,10 @@ class _Forced(Behaviour):
 
 
 class SpotValues:
-    """Computes reach, EV and equity of all H = 1,326 hands under a strategy, at any node of a spot's tree."""
+    """Computes reach, EV and equity of all H = 1,326 hands under a strategy, at any node of a spot's tree.
+
+    `ev` is the method `_ev` with a cache of its results.
+    """
 
     def __init__(self, tree: SpotTree, source: Behaviour) -> None:
         self._tree, self._source, self._cards = tree, source, tree.cards
@@ -128,9 +132,9 @@ class SpotValues:
 
 
 def mean(numbers: HandNumbers, player: int) -> float:
-    """Return the weighted mean of a player's values that are not NaN.
+    """Return the weighted mean of `numbers.value` (EVs or equities) over a player's hands.
 
-    It is NaN if no hand has both a value and a weight above 0.
+    Hands whose value is NaN do not count. The mean is NaN if no hand has both a value and a weight above 0.
 
     player  0 out of position, 1 in position
     """

@@ -28,7 +28,8 @@ class Conversation:
     def answer(self, line: str) -> bool:
         """Run one command line and write its answer, or one sentence on its error.
 
-        Returns False for `exit`, otherwise True.  Empty lines and lines that begin with # get no answer.
+        Returns False for `exit`, which gets no answer, otherwise True.  Empty lines and lines that begin with # get no
+        answer either.
         """
         name, _, text = line.strip().partition(" ")
         if not name or name.startswith("#"):
@@ -46,6 +47,10 @@ class Conversation:
         return True
 
     def _done(self, name: str, text: str) -> str | None:
+        """Run the command `name` with the text behind it; return its answer, or None for "NAME ok!".
+
+        Raises `ValueError` for an unknown or invalid command, and during a solve for one that must wait for its end.
+        """
         if name == "set_end_string":
             return None
         if name in ("load_script", "load_script_silent"):
@@ -59,7 +64,8 @@ class Conversation:
     def _script(self, text: str) -> str | None:
         """Run the commands of the file that `text` names, without answers to them, and return None.
 
-        Raises `ValueError`, with the line number, for the first command that is refused; later ones are not run.
+        Raises `ValueError`, with the line number, for the first invalid command; later ones are not run. Raises
+        `OSError` if the file cannot be read.
         """
         path = Path(text.strip().strip('"'))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -73,6 +79,7 @@ class Conversation:
         return None
 
     def _write(self, text: str, end: str = "") -> None:
+        """Write a text as lines, then the end string `end` if it is not ""; several threads may call it."""
         with self._writing:
             self._out.write(f"{text}\n{end}\n" if end else f"{text}\n")
             self._out.flush()

@@ -34,6 +34,8 @@ Tables = dict[str, npt.NDArray[Any]]
 def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
     """Write a spot's settings, its regrets and strategy sums, and the names of locked nodes to a file.
 
+    path    path of the file; any file there is replaced
+    engine  the spot and its tables
     locked  names of the decisions whose strategy is fixed, such as r:0:c
 
     Raises `OSError` if writing fails.
@@ -53,7 +55,8 @@ def read_tree(path: Path, threads: int) -> tuple[SpotProblem, Tables, int, list[
     The tables are {name: array} of regrets and strategy sums.  Locked nodes are decisions with a fixed strategy.
     `threads` is the number of threads for further solving.
 
-    Raises `ValueError` if the file is damaged, which its CRC-32s show, or of another kind.
+    Raises `ValueError` if the file is damaged, which its CRC-32s show, or of another kind.  Raises `FileNotFoundError`
+    without a file, and `UnreadableError` if the system cannot read it.
     """
     with reading(path):
         try:

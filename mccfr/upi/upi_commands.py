@@ -39,10 +39,7 @@ class UpiSession:
     """The settings and the tree of one client; its methods are the commands that use them."""
 
     def __init__(self, say: Say) -> None:
-        """Begin without a tree.
-
-        say  function that writes lines that answer no command, such as the progress of a solve
-        """
+        """Begin without a tree; `say` writes lines that answer no command, such as a solve's progress."""
         self._say = say
         self._ranges: list[str | None] = [None, None]
         self._board, self._pot, self._stack = "", 0.0, 0.0
@@ -108,7 +105,7 @@ class UpiSession:
         self._accuracy = accuracy, unit.strip() == "fraction"
 
     def add_line(self, text: str) -> None:
-        """Add a line's bets to the settings: `0 0 12 38`, the chips that a player has in after each action."""
+        """Add a line's bets to the settings: `0 0 12 38`, the acting player's chips put in each time."""
         self._lines.append(read_amounts(text))
 
     def remove_line(self, text: str) -> None:
@@ -168,7 +165,13 @@ class UpiSession:
         self._locked, self._locks_changed = {}, False
 
     def dump_tree(self, text: str) -> None:
-        """Write the tree, its regrets and strategy sums to a file; text behind the file name has no effect."""
+        """Write the tree, its regrets, strategy sums and locked nodes to a file that `load_tree` reads.
+
+        The file is an NPZ archive, not of PioSOLVER's format; an existing one is replaced.  `text` is the file name, in
+        double quotes if it has blanks.  Further words have no effect.
+
+        Raises `ValueError` without tree or file name, or if a run or policy was loaded; `OSError` if writing fails.
+        """
         self._apply_locks()
         write_tree(_path(text), self._solver(), list(self._locked))
 
@@ -327,7 +330,7 @@ class UpiSession:
         return at
 
     def show_strategy(self, text: str) -> str:
-        """Return each hand's probability of each action at a decision, one line for each action."""
+        """Return each hand's probability of each action at a decision (`r:0:c`), one line for each action."""
         return "\n".join(_row(row) for row in self._spot_values().strategy(self._decision(text)))
 
     def set_strategy(self, text: str) -> None:
@@ -356,7 +359,7 @@ class UpiSession:
         self._played, self._values = Strategy.stored(tree.game, blocks), None
 
     def lock_node(self, text: str) -> None:
-        """Lock the present strategy at a decision, so that further solving does not change it."""
+        """Lock the strategy that `show_strategy` prints at a decision, so that further solving keeps it."""
         self._solver()
         at, tree = self._decision(text), self._built()
         block = int(tree.tree.arrays.block[at.node])
@@ -366,7 +369,7 @@ class UpiSession:
         self._locks_changed = True
 
     def unlock_node(self, text: str) -> None:
-        """Unlock a decision, so that further solving changes it."""
+        """Unlock a decision (`r:0:c`), so that further solving changes its strategy."""
         self._solver()
         if self._locked.pop(self._decision(text).name, None) is not None:
             self._locks_changed = True
@@ -380,47 +383,45 @@ class UpiSession:
     # --- EV and equity ---
 
     def calc_ev(self, text: str) -> str:
-        """Return EV and matchup weight of each hand of a player at a node, given as `OOP r:0`.
+        """Return two lines for a player at a node (`OOP r:0`): its hands' EVs and their matchup weights.
 
-        An EV includes the pot, less the chips put in since the root. The matchup weight is the hand's weight times that
-        of all opponent hands that it can meet.
+        An EV is the chips won from the pot, less those put in since the root. The matchup weight is the hand's reach
+        weight times that of all opponent hands that it can meet.
         """
         player, name = self._of_player(text, "calc_ev")
         return _two(self._spot_values().ev(self._node(name)), player)
 
     def calc_eq_node(self, text: str) -> str:
-        """Return equity and matchup weight of hands at a node, `OOP r:0`; then the mean equity.
+        """Return three lines for a player at a node (`OOP r:0`): equities, matchup weights, mean equity.
 
-        Equity is the share of the pot at a showdown without further bets. The matchup weight is the hand's weight times
-        that of all opponent hands that it can meet.
+        Equity is the share of the pot at a showdown without further bets. The matchup weight is the hand's reach weight
+        times that of all opponent hands that it can meet.
         """
         player, name = self._of_player(text, "calc_eq_node")
         equities = self._spot_values().equity(self._node(name))
         return f"{_two(equities, player)}\n{_number(mean(equities, player))}"
 
     def calc_eq(self, text: str) -> str:
-        """Return equity and matchup weight of each hand of `OOP` or `IP` at the root.
+        """Return two lines for `OOP` or `IP` at the root: its hands' equities and their matchup weights.
 
-        Equity is the share of the pot at a showdown without further bets. The matchup weight is the hand's weight times
-        that of all opponent hands that it can meet.
+        Equity is the share of the pot at a showdown without further bets. The matchup weight is the hand's reach weight
+        times that of all opponent hands that it can meet.
         """
         return _two(self._spot_values().equity(self._node("r:0")), _position(text.strip()))
 
     def _of_player(self, text: str, command: str) -> tuple[int, str]:
+        """Return (player number, node name) of a text such as `OOP r:0`; `command` is named in errors."""
         position, _, name = text.strip().partition(" ")
         if not name:
             raise ValueError(f"{command} takes OOP or IP, and a node: {command} OOP r:0")
         return _position(position), name
 
     def calc_global_freq(self, text: str) -> str:
-        """Return the probability that both players' actions and the dealt board cards lead to a node."""
+        """Return the probability that both players' actions and the board cards lead to a node (`r:0:c`)."""
         return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
-        """Return the sum of the products of reach weights over all pairs of both players' hands at a node.
-
-        Pairs of hands that share a card do not count.
-        """
+        """Return the sum of products of both players' reach weights over pairs of disjoint hands at a node."""
         return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
     def calc_results(self, _: str) -> str:
@@ -468,6 +469,7 @@ def _row(values: Sequence[float] | Floats) -> str:
 
 
 def _two(numbers: HandNumbers, player: int) -> str:
+    """Return two lines: the values of a player's 1,326 hands, and their weights."""
     return f"{_row(numbers.value[player])}\n{_row(numbers.weight[player])}"
 
 

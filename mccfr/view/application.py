@@ -29,7 +29,7 @@ from mccfr.view.strategies import LoadedStrategy, StrategyList
 
 ADDRESS = "127.0.0.1"
 MOST_ALIKE = 8
-"""Requests for one path that are answered at the same time, more than one browser sends."""
+"""Maximum number of requests for one path that are answered at the same time; one browser sends fewer."""
 MOST_BODY = 65_536
 """Maximum bytes of a request's body."""
 MOST_TEXT = 2_000
@@ -75,7 +75,7 @@ class Application:
         self._places = {path: threading.Semaphore(MOST_ALIKE) for path in (*_GET, *_POST)}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        """Answer a request; an unexpected error gives status 500 and a line in the log."""
+        """Answer a request as PEP 3333 defines; an unexpected error gives status 500 and a line in the log."""
         try:
             response = self._respond(environ)
         except Exception as error:  # the server must survive any error
@@ -233,7 +233,7 @@ def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any
 
 
 def _strategy(of: int | str) -> int | str:
-    """Return the parameter `of` of a request, the strategy in question: 3 for "3", other text unchanged.
+    """Return the parameter `of`, which names the strategy of a request: 3 for "3", other text unchanged.
 
     A number is the index of a strategy that the server was started with. Other text is the name of a spot (a board
     with two ranges) that the page has solved. The result may be an unknown number or name.

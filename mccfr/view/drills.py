@@ -73,7 +73,7 @@ def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def seat_lines(spots: Spots, kind: str) -> list[tuple[str, int]]:
-    """Return (line, player to act) of a drill's preflop lines, for three and more players.
+    """Return a list of (line, player to act) of a drill's preflop lines, for three and more players.
 
     kind  `first-in`: all players before the player to act fold; `facing-raise`: one of them raises, the others fold
     """
@@ -140,7 +140,7 @@ def spot_lines(spots: Spots) -> list[tuple[str, str]]:
 
 
 def drills(spots: Spots) -> list[dict[str, str]]:
-    """Return {"line", "name"} of each drill of a strategy: the lines that hands may begin with.
+    """Return a list of {"line", "name"}, the drills of a strategy: lines with which hands may begin.
 
     Strategies of whole hold'em have lines before and after the flop.  Spots, which begin on a board, have lines of
     their first street.  With three and more players, `line` is the name of a set of lines, such as "first-in BTN".
@@ -179,9 +179,10 @@ def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
 
 
 def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
-    """Deal the hand with a seed and a number so that it begins with the line of a drill.
+    """Deal hand `number` of `seed` so that it begins with a line of a drill; the same at each call.
 
-    drill  one line; or, for three and more players, the name of a set of lines; one is drawn
+    spots  the strategy, by whose ranges after the line the hands are dealt
+    drill  one line; or, for three and more players, the name of a set of lines, from which one is drawn
 
     Raises `ValueError` for an invalid line, and if 50 draws find no line and board that the strategy plays.
     """
@@ -208,6 +209,7 @@ def _drawn_hands(dealing: IndexedCards, reach: Weights, rng: np.random.Generator
     """Draw one hand for each of P players, without shared cards; return the indices of the hands.
 
     reach  [P, H] weights of each player's hands, by which they are drawn
+    rng    generator of the draws
 
     Returns None if a range is empty, or if hands share cards in all 4,096 draws.
     """

@@ -148,11 +148,15 @@ def query_values(source: Behaviour, line: str, hand: str | None, board: str | No
 
 
 def _number(value: float | None) -> float | None:
+    """Return a value rounded to four decimals for JSON; None for None and NaN."""
     return None if value is None or np.isnan(value) else round(float(value), _DIGITS)
 
 
 def _pair(name: str, found: list[Estimate | None]) -> dict[str, list[float | None]]:
-    """Return {name: means, name_within: half the 95 % intervals}, with None if an EV is unknown."""
+    """Return {name: means, name_within: half the 95 % intervals}, lists with None for unknown EVs.
+
+    found  the EVs in chips, as means with 95 % intervals; None: unknown
+    """
     return {
         name: [None if one is None else round(one.mean, _DIGITS) for one in found],
         f"{name}_within": [None if one is None else round(one.within, _DIGITS) for one in found],
@@ -160,6 +164,6 @@ def _pair(name: str, found: list[Estimate | None]) -> dict[str, list[float | Non
 
 
 def json_rows(values: npt.NDArray[np.float64]) -> Any:
-    """Convert a 2-D array to nested lists of rounded numbers for JSON, with None for NaN."""
+    """Convert a 2-D array to nested lists of numbers with four decimals for JSON; NaN becomes None."""
     rounded = np.round(values, _DIGITS)
     return [[None if np.isnan(one) else one for one in row] for row in rounded.tolist()]

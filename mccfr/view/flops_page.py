@@ -29,6 +29,13 @@ def _static(name: str) -> str:
 
 
 def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table]) -> None:
+    """Write the HTML page of a report to `out`.
+
+    title   name of the strategy, for the heading
+    tables  {name of the table: its rows}
+
+    Raises `FileExistsError` if `out` exists, is not empty and is no earlier report.
+    """
     unit, name = report.unit, "chips" if report.unit == 1 else "big blinds"
     names = [_named(action, unit) for action in report.actions]
     shown = {table: [_in_units(row, unit) for row in rows] for table, rows in tables.items()}

@@ -72,6 +72,10 @@ def _pair(rank: int, pocket: bool, board_ranks: npt.NDArray[np.int64]) -> str:
 
 
 def _name(kind: int, pocket: bool) -> str:
+    """Return the name of a made hand that is no pair, by its category.
+
+    pocket  True if the hole cards are a pair: three of a kind is then a "set", else "trips"
+    """
     return CATEGORIES[kind] if kind != _THREE else "set" if pocket else "trips"
 
 

@@ -13,7 +13,7 @@ from mccfr.view.spot_view import Spots
 _DIGITS = 4
 _LEAST_CHIPS = 0.005  # of a unit of money: EVs that differ by less are shown as equal
 _NO_BET = "The strategy has not this action: it cannot say what it costs."
-_NO_RANGE = "By the strategies nobody comes here."
+_NO_RANGE = "The strategies never reach this decision."
 
 
 def judge(

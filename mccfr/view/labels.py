@@ -73,6 +73,7 @@ def often_text(frequency: float) -> str:
 def pot_share(state: State, to_chips: float) -> float:
     """Return the size of a raise: chips above a call, as a share of the pot after the call.
 
+    state     betting state before the raise
     to_chips  chips that the player has put in over the whole hand after the raise
     """
     pot = sum(state.put_in) + state.to_call - state.put_in[state.player]

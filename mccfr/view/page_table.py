@@ -32,7 +32,7 @@ class _PersonSeat(Program):
     """The user's seat, which records the hand's cards and actions; it never chooses an action."""
 
     def act(self, random: Random) -> str:
-        """Raise an error, because actions of the user are never chosen here."""
+        """Raise `RuntimeError`, because actions of the user are never chosen here."""
         raise RuntimeError("the person's seat cannot be moved by the program")
 
 
@@ -54,6 +54,7 @@ class PageTable:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
+        """Hold the table for one request; raise `BusyError` if another one has it for `patience` seconds."""
         if not self._table.acquire(timeout=self._patience):
             raise BusyError("the strategy is thinking about this hand: try again when it has acted")
         try:
@@ -62,6 +63,7 @@ class PageTable:
             self._table.release()
 
     def _begin(self, resolve: str, seed: int, line: str = "") -> None:
+        """Begin a session, still without a hand; the arguments are those of `sit`."""
         source, betting = self._spots.source, self._spots.betting
         spec: PlayerSpec = PolicySpec(source)
         if resolve:
@@ -107,7 +109,7 @@ class PageTable:
             return self._deal(hand)
 
     def deal(self, hand: int) -> dict[str, Any]:
-        """Deal the next hand if hand number `hand` is over; return the present hand as the user sees it.
+        """Deal the next hand if hand number `hand` is over; return the hand dealt last as the user sees it.
 
         The result is JSON with the fields that `state` lists.
         """
@@ -131,7 +133,7 @@ class PageTable:
         """Take the user's action after `line` in hand number `hand`, then let the strategy act.
 
         Returns the hand as the user sees it, as JSON with the fields that `state` lists.  Nothing is done if `hand` is
-        not the present hand or is over, or if the actions so far are not `line`.
+        not the hand dealt last or is over, or if the actions so far are not `line`.
 
         Raises `ValueError` for an illegal action.
         """
@@ -146,7 +148,7 @@ class PageTable:
             return self._document()
 
     def state(self) -> dict[str, Any]:
-        """Return the present hand as JSON, without the cards that the user may not see.
+        """Return the hand that was dealt last as JSON, without the cards that the user may not see.
 
         hand           number of the hand; null before the first, without the other fields
         seed           seed of the session
@@ -163,7 +165,8 @@ class PageTable:
         again          True if the hand was dealt before and does not count
         actions        at the user's turn, the strategy's actions with `action`, `name`, `kind`, `to_chips`; else []
         raise_chips    [least, most] chips of a bet on this street; null if the user may not type a bet now
-        result         after the hand: `won_chips` of the user, `won_by_position`, and the cards `shown` at a showdown
+        result         null until the hand is over; then `won_chips` of the user, `won_by_position`, and `shown`, the
+                       cards of each position at a showdown, null if they are not shown
         played         number of hands finished in the session, without those dealt again
         won_chips      chips that the user won in these hands
         """
@@ -173,6 +176,7 @@ class PageTable:
     # --- the hand ---
 
     def _deal(self, number: int) -> dict[str, Any]:
+        """Deal hand `number`, let the strategy act until it is the user's turn; return what `state` returns."""
         dealing, bots = self._spots.dealing, iter(self._bots)
         self._number, self._counts, self._newest = number, number > self._newest, max(number, self._newest)
         self._position, self._result, self._log, self._done = (1 - number) % self._spots.players, None, [], []
@@ -260,6 +264,7 @@ class PageTable:
         return put_in, [max(chips - before, 0.0) for chips in put_in]
 
     def _document(self) -> dict[str, Any]:
+        """Return the fields that `state` describes."""
         if self._cards is None:
             return {"hand": None}
         person, state = self._person, self._person.state

@@ -27,7 +27,7 @@ def position_chart(spots: Spots, line: str = "") -> dict[str, Any]:
 
 
 def fold_lines(spots: Spots, line: str) -> list[tuple[str, int]]:
-    """Return (line, player to act) of a preflop line, then of that line plus one fold after another.
+    """Return a list of (line, player to act): a preflop line, then that line plus one, two, ... folds.
 
     The list ends before a player would act a second time, when there is no bet to fold to, or after preflop.
     """

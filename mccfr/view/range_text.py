@@ -50,7 +50,7 @@ def range_text(
         return ""
     shares = np.round(weight / top, DECIMALS)
     if notation == "equilab" and np.any(live & (shares > 0) & (shares < 1)):
-        raise ValueError("a range of equilab has no weights, and this one has: take another notation")
+        raise ValueError("Equilab's notation has no weights, and this range has some: choose another notation")
     whole, single = dict[str, float](), list[tuple[str, float]]()
     order = np.flatnonzero(live)
     order = order[np.argsort(grid.cell[order], kind="stable")]

@@ -40,8 +40,12 @@ class BusyError(RuntimeError):
 class _Job:
     """A re-solve of one decision with both ranges: the request, its progress and its result so far.
 
-    result   strategy and EVs after the last completed stage, as JSON; None before the first
-    problem  sentence on an error; "" for none
+    iterations  number of iterations to run
+    began       time of the request, by `time.perf_counter` in seconds
+    result      strategy and EVs after the last completed stage, as JSON; None before the first
+    problem     sentence on an error; "" for none
+    seconds     duration of the ended solve; None before its end
+    stopped     True if the user or a newer request has stopped it
     """
 
     line: str
@@ -116,7 +120,7 @@ class Solving:
         return job.document()
 
     def _work(self) -> None:
-        """Run the requested re-solve, and those requested meanwhile, one after the other in this thread."""
+        """Run the requested re-solve in this thread, then the newest one requested meanwhile, and so on."""
         while True:
             with self._lock:
                 work, self._waiting = self._waiting, None
@@ -152,6 +156,7 @@ class Solving:
         return found
 
     def _solve(self, job: _Job, at: SpotDecision, street: str) -> None:
+        """Solve in stages of 10, 40, 160, ... iterations, up to the requested number, a stop or an error."""
         try:
             iterations = min(_FIRST, job.iterations)
             while not job.stopped:

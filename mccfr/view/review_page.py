@@ -67,7 +67,7 @@ class Reviews:
         of the `rows` has the fields of a decision in the review's file, and:
 
         place     rank by EV loss among all decisions of the file, 0 is the costliest
-        shown_bb  EV loss in big blinds; 0 if it is unknown or its interval contains 0
+        shown_bb  EV loss in big blinds; 0 if it is unknown or its 95 % interval contains 0
         shares    frequencies of the actions as text
         source    sentences on how the decision was judged, and on another policy's judgement
         """

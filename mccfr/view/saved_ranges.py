@@ -28,7 +28,8 @@ def saved_ranges() -> dict[str, str]:
 def save_range(name: str = "", text: str = "") -> dict[str, Any]:
     """Save a range text under a name, replacing an earlier one; return all as {"saved": {name: text}}.
 
-    Raises `ValueError` for a name that is empty or too long, and for too many ranges.
+    Raises `ValueError` for a name that is empty or longer than 60 characters, and for more than 500 ranges. The text is
+    not checked.
     """
     name = " ".join(name.split())
     if not 0 < len(name) <= _MOST_NAME:

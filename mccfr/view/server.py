@@ -32,7 +32,10 @@ closed.
 SECONDS = 20.0
 """Time for a request to arrive, and maximum time without progress of a client that reads its answer."""
 THREADS = 48
-"""Requests answered at the same time.  Up to 5 paths of a table, 8 requests each, may wait for a strategy; 8 remain."""
+"""Number of requests that are answered at the same time.
+
+The 5 paths of a table may each have 8 requests that wait for the strategy to act; 8 threads remain for others.
+"""
 MOST_HEADERS = 65_536
 """Maximum bytes of a request's first line and headers."""
 _UNREADABLE = {

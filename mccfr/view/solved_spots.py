@@ -41,6 +41,10 @@ def solved_spots() -> list[dict[str, Any]]:
 
 
 def _spot_runs() -> Iterator[tuple[Run, HoldemSubgame]]:
+    """Yield each run in runs/ of a spot whose board is in its configuration, with its `[game]` table.
+
+    Runs that cannot be read are skipped.
+    """
     for directory in RUNS.iterdir() if RUNS.is_dir() else ():
         if is_run(directory):
             try:

@@ -130,13 +130,15 @@ class SpotRequests:
 
         asked        non-empty fields of the form, and for a spot after a strategy's line also `line` and `of`.
         said, phase  list of messages for the user so far, and the name of the work in progress, such as "training"
-        plan         number of infosets, memory and expected time, from before training; absent until then
+        plan         number of infosets, bytes of memory and expected time; absent until training begins
+        run          directory of the run, beside `pot_chips`, the starting pot; both absent until training begins
         seconds      time since the start; of an ended solve, its duration
         curve        (iterations, exploitability as a share of the pot) of each evaluation so far
         to           share of the pot: the solve ends at this exploitability
         done         True if the solve has ended
         problem      sentence on an error, or ""
         answer       fields that `mccfr spot --json` prints; absent before the end
+        stopped      True if training was stopped before its goal; absent before the end
         of           name of the solution's run on the page; None before the end
         """
         if self._state is None:
@@ -188,6 +190,7 @@ class SpotRequests:
 
     @staticmethod
     def _take(state: dict[str, Any], news: dict[str, Any]) -> None:
+        """Add `news`, a message of the child process, to the progress `state` in place."""
         if "said" in news:
             state["said"].append(news["said"])
         elif "iterations" in news:

@@ -36,7 +36,7 @@ from mccfr.view.range_text import range_text
 
 MOST_RUN_OUTS = 2_500
 """Maximum number of full boards for equities; a flop has 1,176."""
-_NOBODY = "By these strategies nobody comes here: what is shown is what they would do all the same."
+_UNREACHED = "These strategies never reach this decision. The frequencies are what they would play here."
 _KEPT_RUN_OUTS = 4  # boards whose showdowns are cached, 9 MB each after a flop
 _LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums is rounding error
 
@@ -185,7 +185,7 @@ class Spots:
         text = self.dealing.board_text(state.street, found.boards[-1])
         answer |= {"board": text, "missing_cards": 0, **self._hands(found, actions)}
         if not readings and answer["frequencies"] is None:
-            answer["note"] = _NOBODY
+            answer["note"] = _UNREACHED
         return answer
 
     def left(self, state: State) -> list[int]:
@@ -281,7 +281,7 @@ class Spots:
         return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
-        """Describe action probabilities, such as the result of re-solving, for the page.
+        """Describe action probabilities after `line` on `board` for the page, such as those of a re-solve.
 
         actions  legal actions, with the chips put in since the start of the hand as amounts, such as r300
         played   [H, A] probabilities of these actions with each hand
@@ -380,7 +380,7 @@ class Spots:
         return chips_after(tree, state.node)[labels.index(action)]
 
     def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
-        """Return the probabilities [H, A] of actions, and [H] bool: has training visited the hand.
+        """Return the probabilities [H, A] of actions, and [H] bool: True if training has visited the hand.
 
         If several tree lines stand for a line, probabilities are weighted means over these; a visit of one counts.
         """

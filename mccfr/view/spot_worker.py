@@ -22,7 +22,7 @@ from mccfr.runs.session.train_and_export import train_and_export
 from storage.free_space import bytes_text
 
 _AS_A_RULE = 200
-"""Iterations that 0.3 % of the pot take."""
+"""Usual number of iterations until the exploitability is 0.3 % of the pot."""
 Tell = Callable[[Mapping[str, Any]], None]
 
 
@@ -44,7 +44,7 @@ class _Telling:
         """Receive numbers of nodes and iterations and send nothing: evaluations report the iterations."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Send iterations and exploitability (chips) of an evaluation during training."""
+        """Send the fields `iterations` and `exploitability_chips` of an evaluation's `record`."""
         self._tell({"iterations": record["iterations"], "exploitability_chips": record["exploitability_chips"]})
 
 

@@ -43,6 +43,7 @@ class LoadedStrategy:
     """
 
     def __init__(self, spots: Spots, solve_slots: threading.Semaphore) -> None:
+        """Create the objects; `solve_slots` limits how many solves run at the same time in the server."""
         self.spots = spots
         self.values, self.solving, self.playing = ExpectedValues(spots), Solving(spots, solve_slots), PageTable(spots)
 

@@ -20,7 +20,7 @@ def preflop(river):
 
 @pytest.fixture(scope="session")
 def shared_descriptions(river):
-    """Compute strengths once, and descriptions once for each features and workers, for all builds.
+    """Compute strengths once for all builds, and features once for each kind and number of workers.
 
     test_strength.py shows that strengths do not depend on the number of workers.
     """
@@ -42,7 +42,7 @@ def shared_descriptions(river):
         for compute in (deck_models.runout_sums, deck_models.preflop_strengths):
 
             def look(*arguments, compute=compute, workers=1, **named):
-                key = (compute, *(a for a in arguments if isinstance(a, int)))  # the rest is the one table of rivers
+                key = (compute, *(a for a in arguments if isinstance(a, int)))  # the other argument is the river table
                 return once(key, lambda: compute(*arguments, workers=workers, **named))
 
             patch.setattr(deck_models, compute.__name__, look)

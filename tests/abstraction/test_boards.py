@@ -1,3 +1,5 @@
+"""Boards and cards: canonical boards, suit permutations, preflop classes, numbering."""
+
 from itertools import combinations, permutations
 from math import comb
 
@@ -14,7 +16,7 @@ def rank(cards):
 
 
 def images(cards):
-    """The board under each of the 24 suit permutations, sorted, with the permutation."""
+    """Return (board, permutation) for each of the 24 suit permutations; the board's cards are sorted."""
     return [(sorted(4 * (c // 4) + p[c % 4] for c in cards), p) for p in permutations(range(4))]
 
 
@@ -32,9 +34,9 @@ def test_canonical_boards_are_the_least_of_their_classes(size, count):
     assert ranks == sorted(set(ranks))
     for index in np.random.default_rng(size).integers(count, size=200):
         board = classes.boards[index].tolist()
-        everyone = {tuple(image) for image, _ in images(board)}
-        assert rank(board) == min(map(rank, everyone))
-        assert classes.multiplicity[index] == len(everyone)
+        variants = {tuple(image) for image, _ in images(board)}
+        assert rank(board) == min(map(rank, variants))
+        assert classes.multiplicity[index] == len(variants)
 
 
 @pytest.mark.parametrize("size", [3, 4, 5])

@@ -1,12 +1,13 @@
 """Building card abstractions: stages, restarts, buckets of isomorphic hands, invalid recipes.
 
-Whole builds go over all 134,459 river boards and take a minute: `slow`.  The fast tests build preflop and flop; those
-that look at hands all of it, those of how builds go on a flop of 120 boards.
+A build of four streets has all 134,459 river boards and takes a minute, so its test is `slow`.  The fast tests build
+preflop and flop.  Tests of hands build all flops; tests of restarts and workers build 120 flops.
 
 Shows:
 
 * Clustering gives the same bytes for any number of workers and after kills
-  (test_the_number_of_workers_changes_nothing, test_killed_at_random_moments_ends_with_the_same_bytes)
+  (test_the_number_of_workers_does_not_change_the_files,
+  test_a_build_killed_at_random_moments_ends_with_the_same_bytes)
 """
 
 import json
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("shared_descriptions")
 
 @pytest.fixture(scope="module")
 def flop(tmp_path_factory, shared_descriptions):
-    """Preflop and flop of a small recipe, all boards by strength, built with one thread."""
+    """Build preflop and flop of a small recipe with one thread: all boards, buckets by strength."""
     out = tmp_path_factory.mktemp("abstraction")
     assert Builder(recipe(flop=StreetRecipe(features="ehs2", buckets=20)), out).build(STREETS[:2]) == [
         "preflop",
@@ -57,13 +58,13 @@ def flop(tmp_path_factory, shared_descriptions):
 
 @pytest.fixture
 def few_boards(monkeypatch):
-    """Flops are the first 120 canonical ones."""
+    """Restrict the flops to the first 120 canonical ones."""
     monkeypatch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
 
 
 @pytest.fixture(scope="module")
 def few_flops(tmp_path_factory, shared_descriptions):
-    """Return `flop` with few boards, clustered by histograms."""
+    """Build preflop and 120 flops, clustered by histograms."""
     out = tmp_path_factory.mktemp("few")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
@@ -78,7 +79,7 @@ def stage(out, street):
 
 
 def stage_bytes(out, street):
-    """Every file of a stage by name."""
+    """Return {name: bytes} of all files of a stage."""
     path = stage(out, street)
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
@@ -98,14 +99,14 @@ def test_every_used_slot_has_a_bucket_and_every_bucket_a_hand(built, count, buck
     assert np.array_equal(np.unique(rows[used]), np.arange(buckets))
 
 
-def test_the_number_of_workers_changes_nothing(few_flops, few_boards, tmp_path):
+def test_the_number_of_workers_does_not_change_the_files(few_flops, few_boards, tmp_path):
     Builder(recipe(), tmp_path, workers=2).build(STREETS[:2])
     for street in STREETS[:2]:
         assert stage_bytes(tmp_path, street) == stage_bytes(few_flops, street)
 
 
 def test_isomorphic_hands_share_a_bucket(flop):
-    """Suits renamed and cards reordered, on flops with few and many symmetries."""
+    """Rename suits and reorder cards, on 200 random flops."""
     rows, generator = table(flop, "flop"), random.Random(5)
 
     def found(hand, board):
@@ -123,21 +124,20 @@ def test_isomorphic_hands_share_a_bucket(flop):
             assert found(hand, board) == expected
 
 
-def test_a_second_build_does_only_what_has_changed(few_boards, tmp_path):
+def test_a_second_build_builds_only_changed_stages(few_boards, tmp_path):
     Builder(recipe(), tmp_path).build(STREETS[:2])
     assert Builder(recipe(), tmp_path).build(STREETS[:2]) == []
     changed = recipe(flop=StreetRecipe(features="ehs", buckets=15))
-    told = r"holds buckets of another recipe \(flop.features = 'histogram' there and 'ehs' here\): .* --replace"
-    refused(told, Builder(changed, tmp_path).build, STREETS[:2], error=FileExistsError)
+    message = r"holds buckets of another recipe \(flop.features = 'histogram' there and 'ehs' here\): .* --replace"
+    refused(message, Builder(changed, tmp_path).build, STREETS[:2], error=FileExistsError)
     assert len(np.unique(table(tmp_path, "flop"))) == 13 and Builder(recipe(), tmp_path).build(STREETS[:2]) == []
     assert Builder(changed, tmp_path).build(STREETS[:2], replace=True) == ["flop"]
     rows = table(tmp_path, "flop")
     assert np.array_equal(np.unique(rows), [*range(15), unused(rows.dtype)])
     assert len(list_checkpoints(tmp_path / "flop")) == 1
-    (path,) = [file for file in stage(tmp_path, "flop").rglob("c/*") if file.is_file()][:1] or [None]
-    if path is not None:
-        path.write_bytes(path.read_bytes()[:-1] + b"x")
-        assert Builder(changed, tmp_path).build(STREETS[:2]) == ["flop"]  # a damaged stage is built again
+    path = next(file for file in stage(tmp_path, "flop").rglob("*") if file.is_file() and "c" in file.parts)
+    path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1]))
+    assert Builder(changed, tmp_path).build(STREETS[:2]) == ["flop"]  # a damaged stage is built again
 
 
 def test_percentile_buckets_hold_about_the_same_number_of_hands(flop):
@@ -148,7 +148,7 @@ def test_percentile_buckets_hold_about_the_same_number_of_hands(flop):
     assert hands.max() < 1.05 * hands.min()
 
 
-def crowded(few_boards, tmp_path):
+def too_many_buckets(few_boards, tmp_path):
     Builder(recipe(flop=StreetRecipe(features="ehs", buckets=1_000_000)), tmp_path).build(("flop",))
 
 
@@ -172,7 +172,7 @@ def read(text, tmp_path):
 
 
 test_refusals = refusals(
-    ("flop: k is 1000000, but there are", crowded),
+    ("flop: k is 1000000, but there are", too_many_buckets),
     ("river: memory is short", short_of_memory),
     ("[turn] is missing", read, "[flop]\nfeatures = 'histogram'\nbuckets = 50\n"),
     ("unknown field sed", read, "sed = 1\n"),
@@ -198,14 +198,14 @@ def test_shipped_recipes_load(path):
 
 
 class StoppedError(Exception):
-    """Stands for a kill."""
+    """Replaces a kill of the process."""
 
 
 def interrupt_inside(out, built, share):
-    """Build until a stage's clustering has done the share `share`, with every step saved, and stop."""
+    """Build until a clustering has done the share `share` of its steps, then stop; each step is saved."""
 
     def progress(part, done):
-        if part == "flop (1 of 1), clustering" and done >= share:
+        if part == f"flop of {out.name} (1 of 1), clustering" and done >= share:
             raise StoppedError
 
     with pytest.raises(StoppedError):
@@ -215,7 +215,7 @@ def interrupt_inside(out, built, share):
 def test_an_interrupted_clustering_resumes(few_flops, few_boards, tmp_path, monkeypatch):
     interrupt_inside(tmp_path, recipe(), 2 / 4)  # after two of four steps
     assert list_checkpoints(tmp_path / "unfinished-flop") and not list_checkpoints(tmp_path / "flop")
-    monkeypatch.setattr(kmeans, "start", None)  # it must not begin again
+    monkeypatch.setattr(kmeans, "start", None)  # a clustering that begins again would fail
     Builder(recipe(), tmp_path, save_seconds=0).build(("flop",))
     assert stage_bytes(tmp_path, "flop") == stage_bytes(few_flops, "flop")
     assert not (tmp_path / "unfinished-flop").exists()
@@ -228,7 +228,7 @@ def test_the_saved_state_of_another_recipe_is_not_used(few_flops, few_boards, tm
     assert stage_bytes(tmp_path, "flop") == stage_bytes(few_flops, "flop")
 
 
-BUILD_OFTEN_KEPT = """
+BUILD_SAVED_OFTEN = """
 import sys
 from pathlib import Path
 from abstraction.build import Builder
@@ -238,14 +238,14 @@ Builder(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]), sav
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
-    """Kill a build of four streets ten times: the bytes are those of an undisturbed build."""
+def test_a_build_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
+    """Kill a build of four streets ten times, and compare its files with those of an undisturbed build."""
     path = tmp_path / "recipe.toml"
     path.write_text(
         "[flop]\nfeatures = 'histogram'\nbuckets = 600\nlevels = 2\n"
         "[turn]\nfeatures = 'histogram'\nbuckets = 300\npublic = 5\n[river]\nfeatures = 'ehs'\nbuckets = 10\n"
     )
-    command = [sys.executable, "-c", BUILD_OFTEN_KEPT, str(path)]
+    command = [sys.executable, "-c", BUILD_SAVED_OFTEN, str(path)]
     began = time.monotonic()
     subprocess.run([*command, str(tmp_path / "whole"), "1"], cwd=ROOT, check=True)
     whole_seconds = time.monotonic() - began

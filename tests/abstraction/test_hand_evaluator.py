@@ -1,4 +1,4 @@
-"""Hand ranks of the evaluator.
+"""Hand evaluator: strengths, categories, boards, small decks.
 
 Shows:
 
@@ -30,7 +30,7 @@ def random_hands(count, size, seed):
 
 
 def phevaluator_strengths(hands):
-    """Its ranks run from 1, the best, to 7,462."""
+    """Return phevaluator's ranks, 1 (best) to 7,462, turned into strengths that grow with the hand."""
     evaluate = phevaluator.evaluate_cards
     return 7463 - np.fromiter((evaluate(*hand) for hand in hands.tolist()), np.int32, len(hands))
 
@@ -44,7 +44,7 @@ def test_random_hands_equal_phevaluator(size):
 @pytest.mark.parametrize("size", [5, 6, 7])
 def test_order_and_ties_equal_pokerkit(size):
     hands = random_hands(600, size, seed=10 + size)
-    # Hands of one suit and of few ranks, where the rare categories are.
+    # Hands of one suit and of high cards have the rare categories.
     suited = 4 * np.argsort(np.random.default_rng(1).random((200, 13)), axis=1)[:, :size] + 2
     few_ranks = np.argsort(np.random.default_rng(2).random((200, 12)), axis=1)[:, :size] + 8
     hands = np.concatenate([hands, suited, few_ranks])
@@ -80,7 +80,7 @@ def test_all_five_card_hands_fall_into_the_known_classes():
 
 @pytest.mark.parametrize("cards", [3, 4, 5])
 def test_strengths_on_boards_equal_those_of_each_board(cards):
-    """For all combinations and for some, flushes on the board and blocked combinations included."""
+    """Compare all combinations and a part of them, with a flush on the board and blocked combinations."""
     boards = np.concatenate([random_hands(200, cards, 9), 4 * np.arange(cards)[None] + 1])
     expected = np.array([hand_evaluator.board_strengths(board) for board in boards.tolist()])
     some = np.arange(5, 1326, 31)
@@ -88,7 +88,7 @@ def test_strengths_on_boards_equal_those_of_each_board(cards):
     assert np.array_equal(hand_evaluator.strengths_on_boards(boards, some), expected[:, some])
 
 
-def test_board_strengths_equal_hand_by_hand():
+def test_board_strengths_equal_evaluations_of_single_hands():
     special = "AcKcQcJcTc AcAdAhAs2c 2c2d2h3c3d 9h8h7h6h2s 9h8h7h2c2s 2c3d4h5sAc KcKdKhQsQc 7c7d8h9sTc"
     boards = np.concatenate([[parse_cards(text) for text in special.split()], random_hands(150, 5, seed=3)])
     table = combo_table()
@@ -103,14 +103,14 @@ def test_board_strengths_equal_hand_by_hand():
 
 
 def family_strength(cards, ranks, suits):
-    """Strength of a hand of a small deck, as `DeckListing` computes it."""
+    """Return the strength of a hand of a small deck, as `DeckListing` computes it."""
     if len(cards) < 5:
         return few_cards_strength([card // suits for card in cards], ranks)
     return hand_evaluator.strength([card // suits * 4 + card % suits for card in cards])
 
 
 def deals(deck_size, hole_cards, board_cards, count):
-    """`count` random deals, or all in which hands and board are sorted if there are no more than that."""
+    """Return `count` random deals; for decks of at most 6 cards, all deals with sorted hands and board."""
     total = 2 * hole_cards + board_cards
     cuts = (0, hole_cards, 2 * hole_cards, total)
     everything = [
@@ -142,9 +142,9 @@ def test_poker_family_ranks_hands_as_universal_poker(ranks, suits, hole_cards, b
     game = universal_poker(ranks, suits, hole_cards, (0, board_cards), **betting)
     outcomes = Counter()
     for deal in deals(ranks * suits, hole_cards, board_cards, 1500):
-        state, dealt = game.new_initial_state(), iter(deal)
+        state, cards = game.new_initial_state(), iter(deal)
         while not state.is_terminal():
-            state.apply_action(next(dealt) if state.is_chance_node() else 1)
+            state.apply_action(next(cards) if state.is_chance_node() else 1)
         first = family_strength(deal[:hole_cards] + deal[2 * hole_cards :], ranks, suits)
         second = family_strength(deal[hole_cards:], ranks, suits)
         assert state.returns()[0] == (first > second) - (first < second), deal

@@ -18,7 +18,7 @@ KEY = ((), ("x86_64", "a processor", "+features"), ("code", "cells"))
 
 
 class Trap:
-    """Something whose pickle does what it likes when it is opened."""
+    """An object whose pickle creates the folder `mark` when it is loaded."""
 
     def __init__(self, mark):
         self.mark = mark
@@ -30,17 +30,17 @@ class Trap:
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(kernel_store, "_said", set())
-    made = KernelStore(tmp_path, "walk.go-12.py311", "stamp")
-    made.save(KEY, {"code": b"\x90" * 999})
-    return made
+    kernels = KernelStore(tmp_path, "walk.go-12.py311", "stamp")
+    kernels.save(KEY, {"code": b"\x90" * 999})
+    return kernels
 
 
-def the_file(folder):
+def kernel_file(folder):
     (path,) = folder.glob("*.kernel")
     return path
 
 
-def test_what_was_saved_is_loaded_by_its_key_and_source_alone(store, tmp_path, caplog):
+def test_a_kernel_is_loaded_only_with_the_same_key_name_and_source(store, tmp_path, caplog):
     assert store.load(KEY) == {"code": b"\x90" * 999}
     assert store.load(((), ("x86_64", "another", ""), KEY[2])) is None
     assert KernelStore(tmp_path, "walk.go-12.py311", "edited").load(KEY) is None
@@ -48,9 +48,9 @@ def test_what_was_saved_is_loaded_by_its_key_and_source_alone(store, tmp_path, c
     assert caplog.messages == []
 
 
-def test_every_damage_is_compiled_again_and_told_once(store, tmp_path, caplog):
-    """Compile again if a file is empty, cut, longer, flipped or another kernel's; none is an error."""
-    path, rng = the_file(tmp_path), random.Random(5)
+def test_damaged_files_are_ignored_with_one_warning(store, tmp_path, caplog):
+    """A file that is empty, truncated, longer, altered or another kernel's counts as absent."""
+    path, rng = kernel_file(tmp_path), random.Random(5)
     whole, other = path.read_bytes(), packed("another ()\nstamp", pickle.dumps(Trap(tmp_path / "mark")))
     damaged = [b"", whole[: len(whole) // 2], whole[:-1], whole + b"\0", other, b"\x80\x04." * 20, whole[15:]]
     for _ in range(300):
@@ -62,18 +62,18 @@ def test_every_damage_is_compiled_again_and_told_once(store, tmp_path, caplog):
     path.unlink()
     path.mkdir()
     assert store.load(KEY) is None
-    store.save(KEY, 1)  # there is no room for it: nothing is said, and nothing raised
+    store.save(KEY, 1)  # a directory has its name: the error is ignored
     path.rmdir()
     store.save(KEY, {"code": 2})
     assert store.load(KEY) == {"code": 2}
     assert not (tmp_path / "mark").exists()
-    (said,) = caplog.messages
-    assert path.name in said and "is compiled again" in said
+    (message,) = caplog.messages
+    assert path.name in message and "is compiled again" in message
 
 
-def test_a_file_unchecked_is_caught(store, tmp_path):
-    """The planted error: a container that does not look whether it is whole."""
-    path = the_file(tmp_path)
+def test_a_planted_missing_checksum_check_is_caught(store, tmp_path):
+    """Planted error: the checksum is not compared, so a changed kernel is loaded."""
+    path = kernel_file(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"\x90" * 9, b"\x91" * 9, 1))
     assert store.load(KEY) is None
     wrong = mutant(kernel_store, (" or data[len(_MAGIC) : start] != _checksum(body)", ""))
@@ -88,7 +88,7 @@ def test_a_kernel_is_written_durably(tmp_path):
     assert [operation.kind for operation in operations] == ["write_file", "fsync_file", "rename", "fsync_dir"]
 
 
-def test_a_directory_that_others_own_or_may_write_is_not_used(tmp_path, monkeypatch, caplog):
+def test_a_directory_that_other_users_own_or_may_write_to_is_not_used(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(kernel_store, "_said", set())
     home = tmp_path / "open" / "home"
     home.mkdir(parents=True)
@@ -97,15 +97,15 @@ def test_a_directory_that_others_own_or_may_write_is_not_used(tmp_path, monkeypa
         home.parent.chmod(mode)
         assert (distrusted(home) is None) is trusted, oct(mode)
     home.parent.chmod(0o755)
-    home.chmod(0o1777)  # in the directory itself a sticky bit does not keep others from making files
+    home.chmod(0o1777)  # a sticky bit does not stop others from creating files in the directory itself
     assert "others may write" in distrusted(home)
     home.chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(home))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     chosen = kernel_files.choose_directory()
     assert not chosen.is_relative_to(home) and chosen.stat().st_mode & 0o777 == 0o700
-    (said,) = caplog.messages
-    assert str(home) in said and "NUMBA_CACHE_DIR" in said
+    (message,) = caplog.messages
+    assert str(home) in message and "NUMBA_CACHE_DIR" in message
     home.chmod(0o700)
     assert kernel_files.choose_directory().parent == home
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
@@ -113,7 +113,7 @@ def test_a_directory_that_others_own_or_may_write_is_not_used(tmp_path, monkeypa
         assert "belongs to another user" in distrusted(home)
 
 
-def test_instead_kernels_are_kept_where_no_other_user_writes(tmp_path, monkeypatch):
+def test_kernels_are_kept_in_a_private_directory_if_the_configured_one_is_unsafe(tmp_path, monkeypatch):
     monkeypatch.setattr(kernel_store, "_said", set())
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
@@ -124,7 +124,7 @@ def test_instead_kernels_are_kept_where_no_other_user_writes(tmp_path, monkeypat
     monkeypatch.setattr(tempfile, "tempdir", str(shared))
     chosen = kernel_files.choose_directory()
     assert chosen.parent == shared / f"mccfr-kernels-{os.geteuid()}" and kernel_files.choose_directory() == chosen
-    chosen.parent.chmod(0o777)  # somebody else's: each process has one of its own
+    chosen.parent.chmod(0o777)  # others may write there, so the process gets a directory of its own
     private = kernel_files.choose_directory()
     assert private.parent == shared and private.stat().st_mode & 0o777 == 0o700
     chosen.parent.rename(tmp_path / "elsewhere")
@@ -133,7 +133,7 @@ def test_instead_kernels_are_kept_where_no_other_user_writes(tmp_path, monkeypat
     assert kernel_files.choose_directory().parent == shared
 
 
-def test_a_group_is_trusted_where_it_is_the_users_own(tmp_path, monkeypatch):
+def test_a_group_with_write_permission_is_trusted_only_if_it_is_the_users_own(tmp_path, monkeypatch):
     monkeypatch.setattr(kernel_store, "_own_group", lambda _: False)
     tmp_path.chmod(0o770)
     assert "others may write" in distrusted(tmp_path)
@@ -153,8 +153,8 @@ assert above(1) == 2
 """
 
 
-def test_a_process_meets_an_emptied_cache_and_a_planted_pickle(tmp_path):
-    """Compile, print one sentence and continue after a power cut or a file of another user."""
+def test_a_process_continues_after_an_emptied_cache_file_and_a_foreign_pickle(tmp_path):
+    """Compile again with one warning, as after a power cut or with a file of another user."""
     path, home = tmp_path / "program.py", tmp_path / "home"
     path.write_text(PROGRAM)
 

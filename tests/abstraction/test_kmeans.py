@@ -1,4 +1,4 @@
-"""k-means equals a naive version, also in two levels; the earth mover's distance equals transport; percentiles."""
+"""k-means, earth mover's distance and percentiles, compared with naive versions and definitions."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def problem_of(points, weights, distance="l2", workers=1):
 
 
 def naive_distances(points, centres, distance):
-    """[N, k] float32: the sum over coordinates in order, each operation rounded."""
+    """Return [N, k] float32: sums over coordinates in order, with each operation rounded."""
     sums = np.zeros((len(points), len(centres)), np.float32)
     for j in range(points.shape[1]):
         difference = points[:, j, None] - centres[None, :, j]
@@ -34,7 +34,7 @@ def naive_distances(points, centres, distance):
 
 
 def naive_centre(points, weights, distance):
-    """Mean added up in order, or lower weighted median, of one bucket."""
+    """Return the centre of one bucket: the mean, summed in order, or the lower weighted median."""
     if distance == "l2":
         total = np.zeros(points.shape[1])
         for point, weight in zip(points, weights, strict=True):
@@ -60,7 +60,7 @@ def naive_assign(points, weights, centres, distance):
 
 
 def naive_lloyd(points, weights, centres, distance, steps):
-    """Centres and labels after so many steps, everything measured."""
+    """Return (centres, labels, distances) after `steps` steps, with all distances computed in each."""
     centres = centres.copy()
     labels, own = naive_assign(points, weights, centres, distance)
     for _ in range(steps):
@@ -72,7 +72,7 @@ def naive_lloyd(points, weights, centres, distance, steps):
 
 
 def equity_like(count, bins=12, seed=0):
-    """Return distinct cumulative histograms with few directions, many ties, and orbit sizes, as hands have."""
+    """Return (points, weights) of distinct cumulative histograms like those of hands, with many ties."""
     rng = np.random.default_rng(seed)
     middle, width = rng.beta(1.5, 1.5, (count, 1)), rng.uniform(0.03, 0.2, (count, 1))
     chance = np.exp(-0.5 * (((np.arange(bins) + 0.5) / bins - middle) / width) ** 2) + 1e-9
@@ -102,7 +102,7 @@ def test_fast_equals_naive(seed, dimensions, k, grid, distance, far):
     points = rng.integers(0, grid, (200, dimensions)).astype(np.float32) / np.float32(grid)
     merged = distinct_points(points + np.float32(100 * far), rng.integers(1, 25, 200))
     k = min(k, len(merged.points))
-    # Centres at random, equal and far ones among them: ties and empty buckets.
+    # Random centres, some equal and some far, cause ties and empty buckets.
     centres = merged.points[rng.integers(0, len(merged.points), k)] + np.float32(rng.integers(0, 2))
     problem = problem_of(merged.points, merged.weights, distance, 1)
     state = start_from(problem, centres)
@@ -153,7 +153,7 @@ def test_resume_equals_uninterrupted(distance):
     whole = run(problem, first, progress=lambda state: saved.append(state_arrays(state)))
     assert whole.iteration == len(saved) - 1 > 4
     for arrays in (saved[0], saved[1], saved[4], saved[-1]):
-        assert all(np.isfinite(array).all() for array in arrays.values()), "no store takes it"
+        assert all(np.isfinite(array).all() for array in arrays.values()), "checkpoints refuse such cells"
         copied = {name: array.copy() for name, array in arrays.items()}
         assert same(run(problem, state_from_arrays(problem, copied)), whole)
     with pytest.raises(ValueError, match=r"do not fit points of shape \(7, 11\)"):
@@ -167,7 +167,7 @@ def test_within_one_percent_of_scikit_learn():
     problem = problem_of(points, weights, "l2", 2)
     begin = start(problem, 60, seed=3)
     ours = run(problem, begin, iterations=300, tolerance=0)
-    from sklearn.cluster import KMeans  # here: which takes a second to import
+    from sklearn.cluster import KMeans  # here, because the import takes a second
 
     theirs = KMeans(60, init=begin.centres, n_init=1, max_iter=300, tol=0).fit(points, sample_weight=weights)
     assert ours.changed == 0
@@ -189,7 +189,7 @@ def test_distinct_points(dtype):
 
 
 @pytest.mark.parametrize("distance", ["l2", "emd"])
-def test_two_levels_lose_little(distance):
+def test_two_levels_are_within_ten_percent_of_plain_k_means(distance):
     points, weights = equity_like(4000)
     flat = kmeans(points, weights, 300, distance=distance, workers=2)
     seen = []
@@ -204,29 +204,29 @@ def test_two_levels_lose_little(distance):
     assert [stage for stage in seen if stage[0] == "buckets"][:17] == [("buckets", i, 17) for i in range(1, 18)]
 
 
-def test_buckets_are_shared_by_need_and_room():
+def test_buckets_are_divided_by_need_and_number_of_distinct_points():
     assert share_buckets(np.array([8.0, 0, 4, 4]), np.array([100, 100, 2, 100]), 20).tolist() == [11, 1, 2, 6]
     assert share_buckets(np.zeros(3), np.array([2, 1, 4]), 7).tolist() == [2, 1, 4]
 
 
 def weighted_medians(points, weights):
-    """Return the lower weighted median [D] of each coordinate of points [N, D], one group's centre."""
+    """Return the lower weighted medians [D] of the coordinates of points [N, D], as one group's centre."""
     members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
     return group_centres(points, weights, members, np.zeros((1, points.shape[1]), np.float32), EMD)[0]
 
 
 def earth_movers_distance(first, second, width=1.0):
-    """Return the EMD [N] of cumulative rows [N, B - 1]: the area between them (Vallender 1974), bins `width` apart."""
+    """Return the EMD [N] of cumulative rows [N, B - 1], with bins `width` apart (Vallender 1974)."""
     return width * np.abs(first.astype(np.float64) - second).sum(axis=-1)
 
 
 def ground_distances(first, second):
-    """Euclidean distances [I, J] of centres [I, D] and [J, D]."""
+    """Return the Euclidean distances [I, J] of centres [I, D] and [J, D]."""
     return np.linalg.norm(first.astype(np.float64)[:, None] - second[None], axis=2)
 
 
 def transport(first, second, cost):
-    """Least Σ flow x cost that turns masses `first` [I] into `second` [J], as a linear programme."""
+    """Return the least Σ flow x cost from masses `first` [I] to `second` [J], by linear programming."""
     rows, columns = cost.shape
     constraints = np.zeros((rows + columns, rows * columns))
     for i in range(rows):
@@ -256,7 +256,7 @@ def test_medians_are_optimal(seed, count, grid):
     weights = rng.integers(1, 9, count).astype(np.float64)
     medians = weighted_medians(points, weights)
     for j in range(3):
-        # The objective is convex with kinks at the points: no point may do better; of equals, the smallest.
+        # The objective is convex and piecewise linear with kinks at the points: the smallest best point is right.
         work = np.abs(points[:, j, None].astype(np.float64) - points[None, :, j]).T @ weights
         best = points[work <= work.min() * (1 + 1e-12), j]
         assert medians[j] == best.min()
@@ -297,7 +297,7 @@ def test_axes_of_next_buckets_keep_their_distances():
 
 
 @pytest.mark.parametrize("distance", ["l2", "emd"])
-def test_runs_of_positions_never_exceed_all_of_them(distance):
+def test_distances_of_summed_runs_never_exceed_those_of_all_positions(distance):
     rng = np.random.default_rng(0)
     centres = np.sort(rng.random((40, 6)), axis=1)
     hands = rng.integers(0, 40, (30, 11))
@@ -309,7 +309,7 @@ def test_runs_of_positions_never_exceed_all_of_them(distance):
     assert runs.sum(axis=1) == pytest.approx(every.sum(axis=1), abs=1e-5)
 
 
-def test_variance_explained_is_all_or_nothing():
+def test_variance_explained_of_known_cases():
     points = np.random.default_rng(0).random((50, 3))
     assert variance_explained(points, np.arange(50), np.ones(50), 50) == pytest.approx(1)
     assert variance_explained(points, np.zeros(50, np.int32), np.ones(50), 1) == pytest.approx(0)
@@ -323,10 +323,10 @@ def labels_of(values, lowest):
     return np.searchsorted(lowest, values, side="right") - 1
 
 
-def test_percentiles_by_hand():
+def test_percentile_buckets_of_known_cases():
     values = np.array([0.1, 0.2, 0.3, 0.4])
     assert percentile_buckets(values, np.array([4, 1, 1, 1]), 2).tolist() == [0.1, 0.2]
-    # Nearly all the weight is on one value: the others still fill the other buckets.
+    # One value has nearly all the weight; the other values still fill the other buckets.
     assert percentile_buckets(np.arange(5), np.array([1, 1, 1, 1, 1000]), 5).tolist() == [0, 1, 2, 3, 4]
 
 

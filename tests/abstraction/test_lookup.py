@@ -18,30 +18,30 @@ STREETS = tuple(STREET_CARDS)
 
 
 class FakeAbstraction(Abstraction):
-    """An abstraction that is not on disk: tables by street."""
+    """An abstraction in memory: bucket tables by street."""
 
     def __init__(self, tables):
         self._buckets, self.listing = tables, None
 
     def percentiles(self, street):
-        """None: no buckets remember those before."""
+        """Return None: there are no perfect-recall buckets."""
 
 
 def random_table(cards, dtype, seed):
-    """Random buckets [boards, 1326] in little memory: each row is the one before, moved by seven places."""
+    """Return random buckets [boards, 1326]; to save memory, each row is the one before shifted by seven."""
     boards, itemsize = BOARD_COUNTS.get(cards, 1), np.dtype(dtype).itemsize
     values = np.random.default_rng(seed).integers(0, np.iinfo(dtype).max // 2, 7 * boards + COMBO_COUNT, dtype)
     return as_strided(values, (boards, COMBO_COUNT), (7 * itemsize, itemsize), writeable=False)
 
 
 def marked(cards, table):
-    """A copy with the mark of unused slots, as in a built abstraction."""
+    """Return a copy of a table with unused slots marked, as in a built abstraction."""
     return np.where(used_slots(board_classes(cards).boards), table, np.iinfo(table.dtype).max).astype(table.dtype)
 
 
 @pytest.fixture(scope="module")
 def fake():
-    """Narrow buckets but for the flop, as with a lossless one."""
+    """Return an abstraction with uint16 tables, and uint32 on the flop as if it were lossless."""
     dtypes = dict(zip(STREETS, (np.uint16, np.uint32, np.uint16, np.uint16), strict=True))
     tables = {street: random_table(cards, dtypes[street], cards) for street, cards in STREET_CARDS.items()}
     tables |= {street: marked(STREET_CARDS[street], tables[street]) for street in ("flop", "turn")}
@@ -59,7 +59,7 @@ def random_deals(count, seed=0):
 
 
 def expected_buckets(fake, deals, board_cards):
-    """[K, 2·S] by `Abstraction.bucket`."""
+    """Return the buckets [K, 2·S] of deals by `Abstraction.bucket`."""
     rows = []
     for deal in deals.tolist():
         hands, board = (deal[:2], deal[2:4]), deal[4:]
@@ -67,7 +67,7 @@ def expected_buckets(fake, deals, board_cards):
     return np.array(rows)
 
 
-def looked_up(tables, deals):
+def look_up(tables, deals):
     out = np.full((len(deals), 2 * len(tables.board_cards)), -7, np.int32)
     fill_buckets(tables, deals, len(deals), out)
     return out
@@ -78,7 +78,7 @@ def test_buckets_equal_those_of_the_abstraction(fake, board_cards):
     deals = random_deals(300, seed=1)
     streets = [street for street, cards in STREET_CARDS.items() if cards in board_cards]
     tables = bucket_tables([fake.table(street) for street in streets], board_cards)
-    assert np.array_equal(looked_up(tables, deals), expected_buckets(fake, deals, board_cards))
+    assert np.array_equal(look_up(tables, deals), expected_buckets(fake, deals, board_cards))
 
 
 def test_rows_of_boards_hold_every_hand(fake, tables):
@@ -103,7 +103,7 @@ def test_results_equal_those_of_an_independent_evaluator(board_cards):
     for deal, result in zip(deals[:990].tolist(), results, strict=False):
         board = deal[4 : 4 + board_cards]
         first, second = (phevaluator.evaluate_cards(*map(card_text, hand + board)) for hand in (deal[:2], deal[2:4]))
-        assert result == (first < second) - (first > second)  # there lower is better
+        assert result == (first < second) - (first > second)  # phevaluator's lower ranks are better
     assert set(results[:990]) == {-1.0, 0.0, 1.0}
     assert (results[990:] == 7.0).all()
 
@@ -113,7 +113,7 @@ def test_the_layout_finds_the_tables_in_shared_memory(fake):
     memory = np.zeros(layout.length_bytes, np.uint8)
     bucket_tables([fake.table("preflop"), fake.table("flop")], (0, 3), memory)
     deals = random_deals(40, seed=6)
-    assert np.array_equal(looked_up(layout.tables(memory), deals), expected_buckets(fake, deals, (0, 3)))
+    assert np.array_equal(look_up(layout.tables(memory), deals), expected_buckets(fake, deals, (0, 3)))
     assert np.array_equal(layout.street(memory, 1), fake.table("flop"))
 
 

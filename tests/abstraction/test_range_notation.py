@@ -1,8 +1,10 @@
-"""Shows:
+"""Range notations: items, weights, brackets, best hands, ambiguous texts.
+
+Shows:
 
 * Sixty texts in the notations of poker programs have the meaning of a table
   (test_notations_have_the_meaning_of_the_table)
-* A text with two meanings is refused with both (test_two_meanings)
+* A text with two meanings is refused with both (test_texts_with_two_meanings)
 """
 
 import json
@@ -21,8 +23,8 @@ def combo(text):
     return combo_index(*parse_cards(text))
 
 
-def listed(meaning):
-    """Return the weights [1326] of hand classes and combinations in standard spelling, by blanks."""
+def weights_of(meaning):
+    """Return the weights [1326] of hand classes and combinations, in standard spelling between spaces."""
     weights, names = np.zeros(COMBO_COUNT), np.array(class_names())[class_of(combo_table())]
     for item in meaning.split():
         hands, _, weight = item.partition(":")
@@ -56,7 +58,7 @@ def test_there_are_sixty_notations():
 def test_notations_have_the_meaning_of_the_table(text, meaning):
     weights = parse_range(text)
     assert (weights.shape, weights.dtype) == ((1326,), np.float64)
-    np.testing.assert_allclose(weights, listed(meaning), rtol=1e-12)
+    np.testing.assert_allclose(weights, weights_of(meaning), rtol=1e-12)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\ufeff\n"])
@@ -76,7 +78,7 @@ def test_the_best_hands_are_ordered_by_their_equity_against_a_random_hand():
         )
 
 
-test_two_meanings = refusals(
+test_texts_with_two_meanings = refusals(
     (r"'76s\+'.* 76s, if only the lower card moves, or 76s-AKs, if both move", parse_range, "76s+"),
     (r"'QJ\+'.* QJ, if only the lower card moves, or QJ-AK, if both move", parse_range, "QJ+"),
     ("'T9o-'.* T9o-T2o, if only the lower card moves, or T9o-32o, if both move", parse_range, "T9o-"),

@@ -1,9 +1,9 @@
-"""Perfect-recall buckets: building them, dealing with them, exporting them in policies.
+"""Perfect-recall buckets: history tables, deals, look-ups, builds and exports.
 
 Shows:
 
-* Each nested bucket of hold'em contains the bucket of the street before, and buckets have equal shares of hands
-  (test_buckets_remember_and_have_equal_shares)
+* Nested buckets of hold'em determine the bucket of the street before and have equal shares of hands
+  (test_nested_buckets_have_perfect_recall_and_equal_shares)
 * The test detects a history table of another street (test_a_history_of_another_street_is_caught)
 """
 
@@ -45,7 +45,7 @@ SHARE = {0: 2, 1: 2, 2: 3}
 
 
 def strength(cards):
-    """Return [canonical boards, 1326] percentiles by the hand's cards, with ties, shifted by board."""
+    """Return artificial percentiles [canonical boards, 1326] of hands, with ties; they differ by board."""
     value = np.array([sum(combo_cards(combo)) for combo in range(COMBO_COUNT)])
     moved = value + 37 * np.arange(BOARD_COUNTS[cards])[:, None] % 11 * cards
     found = moved * PERCENTILES // (moved.max() + 1)
@@ -68,18 +68,18 @@ def histories(tables):
 
 @pytest.fixture(scope="module")
 def deck(tables, histories):
-    made = recall_buckets.Histories((2, PERCENTILES, PERCENTILES), lambda: histories)
-    return WholeDeck((0, 3, 1), np.repeat([[count] for count in COUNTS], 2, axis=1), lambda: tables, histories=made)
+    loader = recall_buckets.Histories((2, PERCENTILES, PERCENTILES), lambda: histories)
+    return WholeDeck((0, 3, 1), np.repeat([[count] for count in COUNTS], 2, axis=1), lambda: tables, histories=loader)
 
 
-def drawn(cards, count):
+def draw(cards, count):
     deals, dealer = new_deals(count, cards.streets), cards.dealer(5, 3)
     dealer.draw(0, count, deals)
     return deals.bucket, dealer
 
 
-def test_buckets_remember_and_have_equal_shares(deck):
-    bucket, _ = drawn(deck, 100_000)
+def test_nested_buckets_have_perfect_recall_and_equal_shares(deck):
+    bucket, _ = draw(deck, 100_000)
     for street in (1, 2):
         now, before = bucket[:, 2 * street :][:, :2].ravel(), bucket[:, 2 * street - 2 :][:, :2].ravel()
         assert np.array_equal(now // SHARE[street], before)
@@ -90,7 +90,7 @@ def test_buckets_remember_and_have_equal_shares(deck):
 
 
 def by_hand(tables, histories, hand, board):
-    """Buckets on every street of a hand on a board of four, looked up one by one."""
+    """Return a hand's buckets on each street of a board of four cards, looked up one by one."""
     plain = WholeDeck((0, 3, 1), np.ones((3, 2), np.int64), lambda: tables)
     bucket, found = 0, []
     for street, cards in enumerate(CARDS):
@@ -100,16 +100,16 @@ def by_hand(tables, histories, hand, board):
     return found
 
 
-def seen(deck):
-    """Return [40, 6] buckets from the dealer, and from look-ups by hand for the same cards."""
+def forty_deals(deck):
+    """Return 40 deals: buckets [40, 6] from the dealer, both players' hands, and boards of four cards."""
     cards = np.zeros((40, DEAL_CARDS), np.int8)
     draw_cards(np.uint64(5), np.uint64(3), DEALS, 0, len(cards), np.zeros(4, np.uint64), cards)
     hands = [(combo_index(*deal[:2]), combo_index(*deal[2:4])) for deal in cards.tolist()]
-    return drawn(deck, len(cards))[0], hands, [deal[4:8] for deal in cards.tolist()]
+    return draw(deck, len(cards))[0], hands, [deal[4:8] for deal in cards.tolist()]
 
 
 def test_all_ways_of_looking_up_give_the_same_buckets(deck, tables, histories):
-    bucket, hands, boards = seen(deck)
+    bucket, hands, boards = forty_deals(deck)
     for row, both, board in zip(bucket, hands, boards, strict=True):
         wanted = np.array([by_hand(tables, histories, hand, board) for hand in both]).T
         assert np.array_equal(row.reshape(3, 2), wanted)
@@ -125,7 +125,7 @@ def test_a_history_of_another_street_is_caught(deck, tables, histories):
     swapped = [None, histories[1], np.repeat(histories[1], 2, axis=0) % COUNTS[2]]
     planted = replace(deck, histories=replace(deck.histories, load=lambda: swapped))
     with pytest.raises(AssertionError):
-        test_buckets_remember_and_have_equal_shares(planted)
+        test_nested_buckets_have_perfect_recall_and_equal_shares(planted)
     with pytest.raises(AssertionError):
         test_all_ways_of_looking_up_give_the_same_buckets(planted, tables, histories)
 
@@ -134,15 +134,15 @@ def nested(**others):
     return StreetRecipe(nested=True, **others)
 
 
-def test_a_build_makes_them_of_the_streets_before(tmp_path, shared_descriptions, monkeypatch):
+def test_a_build_derives_history_tables_from_the_streets_before(tmp_path, shared_descriptions, monkeypatch):
     monkeypatch.setattr(recall_buckets, "DEALS", 200_000)
     parts = {"flop": nested(features="ehs2", buckets=6), "turn": nested(features="ehs", buckets=6)}
 
     def build(preflop):
-        made = Recipe(
+        recipe = Recipe(
             preflop=StreetRecipe(features="ehs", buckets=preflop), river=nested(features="ehs", buckets=6), **parts
         )
-        return Builder(made, tmp_path).build(["flop"], replace=True)
+        return Builder(recipe, tmp_path).build(["flop"], replace=True)
 
     assert build(3) == ["preflop", "flop"] and build(3) == [] and build(2) == ["preflop", "flop"]
     stage = newest_valid(tmp_path / "flop")[0]
@@ -153,9 +153,9 @@ def test_a_build_makes_them_of_the_streets_before(tmp_path, shared_descriptions,
 
 
 @pytest.fixture(scope="module")
-def remembering(tmp_path_factory, slot_abstractions, tables, histories):
-    """An abstraction whose flop remembers two preflop buckets by slot."""
-    path = tmp_path_factory.mktemp("remembering") / "buckets"
+def recall_abstraction(tmp_path_factory, slot_abstractions, tables, histories):
+    """Write an abstraction whose flop buckets are nested in two preflop buckets; return its path."""
+    path = tmp_path_factory.mktemp("recall_abstraction") / "buckets"
     shutil.copytree(slot_abstractions[1], path, copy_function=os.link)
     arrays = {"bucket": tables[1], "history": histories[1]}
     specs = [ArraySpec(name, array.shape, array.dtype.name, ("a", "b")) for name, array in arrays.items()]
@@ -165,22 +165,22 @@ def remembering(tmp_path_factory, slot_abstractions, tables, histories):
     return path
 
 
-def test_policies_carry_them(remembering, tmp_path, capsys):
+def test_policies_contain_the_history_tables(recall_abstraction, tmp_path, capsys):
     config = tmp_path / "run.toml"
     config.write_text(
-        f'[game]\nname = "flop-holdem"\n[abstraction]\npath = "{remembering}"\n'
+        f'[game]\nname = "flop-holdem"\n[abstraction]\npath = "{recall_abstraction}"\n'
         f"[run]\nworkers = 0\nnodes = 20_000\n[evaluation]\nat_end = false\nevery_checkpoint = false\n"
         f'[export]\nout = "{tmp_path / "policy"}"\n'
     )
     assert command("solve", config, "--run", tmp_path / "run") == 0
     assert command("verify", tmp_path / "policy") == command("verify", tmp_path / "run") == 0
-    built, policy, board = Abstraction(remembering), Policy.open(tmp_path / "policy"), [3, 50, 22]
+    built, policy, board = Abstraction(recall_abstraction), Policy.open(tmp_path / "policy"), [3, 50, 22]
     assert built.bucket_counts()["flop"] == 4 and policy.game.buckets.tolist() == [2, 2, 4, 4]
-    wanted = deck_on((0, 3), remembering).bucket_row(1, 0, board)
+    wanted = deck_on((0, 3), recall_abstraction).bucket_row(1, 0, board)
     assert len(np.unique(wanted)) == 5 and np.array_equal(built.row(board), wanted)
     assert np.array_equal(policy.game.cards.bucket_row(1, 0, board), wanted)
     assert built.bucket((51, 0), board) == ("flop", wanted[combo_index(51, 0)])
-    assert np.array_equal(drawn(policy.game.cards, 100)[0], drawn(deck_on((0, 3), remembering), 100)[0])
+    assert np.array_equal(draw(policy.game.cards, 100)[0], draw(deck_on((0, 3), recall_abstraction), 100)[0])
     assert forgotten_street(policy.game) is None
     refused("no tables by canonical board", policy.game.cards.canonical_tables)
     refused("depend on the flop", in_strata, policy.game.cards, 2)
@@ -218,8 +218,8 @@ test_refusals = refusals(
 
 
 @pytest.mark.parametrize(("buckets", "infosets"), [(2, 96_056), (3, 476_934)])
-def test_the_small_abstractions_of_the_paper(buckets, infosets, tmp_path, capsys):
-    """Those of Johanson, Bard, Burch & Bowling 2012."""
+def test_plans_of_the_small_limit_abstractions_have_the_published_infosets(buckets, infosets, tmp_path, capsys):
+    """Compare with Johanson, Bard, Burch & Bowling 2012."""
     recipe, config = RUNS / f"abstractions/limit-{buckets}.toml", tmp_path / "limit.toml"
     counts = [bucket_count(load_recipe(recipe), street) for street in STREETS]
     assert counts == [buckets**street for street in range(1, 5)]

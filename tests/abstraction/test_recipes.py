@@ -42,25 +42,25 @@ def recipe(flop, turn=PERCENTILES):
 
 
 def first_flops(monkeypatch, count):
-    """Flops are so many of the canonical ones, the first; returns how many."""
+    """Restrict the flops to the first `count` canonical ones; return `count`."""
     monkeypatch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: count})
     return count
 
 
 @pytest.fixture
 def few_boards(monkeypatch):
-    """The first 200 flops, which take an eighth of the time of all."""
+    """Restrict the flops to the first 200, which take an eighth of the time of all; return 200."""
     return first_flops(monkeypatch, 200)
 
 
-def made(**flop):
-    """The flop's stage of a recipe, built without files."""
+def build_flop(**flop):
+    """Return the flop stage of a recipe, built without files."""
     document = stage_document(recipe(StreetRecipe(**flop)), "flop")
     return StageMaker(2, StandardDeck(2)).make(document, StageInputs(), StateSaver(), Phases(lambda _, __: None))
 
 
 def pairs_of(first, second):
-    """[2, P] the pairs of numbers that occur, each once, in order."""
+    """Return [2, P] the distinct pairs of numbers, in ascending order."""
     return np.stack(np.divmod(np.unique(first.astype(np.int64) << 16 | second), 1 << 16))
 
 
@@ -96,7 +96,7 @@ def test_collected_points_are_those_of_every_slot(few_boards):
 
 
 @pytest.mark.parametrize(("street", "following", "count"), [("flop", "turn", 47), ("turn", "river", 46)])
-def test_rows_of_next_buckets_are_those_of_the_definition(street, following, count):
+def test_potential_features_equal_their_definition(street, following, count):
     generator = np.random.default_rng(2)
     boards = BOARD_COUNTS[STREET_CARDS[following]]
     table = generator.integers(0, 30, (boards, COMBO_COUNT), dtype=np.uint16)
@@ -108,12 +108,12 @@ def test_rows_of_next_buckets_are_those_of_the_definition(street, following, cou
     cards, holes = canonical_boards(STREET_CARDS[street]), combo_table()
     for board in (first, first + 1):
         for combo in generator.permutation(COMBO_COUNT)[:40]:
-            dealt = [*cards[board].tolist(), *holes[combo].tolist()]
-            if len(set(dealt)) < len(dealt):
+            known = [*cards[board].tolist(), *holes[combo].tolist()]
+            if len(set(known)) < len(known):
                 assert not rows[board - first, combo].any()
                 continue
             found = []
-            for card in sorted(set(range(52)) - set(dealt)):
+            for card in sorted(set(range(52)) - set(known)):
                 index, permutation = locate_board([*cards[board].tolist(), card])
                 found.append(table[index, board_tables().hole_permutation[permutation, combo]])
             assert len(found) == count
@@ -131,7 +131,7 @@ def test_streets_are_built_after_those_they_need(slot_abstractions):
     refused("each would have to be built first", build_order, Recipe(flop=potential, **nested))
     before, again, after = (Builder(chain, slot_abstractions[k])._identity("flop")[0] for k in (0, 0, 1))
     assert again == before
-    assert after["recipe"] == before["recipe"] and after != before  # other turn buckets: another flop
+    assert after["recipe"] == before["recipe"] and after != before  # other turn buckets change the flop's identity
 
 
 # -- lossless and nested -----------------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def test_a_lossless_flop_keeps_all_classes_of_hands_apart():
     assert bucket((0, 1, 2, 3)) == bucket((2, 0, 3, 1)) == bucket((3, 2, 1, 0))
 
 
-def test_nested_flop_buckets_remember_the_preflop_bucket(few_boards):
-    stage = made(features="histogram", buckets=400, nested=True, sample=20_000, iterations=2)
+def test_nested_flop_buckets_determine_the_preflop_bucket(few_boards):
+    stage = build_flop(features="histogram", buckets=400, nested=True, sample=20_000, iterations=2)
     bucket = stage.arrays["bucket"]
     used = bucket != unused(bucket.dtype)
     classes = np.broadcast_to(preflop_classes(), bucket.shape)[used]
@@ -165,8 +165,8 @@ def test_nested_flop_buckets_remember_the_preflop_bucket(few_boards):
 
 @pytest.mark.parametrize("described", ["histogram", "ehs"])
 def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
-    few_boards = 1755 if described == "ehs" else first_flops(monkeypatch, 400)  # of more than one cluster
-    stage = made(features=described, buckets=40, public=3, iterations=2)
+    few_boards = 1755 if described == "ehs" else first_flops(monkeypatch, 400)  # 400 flops are in more than one cluster
+    stage = build_flop(features=described, buckets=40, public=3, iterations=2)
     bucket = stage.arrays["bucket"]
     assert stage.facts["empty_buckets"] == 0 and np.array_equal(np.unique(bucket)[:-1], np.arange(40))
     deck = StandardDeck(1)
@@ -176,7 +176,7 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
     pairs = pairs_of(bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used])
     assert len(np.unique(pairs[1])) > 1 and np.array_equal(pairs[0], np.arange(40))  # one cluster for each bucket
     assert (np.diff(pairs[1]) >= 0).all()
-    if described == "ehs":  # percentiles of each cluster: no two of its buckets overlap, and none weighs much more
+    if described == "ehs":  # percentiles of each cluster: its buckets do not overlap and have similar weights
         sums = deck.sums("flop")[used]
         low, high = (np.array([end(sums[bucket[used] == k]) for k in range(40)]) for end in (np.min, np.max))
         inside = np.diff(pairs[1]) == 0
@@ -203,13 +203,13 @@ def test_boards_are_described_by_the_mean_strength_of_each_class():
 def test_too_little_memory_is_refused_with_both_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "available_memory_bytes", lambda: 123_456_789)
     small = recipe(PERCENTILES)
-    told = refused("123 MB are available", Builder(small, tmp_path / "out").build, error=MemoryError)
-    assert bytes_text(recipe_bytes(small, 1)["preflop"]) in told
+    message = refused("123 MB are available", Builder(small, tmp_path / "out").build, error=MemoryError)
+    assert bytes_text(recipe_bytes(small, 1)["preflop"]) in message
     assert not (tmp_path / "out" / "preflop").exists()
 
 
-def test_facts_are_those_of_the_definitions(few_boards):
-    stage = made(features="histogram", buckets=30, sample=3_000, iterations=3)
+def test_stage_figures_equal_their_definitions(few_boards):
+    stage = build_flop(features="histogram", buckets=30, sample=3_000, iterations=3)
     bucket, facts = stage.arrays["bucket"], stage.facts
     used = bucket != unused(bucket.dtype)
     weights = np.broadcast_to(board_classes(3).multiplicity[:few_boards, None], used.shape)[used]
@@ -238,7 +238,7 @@ def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, slot_abstractions):
     path = tmp_path / "recipe.toml"
     path.write_text("flop = {features = 'lossless', public = 2}\n" + others)
     assert "flop.public = 2 means nothing" in refusal(capsys, "abstraction", "build", path)
-    for said, *asked in (
+    for message, *arguments in (
         ("holds the card 7h twice", "strength", "--hand", "AsKd", "--board", "Qs7h7h"),
         ("2 cards", "bucket", tables, "--hand", "AsKd", "--board", "Qs7h"),
         ("2 cards", "strength", "--hand", "AsKd", "--board", "Qs7h"),
@@ -246,4 +246,4 @@ def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, slot_abstractions):
         ("card", "bucket", tables, "--hand", "AsKdQd", "--board", "Qs7h2c"),
         ("has no buckets", "info", tmp_path),
     ):
-        assert said in refusal(capsys, "abstraction", *asked)
+        assert message in refusal(capsys, "abstraction", *arguments)

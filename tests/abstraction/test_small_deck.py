@@ -3,7 +3,7 @@
 Shows:
 
 * Features of small decks (strength, histogram, OCHS) equal their definitions for hold'em
-  (test_strengths_and_histograms_are_those_of_the_definition, test_ochs_is_the_equity_against_each_cluster)
+  (test_strengths_and_histograms_equal_their_definitions, test_ochs_is_the_equity_against_each_cluster)
 * Nested buckets have perfect recall (test_nested_buckets_have_perfect_recall)
 """
 
@@ -30,7 +30,7 @@ LISTING = DECK.listing()
 
 
 def strength(hand, board):
-    """2·wins + ties of a hand on a full board, from the definition."""
+    """Return 2·wins + ties of a hand on a full board, from the definition."""
     left = [card for card in range(8) if card not in (*hand, *board)]
     mine, *others = (
         few_cards_strength([card // 2 for card in (*cards, *board)], 4) for cards in (hand, *combinations(left, 2))
@@ -39,13 +39,13 @@ def strength(hand, board):
 
 
 def runouts(street, board, hand):
-    """Full boards, in order of dealing, that follow a board and a hand."""
+    """Return the full boards that may follow a board for a hand, in all orders of dealing."""
     left = [card for card in range(8) if card not in (*hand, *board)]
     return [(*board, *rest) for rest in product(left, repeat=2 - len(board)) if len(set(rest)) == len(rest)]
 
 
 def cells(street):
-    """(row, slot, board, hand) of some hands of a street."""
+    """Return (row, slot, board, hand) of about 40 hands of a street."""
     boards, hands = LISTING.boards[street].tolist(), [tuple(hand) for hand in LISTING.hands.tolist()]
     every = [
         (row, slot, tuple(board), hand)
@@ -57,7 +57,7 @@ def cells(street):
 
 
 @pytest.mark.parametrize("street", [0, 1, 2])
-def test_strengths_and_histograms_are_those_of_the_definition(street):
+def test_strengths_and_histograms_equal_their_definitions(street):
     deck, name = SmallDeck(LISTING), ("preflop", "flop", "turn")[street]
     sums, squares = deck.sums(name), deck.squares(name)
     rows = deck.histogram(name, 5).rows(0, len(sums)) if street < 2 else None
@@ -79,7 +79,7 @@ def test_ochs_is_the_equity_against_each_cluster():
     assert len(classes) == int(deck.hole_classes.max()) + 1
     for row, slot, board, hand in cells(2):
         wins = strength(hand, board) / LISTING.most_strength
-        # The mean over clusters, each by its hands, is the equity against all; ½ stands where there are none.
+        # The equity against all hands is the mean over clusters, so it is between the smallest and largest equity.
         assert rows[row, slot].min() >= 0 and rows[row, slot].max() <= 1
         assert rows[row, slot].min() - 1e-6 <= wins <= rows[row, slot].max() + 1e-6
     one = deck.ochs("turn", 1, 0).rows(0, len(LISTING.boards[2]))[:, :, 0]
@@ -106,12 +106,12 @@ def test_hands_that_differ_by_suits_share_a_bucket(tmp_path, features):
     game = bucketed(build_game(GAME, tmp_path), built)
     assert built.streets == ("preflop", "flop", "turn")
     assert forgotten_street(game) == (2 if features == "lossless" else 1)
-    swap = np.arange(8) ^ 1  # of the two suits
+    swap = np.arange(8) ^ 1  # exchanges the two suits
     for row, slot, board, hand in cells(1):
         renamed = built.bucket([int(swap[card]) for card in hand], [int(swap[card]) for card in board])
         assert renamed == built.bucket(hand, board) == ("flop", int(built.table("flop")[row, slot]))
     assert built.bucket_of_text("AcKd", "Qd")["features"] == features
-    for row, slot, board, hand in cells(2):  # in whatever order the board came
+    for row, slot, board, hand in cells(2):  # the order of the board's cards does not matter
         assert built.bucket(hand, board[::-1])[1] == built.table("turn")[row, slot]
 
 
@@ -128,7 +128,7 @@ def test_nested_buckets_have_perfect_recall(tmp_path, features):
         assert (table[~free] == unused(table.dtype)).all() and built.sizes(street)[0].sum() == free.sum()
 
 
-def test_the_listing_is_that_of_the_game():
+def test_the_deck_listing_equals_that_of_the_game():
     cards = small_deck(4, 2, 2, [0, 1, 1])
     assert np.array_equal(cards.strength, LISTING.strength) and np.array_equal(cards.hand_cards, LISTING.hands)
     assert LISTING.parse("Ad Jc") == (7, 0)
@@ -151,7 +151,7 @@ test_bad_recipes = refusals(
 )
 
 
-def test_decks_that_are_none_or_another_game_s_are_refused(tmp_path):
+def test_invalid_decks_and_decks_of_another_game_are_refused(tmp_path):
     refused("a deck of 2 ranks", DeckListing, 2, 2, 2, (0, 1))
     Builder(Recipe(deck=DECK, **parts("ehs")), tmp_path).build(["preflop", "flop", "turn"])
     refused("is for a deck of 4 ranks and 2 suits", bucketed, build_game(KuhnGame(), tmp_path), Abstraction(tmp_path))

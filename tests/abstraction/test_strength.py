@@ -1,4 +1,4 @@
-"""Hand strength over run-outs.
+"""Hand strengths over run-outs, histograms and OCHS features.
 
 Shows:
 
@@ -27,13 +27,13 @@ REFERENCE = DATA / "hand_strength.csv"
 
 @pytest.fixture(scope="module")
 def reference():
-    """Rows of the independent table: street, hand, board, run-outs, the two sums and the two expectations."""
+    """Return rows of an independent program: street, hand, board, run-outs, two sums, two means."""
     lines = [line for line in REFERENCE.read_text().splitlines() if not line.startswith("#")]
     return list(csv.reader(lines[1:]))
 
 
 def naive_strengths(board):
-    """2·wins + ties of every hand on a river board, hand against hand."""
+    """Return 2·wins + ties of every hand on a river board, hand against hand."""
     values, table = board_strengths(board), combo_table()
     out = np.full(1326, BLOCKED)
     for combo in np.flatnonzero(values > 0):
@@ -60,7 +60,7 @@ def test_river_strength_takes_1950_values(river):
     for rows in np.array_split(river, 200):
         occurs[rows] = True
     values = np.flatnonzero(occurs)
-    assert len(values) == 1951  # and the mark of blocked slots
+    assert len(values) == 1951  # 1,950 strengths and the mark of blocked slots
     assert values[-2:].tolist() == [1980, BLOCKED]
     assert ((river == BLOCKED).sum(axis=1) == 1326 - 1081).all()
 
@@ -93,7 +93,7 @@ def test_sums_over_runouts_equal_the_definition(river, cards):
     assert np.array_equal(squares[0], expected[1])
 
 
-def test_reference_hands_in_the_tables(reference, river):
+def test_the_tables_hold_the_reference_values(reference, river):
     for street, hand, board, _, wins2, squares, _, _ in reference:
         index, combo = slot(hand, board)
         if street == "river":
@@ -103,12 +103,12 @@ def test_reference_hands_in_the_tables(reference, river):
             assert [int(part[0, combo]) for part in sums] == [int(wins2), int(squares)]
 
 
-def test_before_the_flop_boards_count_as_often_as_they_occur(preflop):
+def test_preflop_strengths_weight_boards_by_multiplicity(preflop):
     counts, members = preflop, np.bincount(preflop_classes())
     assert np.array_equal(counts.sum(axis=1), 2_118_760 * members)
-    # Symmetry: over all pairs of disjoint hands a win is another hand's loss.
+    # Each win is another hand's loss, so the mean strength is half of the maximum.
     assert 2 * (counts @ np.arange(1981)).sum() == 1980 * counts.sum()
-    # Aces win 85.2 % and tie 0.5 % of the time; 3-2 offsuit is the weakest hand: both widely published.
+    # Aces win 85.2 % and tie 0.5 % of the time; 3-2 offsuit is the weakest hand. Both are widely published.
     aces = hand_strength("AsAh", workers=2)
     assert (aces["street"], aces["board"], aces["runouts"]) == ("preflop", "", 2_118_760)
     assert aces["ehs"] == pytest.approx(0.852037, abs=1e-6)
@@ -120,7 +120,7 @@ def test_before_the_flop_boards_count_as_often_as_they_occur(preflop):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_chunks_cover_a_range_in_order_and_an_error_gets_out(workers):
+def test_chunks_cover_a_range_in_order_and_errors_are_raised(workers):
     assert list(run_ranges(lambda a, b: (a, b), 3, 11, 3, workers)) == [(3, 6), (6, 9), (9, 11)]
     assert list(run_ranges(lambda a, b: (a, b), 3, 3, 3, workers)) == []
 
@@ -188,7 +188,7 @@ def test_preflop_histograms_are_counts_by_bin():
 
 
 def naive_features(board, cluster_of, clusters):
-    """Equity of every hand against each cluster, hand against hand."""
+    """Return the equity of every hand against each cluster, hand against hand."""
     values, table = board_strengths(board), combo_table()
     out = np.full((1326, clusters), -1, np.float32)
     for combo in np.flatnonzero(values > 0):
@@ -205,10 +205,10 @@ def class_of(hand):
 
 
 @pytest.mark.parametrize("clusters", [1, 3, 8])
-def test_features_equal_hand_against_hand(clusters):
+def test_ochs_features_equal_hand_against_hand(clusters):
     random_state = np.random.default_rng(clusters)
     of_class = random_state.permutation(np.arange(169) % clusters)
-    if clusters == 8:  # aces alone: two on the board and one in the hand leave none of them
+    if clusters == 8:  # a cluster of aces alone is empty if two are on the board and one is in the hand
         of_class[of_class == 7] = 0
         of_class[class_of("AsAh")] = 7
     cluster_of = of_class[preflop_classes()]
@@ -237,8 +237,8 @@ def test_opponent_clusters_are_a_function_of_the_seed_and_ordered(preflop):
     assert found[class_of("3d2c")] == 0
 
 
-def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(preflop):
-    """Distance of each class to the medians of the clusters, from the definition."""
+def test_opponent_clusters_cannot_be_improved_by_moving_one_class(preflop):
+    """Compute the distance of each class to the clusters' medians from the definition."""
     found = opponent_clusters(preflop)
     counts = preflop_histograms(preflop)
     cdf = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
@@ -252,7 +252,7 @@ def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(preflop):
     distance = np.abs(cdf[:, None] - medians).sum(axis=2)
     own = distance[np.arange(169), found]
     assert (own <= distance.min(axis=1) + 1e-12).all()
-    # Far below one cluster for all, and below cutting the order of equity into eight equal parts.
+    # Total distance is smaller than that of eight equal parts in the order of equity.
     by_equity = np.argsort(np.argsort(preflop @ np.arange(1981) / combos)) * 8 // 169
     cut = [np.abs(cdf[by_equity == k] - np.median(cdf[by_equity == k], axis=0)).sum(axis=1) for k in range(8)]
     parts = sum((combos[by_equity == k] * cut[k]).sum() for k in range(8))

@@ -28,16 +28,16 @@ RELABELLINGS = np.array([[4 * (card // 4) + order[card % 4] for card in range(52
 
 
 def concrete_hands(shape):
-    """Number of hands of a shape before any relabelling."""
-    dealt = np.cumsum([0, *shape])
-    return prod(comb(52 - int(before), cards) for before, cards in zip(dealt, shape, strict=False))
+    """Return the number of hands of a shape, with isomorphic hands counted separately."""
+    starts = np.cumsum([0, *shape])
+    return prod(comb(52 - int(before), cards) for before, cards in zip(starts, shape, strict=False))
 
 
 def canonical(shape, hands):
-    """Return [H] int64 the least of the 24 relabellings of each hand [H, N], as numbers to base 52."""
+    """Return [H] int64: the least of the 24 relabellings of each hand [H, N], as a number in base 52."""
     columns, least = np.ascontiguousarray(hands.T), np.full(len(hands), np.iinfo(np.int64).max)
     ends = np.cumsum(shape).tolist()
-    exchanges = [  # which sort each round: bubble sort, all hands at once
+    exchanges = [  # exchanges of a bubble sort of each round, for all hands at once
         (place, place + 1)
         for first, end in zip([0, *ends], ends, strict=False)
         for last in range(end - 1, first, -1)
@@ -60,7 +60,7 @@ def random_hands(shape, count, seed):
 
 
 def all_hands(shape):
-    """Every hand of a shape [H, N], each once."""
+    """Return all hands [H, N] of a shape."""
     hands = np.zeros((1, 0), np.int64)
     for cards in shape:
         left = np.array([np.setdiff1d(np.arange(52), hand) for hand in hands])
@@ -87,24 +87,24 @@ def test_same_index_exactly_if_isomorphic_on_all_hands(shape):
     assert len(hands) == concrete_hands(shape)
     found, forms = indexer(shape).index_batch(hands), canonical(shape, hands)
     first = np.unique(found, return_index=True)[1]
-    assert np.array_equal(forms, forms[first][found])  # one form for each index
-    assert len(np.unique(forms)) == len(first) == indexer(shape).size  # and another for each other index
+    assert np.array_equal(forms, forms[first][found])  # hands of one index have one form
+    assert len(np.unique(forms)) == len(first) == indexer(shape).size  # and other indices have other forms
 
 
 @pytest.mark.parametrize("shape", [*HANDS, *BOARDS, (1, 2, 3), (1, 1, 1, 1, 1, 1, 1)])
 def test_random_hands_have_an_index_for_each_form(shape):
-    """Of all numbers there are: the largest of 20,000 random ones is near the last."""
+    """Indices cover their range: the smallest and largest of 20,000 are near its ends."""
     ours, hands = indexer(shape), random_hands(shape, 20_000, seed=sum(shape))
     indices, forms = ours.index_batch(hands), canonical(shape, hands)
     _, first, which = np.unique(forms, return_index=True, return_inverse=True)
-    assert np.array_equal(indices, indices[first][which])  # one index for each form
-    assert len(np.unique(indices)) == len(first) > len(hands) // 400  # and another for each other form
+    assert np.array_equal(indices, indices[first][which])  # hands of one form have one index
+    assert len(np.unique(indices)) == len(first) > len(hands) // 400  # and other forms have other indices
     assert 0 <= indices.min() < 0.01 * ours.size + 1 and 0.99 * ours.size - 1 < indices.max() < ours.size
 
 
 @st.composite
 def relabelled_hands(draw):
-    """A shape, a hand, and the same hand with suits renamed and each round shuffled."""
+    """Draw a shape, a hand, and the same hand with suits renamed and each round shuffled."""
     shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=5).filter(lambda rounds: sum(rounds) <= 7)))
     hand = draw(st.lists(st.integers(0, 51), min_size=sum(shape), max_size=sum(shape), unique=True))
     suits = draw(st.permutations(range(4)))

@@ -1,7 +1,7 @@
-"""Fuzzing by format: a seeded generator of inputs, and the reader that may refuse them.
+"""Fuzzing by format: a seeded generator of inputs, and the reader that must read or refuse each.
 
-`FORMATS` lists them.  tests/test_fuzz.py runs 50 inputs of each in the fast suite, 2,000 in the slow one, and replays
-what was ever found (tests/data/fuzz/FORMAT); `tools/fuzz FORMAT MINUTES` goes on with fresh seeds.
+`FORMATS` lists the formats.  tests/test_fuzz.py runs 50 inputs of each in the fast suite and 2,000 in the slow one.  It
+also replays the inputs of earlier findings (tests/data/fuzz/FORMAT).  `tools/fuzz FORMAT MINUTES` uses new seeds.
 """
 
 import resource
@@ -24,29 +24,29 @@ MODULES = {
     **{"match-log": "files", "hands": "hands", "view": "wires", "bot": "wires", "dealer": "wires"},
     **{"slumbot": "wires", "gtowizard": "wires"},
 }
-"""The module of each format, imported when it is asked for."""
+"""The module of each format; `format_named` imports it."""
 FORMATS = tuple(MODULES)
 
 CORPUS = DATA / "fuzz"
 REFUSALS = (ValueError, OSError, KeyError, click.ClickException)
-"""What a reader may raise, with a sentence."""
+"""Errors that a reader may raise, with a sentence as message."""
 LONGEST_MESSAGE = 2_000
-"""Characters of a refusal, beside four for each byte of the input: it may be shown again."""
+"""Most characters of an error message, in addition to four for each byte of the input, which it may repeat."""
 MEMORY = 1 << 30
-"""Bytes of address space that a reader may take beside what the process has."""
+"""Bytes of address space that a reader may take in addition to those of the process before."""
 
 
 class TooLong(BaseException):
-    """Raised into a reader that does not come to an end; no `Exception`, which readers may catch."""
+    """Raised in a reader that does not end; not an `Exception`, because readers may catch that."""
 
 
 @dataclass(frozen=True)
 class Format:
     """A fuzzed format.
 
-    make     an input from a source of random numbers, structure-aware or blind, as its author likes
-    read     takes one input: returns where it is good, raises one of `REFUSALS` where not
-    seconds  of processor time that one input may take
+    make     returns an input from random numbers: valid, with changed fields, or with changed bytes
+    read     takes an input; returns if it is valid, raises one of `REFUSALS` otherwise
+    seconds  processor time that one input may take
     """
 
     make: Callable[[Random], bytes]
@@ -56,16 +56,16 @@ class Format:
 
 @dataclass(frozen=True)
 class Finding:
-    """An input that was neither read nor refused."""
+    """An input that a reader neither accepted nor refused."""
 
     data: bytes
     error: BaseException
 
     @property
     def place(self) -> str:
-        """The kind of error and where it came from: findings of one place are one."""
+        """The error's type and the function that raised it; findings of one place count as one."""
         steps = [step for step, _ in traceback.walk_tb(self.error.__traceback__)]
-        where = steps[-2 if isinstance(self.error, TooLong) else -1].f_code.co_qualname  # without what rang
+        where = steps[-2 if isinstance(self.error, TooLong) else -1].f_code.co_qualname  # without the signal handler
         return f"{type(self.error).__name__} in {where}"
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """Counts and findings of a fuzzing session."""
+    """Numbers of inputs accepted and refused, and the findings, of a fuzzing session."""
 
     good: int = 0
     refused: int = 0
@@ -82,24 +82,24 @@ class Outcome:
 
 
 def format_named(name: str) -> Format:
-    """The format of a name; `KeyError` for an unknown one."""
+    """Return the format of a name; raises `KeyError` for an unknown one."""
     found: Format = getattr(import_module(f"fuzzing.{MODULES[name]}"), name.upper().replace("-", "_"))
     return found
 
 
 def inputs(name: str, seeds: Iterable[int]) -> Iterator[bytes]:
-    """The inputs of a format: the same for the same seeds, on any machine."""
+    """Yield an input of a format for each seed, the same on every machine."""
     make = format_named(name).make
     return (make(Random(f"{name} {seed}")) for seed in seeds)
 
 
 def corpus(name: str) -> list[Path]:
-    """Files with inputs of a format that were findings once."""
+    """Return the files with inputs of a format that were findings earlier."""
     return sorted((CORPUS / name).glob("*"))
 
 
 def feed(reader: Format, every: Iterable[bytes], outcome: Outcome | None = None) -> Outcome:
-    """Give inputs to a format's reader, each within its time."""
+    """Give inputs to a format's reader, with a time limit for each; return the counts and findings."""
     outcome = Outcome() if outcome is None else outcome
     for data in every:
         try:
@@ -124,14 +124,14 @@ def is_sentence(error: BaseException, given: int) -> bool:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """`TooLong` in this thread after so much processor time, or a long wait."""
+    """Raise `TooLong` in this thread after `seconds` of processor time, or after a long wait."""
 
     def ring(number: int, _: object) -> None:
         raise TooLong(f"longer than {seconds:g} s" if number == signal.SIGPROF else "waits for something")
 
     before = [(number, signal.signal(number, ring)) for number in (signal.SIGPROF, signal.SIGALRM)]
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, 60 + 10 * seconds)  # a machine under load included
+    signal.setitimer(signal.ITIMER_REAL, 60 + 10 * seconds)  # long enough for a machine under load
     try:
         yield
     finally:
@@ -143,7 +143,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def bounded_memory() -> Iterator[None]:
-    """`MemoryError` for what takes more than `MEMORY` beside what this process has mapped already."""
+    """Limit memory: code that takes more than `MEMORY` bytes inside the block gets a `MemoryError`."""
     old = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, old[1]))
@@ -154,9 +154,9 @@ def bounded_memory() -> Iterator[None]:
 
 
 def search(name: str, seconds: float, first: int, tell: Callable[[str], None]) -> Outcome:
-    """Feed new inputs for some seconds, from the seed `first`; print and keep each new kind of finding.
+    """Feed new inputs for some seconds, from the seed `first`; save the first finding of each place.
 
-    Only the first finding of a place is kept.
+    tell  function that gets a text on each saved finding
     """
     reader, outcome, end, known = format_named(name), Outcome(), time.monotonic() + seconds, set[str]()
     seed = first
@@ -172,7 +172,7 @@ def search(name: str, seconds: float, first: int, tell: Callable[[str], None]) -
 
 
 def keep(name: str, data: bytes) -> Path:
-    """Put an input into the corpus; returns its file."""
+    """Save an input in the corpus; return its file."""
     path = CORPUS / name / sha256(data).hexdigest()[:16]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -180,7 +180,10 @@ def keep(name: str, data: bytes) -> Path:
 
 
 def damaged(rng: Random, data: bytes, pieces: Iterable[bytes] = ()) -> bytes:
-    """A blind change or several: bytes flipped, cut, doubled, moved, or one of `pieces` put in."""
+    """Return `data` with 1 to 16 random changes.
+
+    Bytes are removed, repeated, moved or replaced, or one of `pieces` is inserted.
+    """
     changed, pieces = bytearray(data), [*pieces, b"\0", b"\xff", b"-1", b"1e999", b"9" * 40]
     for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
         at, end = sorted(rng.randrange(len(changed) + 1) for _ in range(2))

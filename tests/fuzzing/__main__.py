@@ -1,4 +1,4 @@
-"""`tools/fuzz FORMAT MINUTES`: fresh inputs for so long, in a process of 1 GB of address space."""
+"""`tools/fuzz FORMAT MINUTES`: fuzzes a format with new seeds, in a process of 1 GiB of address space."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Fuzzed files: endgames, policies, match logs."""
+"""Fuzzed files: endgames, policies and match logs."""
 
 import atexit
 import shutil
@@ -21,7 +21,7 @@ from mccfr.policy.query import query
 
 @cache
 def _folder():
-    memory = Path("/dev/shm")  # a disk takes as long to cut a file off as the readers to refuse it
+    memory = Path("/dev/shm")  # on a disk, truncating a file takes as long as reading it
     folder = Path(tempfile.mkdtemp(prefix="mccfr-fuzz-", dir=memory if memory.is_dir() else None))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -52,7 +52,7 @@ def _policy():
 
 
 def _changed_policy(rng):
-    """NAME, a line break, and what stands in the file of that name."""
+    """Return a file name of the policy, a line break, and content for that file, mostly damaged."""
     _, files = _policy()
     name = rng.choice(sorted(files))
     pieces = (b"null", b"[]", b'"x"', rng.choice(list(files.values()))[:200])
@@ -61,7 +61,7 @@ def _changed_policy(rng):
 
 
 def _read_policy(data):
-    """Query a policy with one file replaced; every other input gets a matching manifest."""
+    """Query a policy with one file replaced; with odd lengths its manifest is made to match."""
     out, files = _policy()
     name, _, content = data.partition(b"\n")
     path = out / Path(name.decode()).name
@@ -72,7 +72,7 @@ def _read_policy(data):
     try:
         if path.suffix != ".json" and len(content) % 2:
             changed += [each for each in files if each.endswith(".json")]
-            sign(out)  # hostile, and not damaged
+            sign(out)  # the manifest matches the hostile content
         query(Policy.open(out), "")
     finally:
         for each in changed:

@@ -1,4 +1,4 @@
-"""Fuzzed betting lines of small games and of hold'em, with bets outside of the tree."""
+"""Fuzzed betting lines of small games and of hold'em, with bet sizes that the tree lacks."""
 
 from functools import cache
 from pathlib import Path
@@ -27,16 +27,16 @@ def _translation():
     return Translation(game.tree, game.real_rules)
 
 
-def walked(rng, tree):
-    """The line to a random node."""
+def tree_line(rng, tree):
+    """Return the line to a random node of a tree."""
     node = 0
     while tree.children(node) and rng.random() < 0.8:
         node = rng.choice(tree.children(node))
     return line_text(tree, node)
 
 
-def betted(rng, rules):
-    """A legal line of real betting, of sizes that the tree may not have."""
+def real_line(rng, rules):
+    """Return a random legal line of the full game, with bet sizes that the tree may lack."""
     state, line = rules.start(), ""
     while isinstance(state, BettingState) and rng.random() < 0.85:
         low, high = state.lowest_raise, rules.stack
@@ -51,9 +51,9 @@ def betted(rng, rules):
 
 
 def make(rng):
-    """`GAME LINE`: of the tree or of real betting, and mostly damaged."""
+    """Return `GAME LINE`: a line of the tree or of the full game, mostly damaged."""
     game = rng.choice(("leduc", "goofspiel", "holdem", "holdem"))
-    line = betted(rng, _translation().rules) if game == "holdem" else walked(rng, _game(game).tree)
+    line = real_line(rng, _translation().rules) if game == "holdem" else tree_line(rng, _game(game).tree)
     data = line.encode()
     if rng.random() < 0.6:
         data = damaged(rng, data, _PIECES)
@@ -63,7 +63,7 @@ def make(rng):
 
 
 def read(data):
-    """Return the answer for the decision, or the readings of the real line."""
+    """Look up the decision of a line, or translate a line of hold'em to decisions of the tree."""
     game, _, line = data.decode(errors="surrogateescape").partition(" ")
     if game == "holdem":
         _translation().read(line)

@@ -1,4 +1,4 @@
-"""Fuzzed network input: HTTP requests, ACPC messages, answers of two poker servers."""
+"""Fuzzed network input: HTTP requests, ACPC messages, and answers of two poker servers."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from strategies import partly_reached_strategy
 
 from abstraction.cards import card_text
 from fuzzing import Format, damaged
-from fuzzing.lines import betted, walked
+from fuzzing.lines import real_line, tree_line
 from mccfr.config.game_tables import LeducGame
 from mccfr.games.registry import build_game
 from mccfr.matches.acpc import VERSION, TableError
@@ -50,10 +50,10 @@ _HEADERS = (*_ORIGINS, *_OTHERS, "X: " + "y" * 70_000)
 
 
 class _Wire:
-    """A connection whose other end has said all it will, and hangs up when it has been heard."""
+    """A connection that delivers given bytes and then ends; `sent` collects the bytes sent to it."""
 
     def __init__(self, data):
-        self._left, self.said = data, bytearray()
+        self._left, self.sent = data, bytearray()
 
     def recv_into(self, room):
         data = self.recv(len(room))
@@ -68,20 +68,20 @@ class _Wire:
         return io.BytesIO()
 
     def sendall(self, data):
-        self.said += data
+        self.sent += data
 
     def send(self, data):
-        self.said += data
+        self.sent += data
         return len(data)
 
     def fileno(self):
         return -1
 
     def getsockopt(self, *_):
-        return 1 << 16  # of bytes that are sent at a time
+        return 1 << 16  # size of the send buffer in bytes
 
     def _nothing(self, *_):
-        """Do nothing: no thread waits, and no timeout is set."""
+        """Do nothing."""
 
     settimeout = setblocking = setsockopt = shutdown = close = _nothing
 
@@ -96,23 +96,23 @@ def _leduc():
 
 @cache
 def _server(name):
-    """A server that listens no more: its application and its limits, for what comes over a `_Wire`."""
+    """Return a page server that has stopped to listen; its application answers requests from a `_Wire`."""
     source = policy() if name == b"holdem" else Profile(_leduc(), partly_reached_strategy(_leduc()))
-    shelf = StrategyList([("one", lambda: Spots(source, "one"))])
-    shelf.shown(0).solving._stage = lambda *_: {}  # which works for seconds, and on after the test
-    with patch("mccfr.view.server.THREADS", 1), ViewServer(shelf, 0) as served:
-        served.application.names = "127.0.0.1:1", "localhost:1"
-    served.add_task, served.pull_trigger = lambda _: None, lambda: None
-    return served
+    strategies = StrategyList([("one", lambda: Spots(source, "one"))])
+    strategies.shown(0).solving._stage = lambda *_: {}  # no solving, which would take seconds and outlive the test
+    with patch("mccfr.view.server.THREADS", 1), ViewServer(strategies, 0) as server:
+        server.application.names = "127.0.0.1:1", "localhost:1"
+    server.add_task, server.pull_trigger = lambda _: None, lambda: None
+    return server
 
 
 def _leduc_line(rng):
-    return walked(rng, _leduc().tree), tree_start(_leduc().tree)
+    return tree_line(rng, _leduc().tree), tree_start(_leduc().tree)
 
 
 def _values(rng, game):
-    """Return values that pages send, some of them exchanged."""
-    line, start = (betted(rng, rules()), rules().line_start) if game == "holdem" else _leduc_line(rng)
+    """Return the values of a request as pages send them, some replaced by invalid ones."""
+    line, start = (real_line(rng, rules()), rules().line_start) if game == "holdem" else _leduc_line(rng)
     if rng.random() < 0.95:
         line = street_line(line, start)
     cards = rng.sample(range(52 if game == "holdem" else 8), rng.choice((0, 1, 3, 4, 5)))
@@ -127,13 +127,13 @@ def _values(rng, game):
     return given
 
 
-def _asked(rng, game):
-    """A request."""
+def _request(rng, game):
+    """Return an HTTP request, often with invalid values or headers."""
     path = rng.choice(("/", "/view.js", "/nothing", "//[", "http://[", "*", *3 * (*_GET, *_POST)))
     post = path in _POST and (path not in _GET or rng.random() < 0.5)
     known = [*(_POST if post else _GET).get(path, (None, _NAMES))[1], "of"]
     if game == "holdem" and path == "/api/values":
-        path = "/api/spot"  # a second's work before the river
+        path = "/api/spot"  # values before the river take a second
     given = {name: value for name, value in _values(rng, game).items() if name in known and rng.random() < 0.9}
     if rng.random() < 0.1:
         given[rng.choice(_NAMES)] = rng.choice(_ANYTHING[:-1])
@@ -143,22 +143,25 @@ def _asked(rng, game):
         length = len(body) if rng.random() < 0.85 else rng.choice((0, -1, 10**9, "9" * 5_000, ""))
         head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {length}"]
     else:
-        written = str if rng.random() < 0.2 else lambda value: quote(str(value), errors="replace")
-        query = "&".join(f"{name}={written(value)}" for name, value in given.items())
+        encode = str if rng.random() < 0.2 else lambda value: quote(str(value), errors="replace")
+        query = "&".join(f"{name}={encode(value)}" for name, value in given.items())
         head, body = [f"GET {path}{'?' * bool(query)}{query} HTTP/1.1"], b""
     head += ["Host: 127.0.0.1:1", *(rng.choice(_HEADERS) for _ in range(rng.choice((0, 0, 0, 0, 1, 1, 2))))]
     return "\r\n".join([*head, "", ""]).encode("utf-8", "replace") + body
 
 
 def _requests(rng):
-    """`GAME REQUESTS`: one or a few on a connection, in a part of all cases damaged blindly."""
+    """Return `GAME REQUESTS`: one to three requests of a connection, sometimes with random bytes changed."""
     game = rng.choice(("holdem", *5 * ["leduc"]))
-    data = b"".join(_asked(rng, game) for _ in range(rng.choice((1, 1, 1, 2, 3))))
+    data = b"".join(_request(rng, game) for _ in range(rng.choice((1, 1, 1, 2, 3))))
     return game.encode() + b" " + (damaged(rng, data, _PIECES) if rng.random() < 0.3 else data)
 
 
-def _answered(data):
-    """Good: all that was answered is so with 200; refused: one is with 400 to 499, or nothing is answered."""
+def _read_requests(data):
+    """Answer the requests; raises `ValueError` for a status of 400 or more, or if there is no answer.
+
+    Server errors, except 501 and 503, raise `AssertionError`.
+    """
     game, _, data = data.partition(b" ")
     wire = _Wire(data)
     channel = _Channel(_server(game), wire, ("127.0.0.1", 2), _server(game).adj, {})
@@ -166,23 +169,23 @@ def _answered(data):
         channel.handle_read()
     if channel.requests:
         channel.service()
-        assert not channel.requests  # one is answered
-    statuses = list(_statuses(io.BytesIO(wire.said)))
-    if unheard := [status for status in statuses if status[0] >= 500 and status[0] not in (501, 503)]:
-        raise AssertionError(unheard)
+        assert not channel.requests  # the request is answered
+    statuses = list(_statuses(io.BytesIO(wire.sent)))
+    if failed := [status for status in statuses if status[0] >= 500 and status[0] not in (501, 503)]:
+        raise AssertionError(failed)
     refused = [status for status in statuses if status[0] >= 400]
     if refused or not statuses:
-        raise ValueError(f"refused with status {refused}, or not heard")
+        raise ValueError(f"refused with status {refused}, or not answered")
 
 
-def _statuses(came):
-    """Yield (status, problem) of answers; `AssertionError` for an invalid answer."""
-    while line := came.readline():
+def _statuses(stream):
+    """Yield (status, error message) of each answer; raises `AssertionError` for an invalid answer."""
+    while line := stream.readline():
         assert line.startswith(b"HTTP/1."), line
         status, length = int(line.split()[1]), 0
-        while (header := came.readline()) != b"\r\n":
+        while (header := stream.readline()) != b"\r\n":
             length = int(header.split()[1]) if header.startswith(b"Content-Length:") else length
-        body = came.read(length)
+        body = stream.read(length)
         yield status, json.loads(body)["error"] if status >= 400 else ""
         assert len(body) == length and not (status == 400 and b"out of range float" in body.lower())
 
@@ -194,12 +197,12 @@ _TURNS = (*b"MATCHSTATE: : | / r300 cc AsKd".split(), b"\r\n", b"# x\r\n", b"c" 
 
 
 @cache
-def _seated():
+def _bot_betting():
     return _betting(_MATCH.game)
 
 
 def _session(name, seed=1):
-    return AcpcSession(PROGRAMS[name](_seated(), seed=seed), rules())
+    return AcpcSession(PROGRAMS[name](_bot_betting(), seed=seed), rules())
 
 
 class _Recorded(LocalSeat):
@@ -207,10 +210,10 @@ class _Recorded(LocalSeat):
 
     def __init__(self, session):
         super().__init__(session)
-        self.heard, self.answers = [], []
+        self.received, self.answers = [], []
 
     def tell(self, line):
-        self.heard.append(line)
+        self.received.append(line)
         super().tell(line)
 
     def ask(self, line, seconds):
@@ -220,16 +223,16 @@ class _Recorded(LocalSeat):
 
 @cache
 def _match(name, seed):
-    """(what a calling player hears, what the other says) of a match."""
+    """Play a match; return (messages that a calling player gets, answers of the other player)."""
     caller, other = _Recorded(_session("always-call")), _Recorded(_session(name, seed))
     dealer = MatchDealer(_MATCH, [caller, other])
     for number in range(_MATCH.hands):
         dealer.play(number)
-    return caller.heard, other.answers
+    return caller.received, other.answers
 
 
 def _changed(rng, lines):
-    """Return a match's lines as bytes, with some actions, states or ends changed, missing or repeated."""
+    """Return a match's lines as bytes, with some lines changed, removed, repeated or inserted."""
     lines = list(lines)
     for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
         place, kind = rng.randrange(len(lines)), rng.randrange(6)
@@ -254,7 +257,7 @@ def _lines(rng, which):
 
 
 def _in_words(read):
-    """Check that a refusal at the table can be printed in a terminal."""
+    """Return `read` with a check that the message of each `TableError` can be printed in a terminal."""
 
     def checked(data):
         try:
@@ -267,25 +270,25 @@ def _in_words(read):
 
 
 def _bot(data):
-    """A match to its end, as `play_acpc` follows it."""
-    session, lines, heard = _session("always-call"), Lines(_Wire(data)), 0
+    """Follow a match to its end, as `play_acpc` does; raises `ValueError` if it does not end."""
+    session, lines, answers = _session("always-call"), Lines(_Wire(data)), 0
     while (line := lines.read(60)) is not None:
-        heard += session.answer(line) is not None
-    if not heard or not session.between_hands:
+        answers += session.answer(line) is not None
+    if not answers or not session.between_hands:
         raise ValueError("the match has not come to an end")
 
 
-def _dealt(data):
-    """Play a match over a real connection with a player who sends given lines, whatever comes."""
+def _deal(data):
+    """Play a match over a real connection; the player sends the lines of `data` in any case."""
 
-    def told(text):
+    def tell(text):
         if "closed" in text or "disconnected" in text:
             raise ValueError(text)
 
-    door = DealerPort(listening("127.0.0.1", 0), told)
-    seat = RemoteSeat(door, [], "Bob", told)
+    port = DealerPort(listening("127.0.0.1", 0), tell)
+    seat = RemoteSeat(port, [], "Bob", tell)
     try:
-        with socket.create_connection(("127.0.0.1", int(door.where.rpartition(":")[2]))) as player:
+        with socket.create_connection(("127.0.0.1", int(port.where.rpartition(":")[2]))) as player:
             player.sendall(data)
             if b"\n" not in data:
                 player.shutdown(socket.SHUT_WR)
@@ -296,14 +299,14 @@ def _dealt(data):
                 dealer.play(number)
     finally:
         seat.close()
-        door.close()
+        port.close()
 
 
 # --- answers of poker servers ---
 
 
-def _altered(rng, answers, pieces):
-    """Answers, a line each: in some a value anywhere is anything, or the text is damaged."""
+def _altered_answers(rng, answers, pieces):
+    """Return answers as JSON lines; some have a value of another type, or changed bytes."""
     answers = deepcopy(answers)
     for _ in range(rng.choice((0, 0, 0, 1, 2))):
         table = answer = rng.choice(answers)
@@ -324,20 +327,20 @@ def _values_of(table):
 @cache
 def _answers(seed):
     """Return the test server's answers in some hands with a calling player."""
-    found, double = [], Double(PROGRAMS["random"](_seated(), seed=seed), seed)
+    found, double = [], Double(PROGRAMS["random"](_bot_betting(), seed=seed), seed)
 
     def post(where, body):
         found.append(double.post(where, body))
         return found[-1]
 
-    session = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), post)
+    session = SlumbotSession(PROGRAMS["always-call"](_bot_betting()), rules(), post)
     for number in range(3):
         session.play_hand(number)
     return found
 
 
 def _answering(left):
-    """Says the answers that are left, one after the other."""
+    """Return a `post` function of a server that gives the answers in `left` one after the other."""
 
     def post(where, _):
         if not left:
@@ -348,9 +351,9 @@ def _answering(left):
 
 
 def _slumbot(data):
-    """Hands to the end of what the server says."""
+    """Play hands until the server has no more answers."""
     left = data.split(b"\n")
-    session, number = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), _answering(left)), 0
+    session, number = SlumbotSession(PROGRAMS["always-call"](_bot_betting()), rules(), _answering(left)), 0
     while left:
         session.play_hand(number)
         number += 1
@@ -359,27 +362,27 @@ def _slumbot(data):
 @cache
 def _wizard_answers(seed):
     """Return the test server's answers in some hands with a calling player, one hand at a time."""
-    found, double = [], Wizard(lambda number: PROGRAMS["random"](_seated(), seed=seed + number), seed)
+    found, double = [], Wizard(lambda number: PROGRAMS["random"](_bot_betting(), seed=seed + number), seed)
 
     def post(where, body):
         found.append(double.handle(where, body, {"X-API-KEY": "k3y"})[1])
         return found[-1]
 
-    list(play_wizard_hands([PROGRAMS["always-call"](_seated())], rules(), WizardServer(post), 3))
+    list(play_wizard_hands([PROGRAMS["always-call"](_bot_betting())], rules(), WizardServer(post), 3))
     return deepcopy(found)
 
 
 def _wizard(data):
-    """Hands to the end of what the server says."""
+    """Play hands until the server has no more answers."""
     left = data.split(b"\n")
 
     server = WizardServer(_answering(left), wait=lambda _: None)
     while left:
-        list(play_wizard_hands([PROGRAMS["always-call"](_seated())], rules(), server, 1))
+        list(play_wizard_hands([PROGRAMS["always-call"](_bot_betting())], rules(), server, 1))
 
 
-VIEW = Format(_requests, _answered, seconds=60)  # the first hand to be solved again compiles kernels
+VIEW = Format(_requests, _read_requests, seconds=60)  # re-solving the first hand compiles kernels
 BOT = Format(lambda rng: _lines(rng, 0), _in_words(_bot))
-DEALER = Format(lambda rng: _lines(rng, 1), _dealt)
-SLUMBOT = Format(lambda rng: _altered(rng, _answers(rng.randrange(20)), _SLUMBOT), _in_words(_slumbot))
-GTOWIZARD = Format(lambda rng: _altered(rng, _wizard_answers(rng.randrange(20)), _WIZARD), _in_words(_wizard))
+DEALER = Format(lambda rng: _lines(rng, 1), _deal)
+SLUMBOT = Format(lambda rng: _altered_answers(rng, _answers(rng.randrange(20)), _SLUMBOT), _in_words(_slumbot))
+GTOWIZARD = Format(lambda rng: _altered_answers(rng, _wizard_answers(rng.randrange(20)), _WIZARD), _in_words(_wizard))

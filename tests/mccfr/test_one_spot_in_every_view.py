@@ -1,9 +1,9 @@
-"""One spot in page, `mccfr spot`, `query --json`, report, PioSOLVER's protocol and Python.
+"""Equal figures of one spot in page, `mccfr spot`, `query --json`, report, UPI and Python.
 
 Shows:
 
 * Page, command, report, UPI and Python state equal figures for a spot
-  (test_all_views_state_the_same, planted: test_a_wrong_weight_shows)
+  (test_all_views_state_equal_figures, planted: test_a_wrong_weight_is_caught)
 """
 
 import json
@@ -32,7 +32,7 @@ PYTHON |= {"to": "0.1%", "run": "run", "workers": 0}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The run of a solved flop; its folder is the working directory."""
+    """Yield the run of a solved flop; its folder is the working directory."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("views"))
         mccfr.spot(board=BOARD, **PYTHON)
@@ -49,7 +49,7 @@ def by_python(_):
 
 
 def of_answer(found):
-    """Figures of the answer of `mccfr spot`."""
+    """Return the figures in the answer of `mccfr spot`."""
     frequency, taken = ([one[key] for one in found["actions"]] for key in ("frequency", "ev_chips"))
     names = [one["action"] for one in found["actions"]]
     return {"ev": found["ev_chips"], "equity": found["equity"], "names": names, "frequency": frequency, "taken": taken}
@@ -99,7 +99,7 @@ def by_upi(_):
 
 
 def by_report(_):
-    """A report solves each flop itself, by the same algorithm to the same exploitability."""
+    """Return the figures of a report, which solves the flop itself to the same exploitability."""
     flop = Flops(np.array([sorted(parse_cards(BOARD))], np.int8), np.ones(1))
     game = typed_spot(Path("run"))
     (row,) = tables_of(solved_flops(game, flop, 0.001)[0])["flops"]
@@ -108,15 +108,14 @@ def by_report(_):
 
 
 @pytest.mark.parametrize("view", [by_spot, by_page, by_query, by_upi, by_report])
-def test_all_views_state_the_same(run, capsys, view):
-    """To the digits that are stated; a report, which solves the flop anew, within the exploitability.
+def test_all_views_state_equal_figures(run, capsys, view):
+    """Figures agree to the stated digits; those of a report, a separate solve, to 0.2 % of the pot.
 
-    EVs of both players sum to the pot in chips, so all views have one unit.
+    The EVs of both players sum to the pot in chips, so all views have one unit.
     """
     expected, found = by_python(capsys), view(capsys)
     tolerance = 2e-3 * POT if view is by_report else 2e-4
     apart = {key: float(np.abs(np.subtract(found[key], expected[key])).max()) for key in found if key != "names"}
-    print(view.__name__, apart)
     assert found["names"] == expected["names"] == ["c", "b20"] and apart.keys() >= {"ev", "frequency"}
     assert max(apart.values()) < tolerance
     shares = zip(expected["frequency"], expected["taken"], strict=True)
@@ -124,8 +123,8 @@ def test_all_views_state_the_same(run, capsys, view):
     assert sum(found["ev"]) == pytest.approx(POT, abs=1e-3) and run.is_dir()
 
 
-def test_a_wrong_weight_shows(run, capsys, monkeypatch):
-    """Planted: means over hands without the hands that they block."""
+def test_a_wrong_weight_is_caught(run, capsys, monkeypatch):
+    """The planted error gives all hands the same weight in means."""
     expected, right = by_python(capsys), decision_values.range_mean
     monkeypatch.setattr(decision_values, "range_mean", lambda values, weight: right(values, (weight > 0) * 1.0))
     found = by_page(capsys)

@@ -1,4 +1,4 @@
-"""Strategy sums in float32 over long runs: random rounding without bias.
+"""Strategy sums in float32 over long runs: random rounding is unbiased.
 
 Shows:
 
@@ -28,9 +28,9 @@ from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import table_name
 
 LARGE = 2.0**24
-"""Of sums that have taken some 10^8 additions: what is added next is less than half a unit in their last place."""
+"""A sum after some 10^8 additions: one addition is less than half a unit in its last place."""
 RMS = 2.1e-4
-"""Largest standard deviation of a sum that is rounded at random, relative to the sum."""
+"""Largest standard deviation of a randomly rounded sum, relative to the sum."""
 
 TO_NEAREST = ("builder.or_(mantissa, _alike(integer, 127 << 23))", "_alike(integer, 0x3FC00000)")
 HALF_THE_BITS = ("_alike(product.type, 32 - _EXTRA)", "_alike(product.type, 33 - _EXTRA)")
@@ -38,7 +38,7 @@ ALIKE_IN_ALL_LANES = ("builder.mul(lane, _alike(lane.type, _LANE))", "_alike(low
 
 
 def planted(edit):
-    """The vector rows with an error in how they round."""
+    """Return the vector code for rows with an error in its rounding."""
     return mutant(row_module, using={"mccfr.common.rounding": mutant(rounding, edit)})
 
 
@@ -84,13 +84,13 @@ def new_state(seed):
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(0, 5000))
-def test_bits_of_a_lane_in_plain_integers(word, lane):
+def test_bits_of_a_lane_equal_integer_arithmetic(word, lane):
     low, high = word % 2**32, word >> 32
     assert bits_of(np.uint64(word), lane) == (high + low * lane * 0x9E3779B9) % 2**32 >> 3
 
 
 @pytest.mark.parametrize("drawn", [draws, draws_of_paths], ids=["external", "outcome"])
-def test_bits_are_uniform_and_depend_on_nothing(drawn):
+def test_bits_are_uniform_and_uncorrelated(drawn):
     """Test means, chi-squares of upper and lower bits, and correlations of lanes and choices."""
     count, lanes = 1 << 17, 8
     bits, choices = np.zeros((count, lanes), np.int64), np.zeros(count)
@@ -137,13 +137,13 @@ def sum_of(array, total, addend, bits):
 @given(
     st.floats(2.0**-80, 2.0**80, width=32), st.floats(2.0**-20, 1, width=32), st.integers(0, 2**29 - 1), st.booleans()
 )
-def test_a_sum_is_rounded_to_a_neighbour_by_its_share(total, part, bits, whole):
-    """As a number does, with 23 bits; where the sum rounds up to a power of two half the chance is meant."""
+def test_a_sum_is_rounded_to_a_float32_neighbour_with_the_expected_probability(total, part, bits, whole):
+    """Probabilities have 23 bits; for sums just below a power of two that of rounding down is halved."""
     addend = np.float32(total) if whole else np.float32(total) * np.float32(part)
     found, exact = float(sum_of(NARROW_CELL, np.float32(total), addend, bits)), total + float(addend)
     nearest = np.float32(exact)
     rest = exact - float(nearest)
-    step = float(np.nextafter(nearest, np.float32(np.inf))) - float(nearest)  # a unit in its last place
+    step = float(np.nextafter(nearest, np.float32(np.inf))) - float(nearest)  # one unit in its last place
     drawn = (bits >> 6) / 2**23
     expected = int(np.floor(np.float32(rest / step) + np.float32(1 + drawn))) - 1
     assert found == float((nearest.view(np.int32) + np.int32(expected)).view(np.float32))
@@ -155,14 +155,14 @@ NARROW_CELL, WIDE_CELL = np.zeros(1, np.float32), np.zeros(1)
 
 @settings(max_examples=300, deadline=None)
 @given(st.floats(-1e30, 1e30), st.integers(0, 2**29 - 1))
-def test_a_number_is_rounded_to_a_neighbour_by_its_share(number, bits):
-    """Down below the share of the interval that it has come, else up; numbers that float32 holds stay."""
+def test_a_number_is_rounded_to_a_float32_neighbour_with_the_expected_probability(number, bits):
+    """The probability of each neighbour is linear in the number; float32 numbers do not change."""
     found = rounded_to(NARROW_CELL, number, bits)
     assert rounded_to(WIDE_CELL, number, bits) == number
     if abs(number) < 2.0**-126:
         assert abs(found - number) <= 2.0**-149
         return
-    inner = np.float32(number)  # the neighbour on the side of 0
+    inner = np.float32(number)  # the neighbour closer to 0
     if abs(float(inner)) > abs(number):
         inner = np.nextafter(inner, np.float32(0))
     outer = np.nextafter(inner, np.float32(np.copysign(np.inf, number)))
@@ -215,21 +215,21 @@ def errors_after(module, rows_, count):
     add_in_turn(sums, 0, rows_, sigma.ravel(), count, SEED)
     times = np.zeros((rows_, STRATEGIES), np.int64)  # number of additions of each strategy to each row
     for row in range(rows_):
-        turn = (np.arange(STRATEGIES) - row) % STRATEGIES  # place of the first addition
+        turn = (np.arange(STRATEGIES) - row) % STRATEGIES  # number of the first addition
         times[row] = (count - turn + STRATEGIES - 1) // STRATEGIES
     truth = times.astype(float) @ sigma.astype(float)
     return (sums[: rows_ * 8].reshape(rows_, 8) / truth - 1).ravel()
 
 
 def assert_unbiased(errors):
-    """Mean within 3 standard errors of 0, root of the mean square below 0.03 %."""
+    """Check that the mean is within 3 standard errors of 0 and the root mean square below 0.03 %."""
     rms = float(np.sqrt((errors**2).mean()))
     assert rms < 3e-4, rms
     assert abs(errors.mean()) < 3 * rms / np.sqrt(len(errors)), (errors.mean(), rms)
 
 
 def test_forty_million_additions_are_unbiased():
-    """rms is as the formula says: float32 sums that are rounded to nearest are off by a tenth."""
+    """The root mean square also follows its formula; sums rounded to nearest would be off by a tenth."""
     errors = errors_after(row_module, 16, 40_000_000)
     assert_unbiased(errors)
     assert 1e-4 < np.sqrt((errors**2).mean()) < 1.2 * RMS
@@ -244,7 +244,7 @@ def test_a_biased_rounding_is_detected(edit):
 
 
 def test_lanes_that_share_their_bits_are_detected():
-    """Rows of eight equal sums: with one lane's bits for all they would all go wrong together."""
+    """Rows have eight equal sums; with equal bits in all lanes they would have equal errors."""
     spread = []
     for module in (row_module, planted(ALIKE_IN_ALL_LANES)):
         add_in_turn, sums = adder(module), np.full(64 * 8 + 8, 2.0**20, np.float32)
@@ -277,7 +277,7 @@ def growth(run):
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 def test_large_float32_sums_grow_like_float64_sums(algorithm, general):
-    """The same additions to float64 sums are the truth; rounding to nearest would add nothing."""
+    """Compare with the same additions to float64 sums; rounding to nearest would add nothing."""
     iterations = 100_000 if general else 300_000
     narrow, wide = (from_large_sums(algorithm, general, form).train(iterations) for form in ("auto", "float64"))
     assert narrow.tables["strategy_sum/street0/player0"].dtype == np.float32
@@ -323,7 +323,7 @@ def joined(tables, kind="strategy_sum"):
 
 
 def test_large_sums_of_public_chance_sampling_grow_like_small_ones():
-    """A board adds less than half a unit in the last place; sums that begin at 0 are the truth."""
+    """A board adds less than half a unit in the last place; compare with sums that begin at 0."""
     options, start = public_chance.PublicChanceOptions(Schedule(), False), 2.0**31
     large, small = (whole_boards(options, 8_000, first) for first in (start, 0.0))
     np.testing.assert_array_equal(joined(large.tables, "regret"), joined(small.tables, "regret"))

@@ -1,10 +1,10 @@
-"""Solves whose target cannot be reached.
+"""Solves that cannot reach their accuracy.
 
 Shows:
 
 * Solves by UPI and re-solved spots end at their limits and state what they reached
-  (test_a_tree_that_does_not_reach_its_accuracy_states_how_far_it_is,
-  test_a_spot_solved_again_ends_at_its_limit_with_its_gap)
+  (test_upi_states_the_exploitability_if_a_tree_does_not_reach_its_accuracy,
+  test_a_resolved_spot_ends_at_its_iteration_limit_and_states_its_gap)
 """
 
 import re
@@ -19,15 +19,15 @@ from mccfr.tables.strategy import uniform_strategy
 from mccfr.upi import background_solver
 
 
-def test_a_tree_that_does_not_reach_its_accuracy_states_how_far_it_is(monkeypatch):
+def test_upi_states_the_exploitability_if_a_tree_does_not_reach_its_accuracy(monkeypatch):
     monkeypatch.setattr(background_solver, "MOST_ITERATIONS", 30)
     client = spot("QsJh2h7c3d", "90")
     client.ask("set_accuracy 0", "go", "wait_for_solver")
-    assert "SOLVER: stopped (30 iterations)" in client.said()
-    assert float(re.findall(r"Exploitable for: (\S+)", client.said())[-1]) > 0
+    assert "SOLVER: stopped (30 iterations)" in client.all_answers()
+    assert float(re.findall(r"Exploitable for: (\S+)", client.all_answers())[-1]) > 0
 
 
-def test_a_spot_solved_again_ends_at_its_limit_with_its_gap():
+def test_a_resolved_spot_ends_at_its_iteration_limit_and_states_its_gap():
     game = game_of("leduc")
     here = Spot(game, all_spots.roots(game, 1)[0], 0)
     ranges = here.ranges(uniform_strategy(game))

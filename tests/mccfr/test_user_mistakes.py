@@ -1,8 +1,8 @@
-"""Invalid games, rules, methods, programs, algorithms, recipes and experiments of users.
+"""Error messages for invalid games, rules, methods, programs, algorithms and files of users.
 
 Shows:
 
-* What users bring is checked before it is believed (test_games, test_betting, test_user_regret_rules, test_methods,
+* User-defined objects are checked before use (test_games, test_betting, test_rules, test_methods,
   test_programs, test_recipes, test_experiments)
 """
 
@@ -42,7 +42,7 @@ from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
 
 
 def coin(history, chance=(("h", "t"), (0.5, 0.5), ("h", "t")), choice=(0, "", ("l", "r"), ("l", "r")), payoff=1.0):
-    """A coin, then a choice of a player who has not seen it; each part may be replaced by a broken one."""
+    """Expand a coin, then a choice of a player who does not see it; tests replace parts by invalid ones."""
     if history == "":
         return Chance(*chance)
     if history in ("h", "t"):
@@ -102,13 +102,13 @@ test_games = refusals(
 
 
 def counts(**changed):
-    made = build_tree(BettingRules((1, 1), (0,), lambda state: [2] if state.bets == 0 else [], raise_text="b"))
-    return mccfr.Game("mine", made, small_deck(3, 1, 1, [0]), **changed)
+    tree = build_tree(BettingRules((1, 1), (0,), lambda state: [2] if state.bets == 0 else [], raise_text="b"))
+    return mccfr.Game("mine", tree, small_deck(3, 1, 1, [0]), **changed)
 
 
 def streets() -> mccfr.Game:
-    made = build_tree(BettingRules((1, 1), (0, 0), lambda state: []))
-    return mccfr.Game("mine", made, small_deck(3, 1, 1, [0]))
+    tree = build_tree(BettingRules((1, 1), (0, 0), lambda state: []))
+    return mccfr.Game("mine", tree, small_deck(3, 1, 1, [0]))
 
 
 def pot() -> mccfr.Game:
@@ -202,7 +202,7 @@ test_rules = refusals(
 
 
 class Late(Variant):
-    """A schedule that knows the first four iterations."""
+    """A schedule that fails after four iterations."""
 
     def step(self, iteration):
         return super().step({1: 1, 2: 2, 3: 3, 4: 4}[iteration])
@@ -229,7 +229,7 @@ test_schedules = refusals(
 
 
 class Found(Method):
-    """A method that finds what a test says."""
+    """A method whose result a test sets in `found`."""
 
     found: object = {}
 
@@ -251,7 +251,7 @@ class Problematic(Found):
 
 
 class Lined(Found):
-    """Its lines hold a text that it does not find."""
+    """A method whose result lacks a field of its line type."""
 
     class Line(EvaluationLine):
         note: str
@@ -297,7 +297,7 @@ test_methods = refusals(
 
 
 class Acting(Program):
-    """A program whose action a test says."""
+    """A program whose action a test sets in `action`."""
 
     action: object = "c"
 
@@ -372,7 +372,7 @@ test_experiments = refusals(
 
 
 class Failing(HistoryGame):
-    """An algorithm that fails in its third iteration, or makes sums that are no numbers."""
+    """An algorithm that fails in its third iteration, or writes NaN to its strategy sums."""
 
     class Options(SolverConfig, frozen=True, tag="failing"):
         fails: bool = True
@@ -426,7 +426,7 @@ def mine() -> Game:
 """
 
 
-def test_an_option_of_the_command_line_prints_the_traceback(tmp_path, monkeypatch, capsys):
+def test_the_traceback_option_prints_the_traceback(tmp_path, monkeypatch, capsys):
     (tmp_path / "broken_game.py").write_text(BROKEN)
     (tmp_path / "run.toml").write_text('[game]\nname = "broken_game:mine"\n')
     sentence = "mccfr: game.name = 'broken_game:mine': broken_game:mine.expand raised KeyError: 'payoff' after the"

@@ -1,6 +1,6 @@
-"""Imports one module from another file: `mutants.fails_with` puts this folder first on the path.
+"""Imports one module from a changed source; `mutants.fails_with` puts this folder on the path.
 
-Python imports `sitecustomize` at its start, so the processes of tests have the changed module too.
+Python imports `sitecustomize` when it starts, so child processes of tests import the changed module too.
 """
 
 import os
@@ -11,15 +11,15 @@ _MODULE, _SOURCE = os.environ["PLANTED_MODULE"], os.environ["PLANTED_SOURCE"]
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the changed text under the module's own file name, past the cache of compiled files."""
+    """Compiles the changed source under the module's own file name, without the cache of compiled files."""
 
     def get_code(self, fullname):
-        with open(_SOURCE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would slow every start down
+        with open(_SOURCE, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib would slow each start
             return compile(file.read(), self.path, "exec")
 
 
 class _Finder:
-    """Finds the one module, where the other finders do."""
+    """Finds the changed module; the other finders state its place."""
 
     @staticmethod
     def find_spec(name, path, target=None):

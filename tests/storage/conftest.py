@@ -1,3 +1,5 @@
+"""Fixture: another process that maps and writes tables on request."""
+
 import json
 import subprocess
 import sys
@@ -8,16 +10,16 @@ import pytest
 
 @pytest.fixture(scope="module")
 def worker():
-    """`ask(request)`: send a request to another process that maps tables, and wait until it is done."""
+    """Return `send(request)`: another process, `mapping_worker.py`, carries out the request."""
     program = Path(__file__).with_name("mapping_worker.py")
     with subprocess.Popen(
         [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
 
-        def ask(request):
+        def send(request):
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             assert process.stdout.readline() == "done\n"
 
-        yield ask
+        yield send
         process.stdin.close()

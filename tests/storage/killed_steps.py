@@ -1,7 +1,7 @@
-"""Creates and closes live tables, killed (SIGKILL) at every step in turn; run by `test_live_sweep`.
+"""Creates and closes live tables in a process that is killed (SIGKILL) at each step in turn.
 
-`python killed_steps.py FORMAT FOLDER`: steps are Python's audit events, from the tables' directory on. After each kill
-the tables lie in FOLDER/STEP/place and the link in FOLDER/STEP/run. Prints the number of steps.
+`python killed_steps.py FORMAT FOLDER`. A step is an audit event of Python; the first creates the tables' directory.
+After each kill the tables are in FOLDER/STEP/place and the link is in FOLDER/STEP/run. Prints the number of steps.
 """
 
 import os
@@ -9,14 +9,14 @@ import signal
 import sys
 from pathlib import Path
 
-from storage import hdf5_format, live_tables, zarr_format  # noqa: F401 - imported here, importing is no step
+from storage import hdf5_format, live_tables, zarr_format  # noqa: F401 - imported now, so that imports are no steps
 from storage.schema import ArraySpec
 
 _EVENTS = ("open", "os.", "shutil.", "fcntl.")
 
 
 def kill_at(step):
-    """Kill this process just before step `step`, from 1, which creates the tables' directory."""
+    """Kill this process just before a step; step 1 creates the tables' directory."""
     seen = [0]
 
     def count(event, arguments):

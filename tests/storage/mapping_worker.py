@@ -1,4 +1,4 @@
-"""A process that maps and writes regions on request, with JSON lines; run by the tests beside it."""
+"""Maps and writes regions on request, in JSON lines; the fixture `worker` runs it as another process."""
 
 import json
 import sys
@@ -9,20 +9,20 @@ from storage import mapping
 
 
 def values(region, seed):
-    """The values that are written for a region and seed, in its shape and dtype."""
+    """Return the values that `fill` writes to a region for a seed, in its shape and dtype."""
     generator = np.random.default_rng([seed, *region.name.encode()])
     return generator.integers(1, 100, region.shape).astype(region.dtype)
 
 
 def fill(regions, seed):
-    """Write all regions, one mapping per dtype."""
+    """Write all regions, with one mapping per dtype."""
     for dtype in sorted({region.dtype for region in regions}):
         group = [region for region in regions if region.dtype == dtype]
         mapped = mapping.map_regions(group, writable=True, populate=True)
         for region in group:
             start = mapped.offsets[region.name]
-            written = values(region, seed).ravel()
-            mapped.flat[start : start + written.size] = written
+            cells = values(region, seed).ravel()
+            mapped.flat[start : start + cells.size] = cells
         mapped.close()
 
 

@@ -1,4 +1,4 @@
-"""Outputs: renamed to their final path in one step after sync; other files stay unchanged."""
+"""Atomic outputs: renamed to their final path in one step after sync; other files stay unchanged."""
 
 import os
 import time
@@ -13,12 +13,12 @@ from storage.atomic_outputs import check_output, output
 DAY = 86_400
 
 
-def anything(path):
+def any_output(path):
     return True
 
 
-def write(path, content=b"new", replaceable=anything):
-    """A directory of one file."""
+def write(path, content=b"new", replaceable=any_output):
+    """Write a directory of one file as an output."""
     with output(path, replaceable) as temporary:
         durable.make_dir(temporary)
         durable.write_file(temporary / "file", content)
@@ -29,9 +29,9 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("there", [False, True], ids=["new", "replaced"])
-def test_the_new_name_is_on_the_disk_when_the_block_ends(tmp_path, there):
-    if there:
+@pytest.mark.parametrize("existing", [False, True], ids=["new", "replaced"])
+def test_an_output_is_on_disk_under_its_final_name_when_the_block_ends(tmp_path, existing):
+    if existing:
         write(tmp_path / "out", b"old")
     before = set(tmp_path.rglob("*"))
     with durable.recording() as operations:
@@ -39,12 +39,12 @@ def test_the_new_name_is_on_the_disk_when_the_block_ends(tmp_path, there):
     assert crash_states.unsynced(operations, before) == []
     assert (tmp_path / "out/file").read_bytes() == b"new" and names(tmp_path) == ["out"]
     kinds = [operation.kind for operation in operations]
-    assert not there or kinds[-2:] == ["remove_file", "remove_dir"], "it goes when the new one has its name"
-    assert ("exchange" in kinds) == there and ("rename" in kinds) != there, "an old output gives way in one step"
+    assert not existing or kinds[-2:] == ["remove_file", "remove_dir"], "the old output is removed last"
+    assert ("exchange" in kinds) == existing and ("rename" in kinds) != existing, "an old output is exchanged"
 
 
-def test_temporaries_of_others_stay_until_they_are_a_day_old(tmp_path):
-    """Another process may still be writing a young one."""
+def test_temporary_files_of_other_processes_stay_until_they_are_a_day_old(tmp_path):
+    """Another process may still be writing a younger file."""
     for name, days in (("young", 0.5), ("old-file", 1.5), ("old-tree", 1.5)):
         path = tmp_path / f".tmp-out-{name:_<8}"
         if name == "old-tree":
@@ -60,14 +60,14 @@ def test_temporaries_of_others_stay_until_they_are_a_day_old(tmp_path):
 
 def test_links_are_never_replaced(tmp_path):
     (tmp_path / "link").symlink_to("nothing")
-    refused("is a link", check_output, tmp_path / "link", anything, error=FileExistsError)
+    refused("is a link", check_output, tmp_path / "link", any_output, error=FileExistsError)
 
 
-def test_a_block_that_fails_leaves_what_was_there(tmp_path):
+def test_a_failed_output_leaves_the_old_directory_unchanged(tmp_path):
     write(tmp_path / "out", b"old")
 
     def fail():
-        with output(tmp_path / "out", anything) as temporary:
+        with output(tmp_path / "out", any_output) as temporary:
             durable.make_dir(temporary)
             raise OSError("no")
 

@@ -1,4 +1,4 @@
-"""Versions of blocks: removed only if no checkpoint, present or in progress, names them."""
+"""Versions of blocks: kept while a checkpoint names them; copied to a mirror and restored."""
 
 import errno
 import shutil
@@ -16,8 +16,8 @@ from storage.set_aside import note_damage
 
 @pytest.fixture
 def store(tmp_path):
-    with block_store(tmp_path / "run", run=1) as made:
-        yield made
+    with block_store(tmp_path / "run", run=1) as blocks:
+        yield blocks
 
 
 def write(store, value):
@@ -29,8 +29,8 @@ def commit(store, number, **options):
     commit_with_blocks(store, number, identity={"run": 1}, **options)
 
 
-def removed(store):
-    """Wait for removals in progress."""
+def wait_for_removals(store):
+    """Wait until the store has removed the versions that it is removing."""
     while store._removing:
         store._removing.pop().result()
 
@@ -45,14 +45,14 @@ def versions(store):
 
 
 @pytest.mark.parametrize("settles", [True, False], ids=["settled", "the commit's last step had failed"])
-def test_what_a_checkpoint_names_stays_whether_or_not_anybody_settles(store, settles):
+def test_versions_named_by_a_checkpoint_stay_with_and_without_settle(store, settles):
     write(store, 1)
     commit(store, 1)
     if settles:
         store.settle()
     write(store, 2)
     write(store, 3)
-    removed(store)
+    wait_for_removals(store)
     assert problems(store.root) == []
     assert versions(store) == ["0000/000001", "0000/000003", "0001/000001", "0001/000003"]
     commit(store, 2, keep=1)
@@ -60,29 +60,29 @@ def test_what_a_checkpoint_names_stays_whether_or_not_anybody_settles(store, set
     assert versions(store) == ["0000/000003", "0001/000003"] and problems(store.root) == []
 
 
-def test_what_is_promised_to_a_checkpoint_stays_until_it_is_there_or_another_is_begun(store):
+def test_versions_named_for_an_uncommitted_checkpoint_stay_until_the_next_names(store):
     write(store, 1)
     store.names()
     write(store, 2)
-    removed(store)
-    assert len(versions(store)) == 4  # the first ones are promised, to a checkpoint that does not come
+    wait_for_removals(store)
+    assert len(versions(store)) == 4  # `names` keeps the first ones for a checkpoint, which is never committed
     store.names()
-    removed(store)
+    wait_for_removals(store)
     assert versions(store) == ["0000/000002", "0001/000002"]
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), ValueError("format_version 4")])
-def test_where_a_checkpoint_cannot_be_read_nothing_goes(store, monkeypatch, error):
+def test_no_version_is_removed_while_a_checkpoint_is_unreadable(store, monkeypatch, error):
     write(store, 1)
     commit(store, 1)
     store.settle()
     with monkeypatch.context() as broken:
-        opened = checkpoint.open_checkpoint
+        real_open = checkpoint.open_checkpoint
 
         def fail(path, *kind):
             if path.parent.name == "checkpoints":
                 raise error
-            return opened(path, *kind)
+            return real_open(path, *kind)
 
         broken.setattr(checkpoint, "open_checkpoint", fail)
         write(store, 2)
@@ -93,8 +93,11 @@ def test_where_a_checkpoint_cannot_be_read_nothing_goes(store, monkeypatch, erro
     assert problems(store.root) == [] and len(versions(store)) == 2
 
 
-def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
-    """A damaged checkpoint's note lists the versions that exist beside it, its copy those that are lost too."""
+def test_the_mirror_keeps_versions_named_by_a_damaged_checkpoint(store, tmp_path):
+    """A damaged checkpoint's note lists only versions that exist beside it.
+
+    The checkpoint's copy in the mirror names the lost ones too.
+    """
     place, first = tmp_path / "copies", store.root / "checkpoints/000001"
     for number in (1, 2):
         write(store, number)
@@ -114,15 +117,15 @@ def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
 
 
 @pytest.fixture
-def copied(store, tmp_path):
-    """The place where a checkpoint of the store and its versions lie once more."""
+def copy_root(store, tmp_path):
+    """Return the folder of a mirror with a copy of the store's checkpoint and its block versions."""
     write(store, 1)
     commit(store, 1)
     mirror.copy_checkpoint(store.root, tmp_path / "copies", 1, {0, 1})
     return tmp_path / "copies"
 
 
-def test_a_copy_is_on_the_disk_before_it_has_its_name(store, tmp_path):
+def test_a_copy_is_synced_before_it_is_renamed(store, tmp_path):
     write(store, 1)
     commit(store, 1)
     place = tmp_path / "copies"
@@ -130,29 +133,29 @@ def test_a_copy_is_on_the_disk_before_it_has_its_name(store, tmp_path):
         mirror.copy_checkpoint(store.root, place, 1, {0, 1})
     assert crash_states.unsynced(operations, set(store.root.rglob("*"))) == []
     renamed = [str(operation.target.relative_to(place)) for operation in operations if operation.kind == "rename"]
-    assert renamed == ["blocks/0000/000001", "blocks/0001/000001", "checkpoints/000001"], "what names others is last"
+    assert renamed == ["blocks/0000/000001", "blocks/0001/000001", "checkpoints/000001"], "blocks first"
 
 
-def test_a_damaged_file_is_not_copied(store, copied):
+def test_a_damaged_file_is_not_copied(store, copy_root):
     write(store, 2)
     commit(store, 2)
     cells = next((store.root / "blocks/0001/000002").rglob("c/*/*"))
     cells.write_bytes(bytes(cells.stat().st_size))
-    refused("is not what the manifest states", mirror.copy_checkpoint, store.root, copied, 2, {0, 1}, error=OSError)
-    assert checkpoint.list_checkpoints(copied / "checkpoints") == [1]
-    assert checkpoint.list_checkpoints(copied / "blocks/0001") == [1]
+    refused("is not what the manifest states", mirror.copy_checkpoint, store.root, copy_root, 2, {0, 1}, error=OSError)
+    assert checkpoint.list_checkpoints(copy_root / "checkpoints") == [1]
+    assert checkpoint.list_checkpoints(copy_root / "blocks/0001") == [1]
 
 
-def test_a_damaged_copy_is_not_put_back(store, copied):
-    for root in (store.root, copied):
+def test_a_damaged_copy_is_not_restored(store, copy_root):
+    for root in (store.root, copy_root):
         (root / "blocks/0000/000001/state.json").write_text("{}")
     (store.root / "blocks/0001/000001/state.json").unlink()
-    assert mirror.restore(store.root, copied) == ["blocks/0001/000001"]
+    assert mirror.restore(store.root, copy_root) == ["blocks/0001/000001"]
     assert checkpoint.verify(store.root / "blocks/0001/000001") == []
     assert checkpoint.verify(store.root / "blocks/0000/000001") != []
 
 
-def test_another_version_than_a_checkpoint_names_is_not_read(store):
+def test_a_version_of_another_run_is_not_read(store):
     write(store, 1)
     commit(store, 1)
     commit(store, 2)
@@ -166,7 +169,7 @@ def test_another_version_than_a_checkpoint_names_is_not_read(store):
     assert len(problems(store.root)) == 2
 
 
-def test_what_a_killed_run_has_half_written_of_a_version_goes(store):
+def test_a_half_written_version_of_a_killed_run_is_removed(store):
     write(store, 1)
     (store.root / "blocks/0001/.tmp-000002-0123abcd").mkdir()
     commit(store, 1)
@@ -174,7 +177,7 @@ def test_what_a_killed_run_has_half_written_of_a_version_goes(store):
     assert versions(store) == ["0000/000001", "0001/000001"]
 
 
-def test_blocks_of_other_rows_are_not_gone_on_from(store):
+def test_a_run_does_not_resume_from_blocks_of_other_rows(store):
     write(store, 1)
     commit(store, 1)
     found = checkpoint.open_checkpoint(store.root / "checkpoints/000001")
@@ -183,7 +186,8 @@ def test_blocks_of_other_rows_are_not_gone_on_from(store):
     other.close()
 
 
-test_blocks_that_are_none = refusals(
+test_invalid_partitions = refusals(
+    ("do not cover its 4 rows", {ROWS.name: []}),
     ("do not cover its 4 rows", {ROWS.name: [0, 2, 3]}),
     ("do not cover its 4 rows", {ROWS.name: [1, 2, 4]}),
     ("do not cover its 4 rows", {ROWS.name: [0, 5, 4]}),

@@ -1,4 +1,4 @@
-"""Checkpoints.
+"""Checkpoints: writing, reading, verification, damage and retention.
 
 Shows:
 
@@ -54,7 +54,7 @@ def small_chunks(monkeypatch):
 
 
 @BOTH
-def test_what_is_committed_is_read_back(tmp_path, small_chunks, layout):
+def test_a_committed_checkpoint_is_read_back_unchanged(tmp_path, small_chunks, layout):
     path = commit(tmp_path / "all", 12, layout, parents={"config": "00ff"})
     assert path == tmp_path / "all/000012"
     found = checkpoint.open_checkpoint(path)
@@ -72,7 +72,7 @@ def test_what_is_committed_is_read_back(tmp_path, small_chunks, layout):
 
 
 @BOTH
-def test_plain_readers_and_every_dtype(tmp_path, layout):
+def test_zarr_and_h5py_read_tables_of_every_dtype(tmp_path, layout):
     specs = [ArraySpec(name, (3, 2), name, ("a", "b")) for name in ALLOWED_DTYPES]
     arrays = {name: np.arange(6).reshape(3, 2).astype(name) for name in ALLOWED_DTYPES}
     path = commit(tmp_path / "all", 1, layout, specs=specs, arrays=arrays)
@@ -91,8 +91,11 @@ def test_plain_readers_and_every_dtype(tmp_path, layout):
 
 
 @BOTH
-def test_the_bytes_of_compressed_tables_are_known_before_they_are_written(tmp_path, layout):
-    """Half of the cells are never touched; a table of one chunk is exact, and two chunks stand for one of four."""
+def test_the_compressed_size_is_estimated_before_writing(tmp_path, layout):
+    """The estimate is exact for a table of one chunk; it samples two chunks of a table of four.
+
+    Half of the cells are zero, as in tables that training has not visited.
+    """
     rows = {"one": 1000, "four": 60_000}
     specs = [ArraySpec(name, (count, 64), "float32", ("a", "b")) for name, count in rows.items()]
     random = np.random.default_rng(0)
@@ -112,8 +115,8 @@ def test_the_bytes_of_compressed_tables_are_known_before_they_are_written(tmp_pa
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_chunks_are_what_zarr_writes_itself(tmp_path, small_chunks, compressed):
-    """Byte for byte, edges filled up, so that every reader of Zarr reads them."""
+def test_chunks_equal_those_that_zarr_writes(tmp_path, small_chunks, compressed):
+    """Compare chunks byte for byte, padding included, so that every Zarr reader can read them."""
     path = commit(tmp_path / "all", 3, "zarr", compressed=compressed)
     shutil.copytree(path / "tables.zarr", tmp_path / "copy")
     opened = zarr.open(str(tmp_path / "copy"), mode="r+")
@@ -122,14 +125,14 @@ def test_chunks_are_what_zarr_writes_itself(tmp_path, small_chunks, compressed):
         file.unlink()
     for name, array in tables(3).items():
         opened[name].set_basic_selection(..., array)
-    written = [file for file in chunks if file.exists()]  # zarr leaves out chunks of zeros
-    assert len(written) >= 4
-    for file in written:
+    stored = [file for file in chunks if file.exists()]  # zarr does not write chunks of zeros
+    assert len(stored) >= 4
+    for file in stored:
         assert file.read_bytes() == (path / "tables.zarr" / file.relative_to(tmp_path / "copy")).read_bytes()
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_hdf5_chunks_are_read_by_the_library_and_its_checksum_is_ours(tmp_path, small_chunks, compressed):
+def test_h5py_reads_our_chunks_and_computes_the_same_fletcher32(tmp_path, small_chunks, compressed):
     path = commit(tmp_path / "all", 3, "hdf5", compressed=compressed)
     with h5py.File(path / "tables.h5") as file, h5py.File(tmp_path / "other.h5", "w") as other:
         for name, array in tables(3).items():
@@ -138,8 +141,8 @@ def test_hdf5_chunks_are_read_by_the_library_and_its_checksum_is_ours(tmp_path, 
         for size in (0, 1, 2, 7, 4096, 100_001):  # odd lengths too
             data = np.random.default_rng(size).integers(0, 256, max(1, size), np.uint8)
             data[: size // 2] = 255 if size % 3 else 0
-            made = other.create_dataset(str(size), data=data, chunks=data.shape, fletcher32=True)
-            stored = made.id.read_direct_chunk((0,))[1]
+            dataset = other.create_dataset(str(size), data=data, chunks=data.shape, fletcher32=True)
+            stored = dataset.id.read_direct_chunk((0,))[1]
             assert hdf5_format.fletcher32(data.tobytes()) == int.from_bytes(stored[-4:], "little")
 
 
@@ -163,14 +166,14 @@ def test_every_flipped_bit_is_reported_and_never_read(tmp_path, small_chunks, la
             for name, expected in tables(1).items():
                 assert np.array_equal(opened.read(name), expected), (file, bit)
         except OSError:
-            pass  # refused: as good as right
+            pass  # a refusal is correct too
         file.write_bytes(data)
     assert checkpoint.verify(path) == []
 
 
 def test_missing_extra_and_truncated_files_are_reported_by_name(tmp_path, small_chunks):
     path = commit(tmp_path / "all", 1)
-    chunk = path / "tables.zarr/empty/c/3"  # all zeros: zarr would not notice
+    chunk = path / "tables.zarr/empty/c/3"  # all zeros: zarr reads a missing chunk as zeros
     data = chunk.read_bytes()
     chunk.unlink()
     assert checkpoint.verify(path) == ["000001: tables.zarr/empty/c/3 is missing"]
@@ -233,7 +236,7 @@ def test_an_hdf5_file_without_stored_chunks_is_not_read_as_zeros(tmp_path):
 
 @BOTH
 def test_arrays_that_would_decode_to_more_than_their_file_can_hold_are_not_decoded(tmp_path, layout):
-    """93 GB stated by manifest and file alike, in a file of a few kilobytes, in one chunk or in thousands."""
+    """Manifest and file both state 93 GB in a file of a few kilobytes, in one chunk or in thousands."""
     cells = 93 * 10**9 // 8
     for number, chunk in ((1, cells), (2, 1 << 20)):
         path = commit(tmp_path / "all", number, layout)
@@ -247,10 +250,10 @@ def test_arrays_that_would_decode_to_more_than_their_file_can_hold_are_not_decod
             content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [cells], [chunk]
             metadata.write_text(json.dumps(content))
 
-        def state_it(content, path=path):
+        def state_shape(content, path=path):
             content["arrays"][1]["shape"] = [cells]
 
-        forge(path, state_it)
+        forge(path, state_shape)
         problem = checkpoint.verify(path)[0]
         assert "'words' cannot be read" in problem
         with pytest.raises(OSError, match=r"bytes; at most 67,108,864|cannot hold 93000000000|chunks are needed"):
@@ -258,7 +261,7 @@ def test_arrays_that_would_decode_to_more_than_their_file_can_hold_are_not_decod
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"shape": 3}', "[" * 60_000, '{"a":' * 60_000 + "1" + "}" * 60_000])
-def test_metadata_that_is_no_array_is_one_error(tmp_path, text):
+def test_invalid_array_metadata_is_reported_as_an_error(tmp_path, text):
     path = commit(tmp_path / "all", 1)
     (path / "tables.zarr/words/zarr.json").write_text(text)
     forge(path)
@@ -266,7 +269,13 @@ def test_metadata_that_is_no_array_is_one_error(tmp_path, text):
     refused("holds no array that can be read", checkpoint.open_checkpoint(path).read, "words", error=OSError)
 
 
-def opened_with_state(text, tmp_path):
+def test_a_state_of_another_checkpoint_is_refused(tmp_path):
+    path = commit(tmp_path / "all", 1)
+    (path / "state.json").write_text('{"of": "another checkpoint"}')
+    refused("state.json", checkpoint.open_checkpoint, path, error=OSError)
+
+
+def open_with_state(text, tmp_path):
     path = commit(tmp_path / "all", 1)
     (path / "state.json").write_text(text)
     forge(path)
@@ -274,13 +283,13 @@ def opened_with_state(text, tmp_path):
     checkpoint.open_checkpoint(path)
 
 
-test_a_state_that_is_no_object = refusals(
+test_a_state_that_is_not_a_json_object = refusals(
     *(("state.json", text) for text in ("[]", "3", "null", '"x"', "[" * 60_000, '{"a":' * 60_000 + "1" + "}" * 60_000)),
-    call=opened_with_state,
+    call=open_with_state,
 )
 
 
-def test_only_the_newest_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
+def test_only_the_newest_checkpoints_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
     root = tmp_path / "all"
     assert checkpoint.list_checkpoints(root) == []
     assert checkpoint.next_number(root) == 0
@@ -297,7 +306,7 @@ def test_only_the_newest_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
     refused("keep is 0", commit, root, 10, keep=0)
 
 
-def test_the_newest_sound_checkpoint_is_found_and_damage_is_told(tmp_path):
+def test_the_newest_sound_checkpoint_is_found_and_damage_is_reported(tmp_path):
     root = tmp_path / "all"
     assert checkpoint.newest_valid(root) == (None, [])
     for number in (1, 2, 3):
@@ -315,8 +324,8 @@ def test_the_newest_sound_checkpoint_is_found_and_damage_is_told(tmp_path):
 def test_another_identity_and_another_format_version_are_refused_with_both_values(tmp_path, monkeypatch):
     root = tmp_path / "all"
     commit(root, 1)
-    told = refused(r"seed is 3 there and 4 here", checkpoint.newest_valid, root, {**IDENTITY, "seed": 4})
-    assert "config" not in told.split("run:")[1]
+    message = refused(r"seed is 3 there and 4 here", checkpoint.newest_valid, root, {**IDENTITY, "seed": 4})
+    assert "config" not in message.split("run:")[1]
     monkeypatch.setattr(checkpoint_writer, "FORMAT_VERSION", 4)
     commit(root, 2)
     monkeypatch.undo()
@@ -325,7 +334,7 @@ def test_another_identity_and_another_format_version_are_refused_with_both_value
     assert "format_version 4" in checkpoint.verify(root / "000002")[0]
 
 
-def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):
+def test_sweep_removes_temporary_files_and_nothing_else(tmp_path):
     root = tmp_path / "all"
     assert checkpoint_writer.sweep(root) == []
     commit(root, 1)
@@ -340,14 +349,14 @@ def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):
     assert checkpoint.verify(root / "000001") == []
 
 
-def committed(changes, tmp_path):
+def commit_invalid(changes, tmp_path):
     try:
         commit(tmp_path / "all", 1, **changes)
     finally:
         assert not (tmp_path / "all").exists()
 
 
-test_bad_input_touches_nothing = refusals(
+test_invalid_input_writes_nothing = refusals(
     ("more", {"arrays": {**tables(), "more": np.zeros(1)}}),
     ("words", {"arrays": {name: array for name, array in tables().items() if name != "words"}}),
     (r"\(5,\)", {"arrays": {**tables(), "words": np.zeros(5, np.uint64)}}),
@@ -356,7 +365,7 @@ test_bad_input_touches_nothing = refusals(
     ("state", {"state": {"x": np.uint64(1)}}),
     ("identity", {"identity": {1: 2}}),
     ("zarr, hdf5", {"layout": "sqlite"}),
-    call=committed,
+    call=commit_invalid,
 )
 
 
@@ -365,7 +374,7 @@ def test_writing_and_reading_take_little_memory(tmp_path, layout):
     specs = [ArraySpec("large", (1 << 22, 5), "float32", ("row", "column"))]  # 80 MiB
     arrays = {"large": np.zeros((1 << 22, 5), np.float32)}
     arrays["large"][::1000] = 1
-    commit(tmp_path / "warm", 1, layout)  # imports and first-use tables of the libraries
+    commit(tmp_path / "warm", 1, layout)  # the libraries allocate memory at their first use
     tracemalloc.start()
     path = commit(tmp_path / "all", 1, layout, specs=specs, arrays=arrays)
     assert checkpoint.verify(path) == []

@@ -1,4 +1,4 @@
-"""Tables packed row by row."""
+"""Tables compressed row by row: unpacking, damage, invalid row starts."""
 
 import numpy as np
 import pytest
@@ -15,15 +15,15 @@ TABLES = arrays.arrays(
 )
 
 
-def opened(streams, starts, table, **how):
-    return PackedRows("table.npy", streams, starts, table.shape[1], table.dtype, **how)
+def packed_rows(streams, starts, table, **options):
+    return PackedRows("table.npy", streams, starts, table.shape[1], table.dtype, **options)
 
 
 @given(TABLES, st.data())
-def test_every_row_is_unpacked_as_it_was(table, data):
+def test_every_row_is_unpacked_unchanged(table, data):
     streams, starts = pack_rows(table)
     checked = []
-    packed = opened(streams, starts, table, check=checked.append)
+    packed = packed_rows(streams, starts, table, check=checked.append)
     first = data.draw(st.integers(0, len(table)))
     stop = data.draw(st.integers(first, len(table) + 3))
     found = packed.rows(first, stop)
@@ -33,14 +33,14 @@ def test_every_row_is_unpacked_as_it_was(table, data):
 
 
 def test_no_damaged_row_is_read():
-    """Every byte of a stream, changed: the row is refused or comes out right (bits that zlib ignores)."""
+    """Change each byte of a row: the row is refused, or it is right because zlib ignores the changed bits."""
     table = np.arange(300, dtype=np.uint16).reshape(3, 100) // 7
     streams, starts = pack_rows(table)
     refusals = 0
     for place in range(starts[1], starts[2]):
         damaged = streams.copy()
         damaged[place] ^= 0x5A
-        packed = opened(damaged, starts, table)
+        packed = packed_rows(damaged, starts, table)
         assert np.array_equal(packed.rows(0, 1)[0], table[0])
         try:
             assert np.array_equal(packed.rows(1, 2)[0], table[1])
@@ -60,4 +60,4 @@ def test_rows_of_another_width_are_refused(width):
 def test_starts_that_do_not_divide_the_streams_are_refused(change):
     table = np.arange(12, dtype=np.uint8).reshape(4, 3)
     streams, starts = pack_rows(table)
-    refused("do not ascend from 0 to its", opened, streams, change(starts), table)
+    refused("do not ascend from 0 to its", packed_rows, streams, change(starts), table)

@@ -1,14 +1,14 @@
-"""Whole arrays in files: reading and writing, with and without the page cache.
+"""Arrays stored as contiguous cells: reading, writing and verifying, with and without direct I/O.
 
 Shows:
 
 * This package and plain readers read whole arrays back unchanged
-  (test_whole_arrays_are_read_back_by_us_and_by_plain_readers,
-  test_file_systems_without_direct_transfers_have_the_same_files)
-* Damaged cells are never accepted (test_damaged_cells_are_never_taken_for_sound,
-  test_checksums_of_parts_join_to_that_of_the_whole)
+  (test_whole_arrays_are_read_back_by_this_package_zarr_and_h5py,
+  test_files_are_the_same_on_file_systems_without_direct_io)
+* Damaged cells are never accepted (test_damaged_cells_are_never_accepted,
+  test_checksums_of_parts_join_to_the_checksum_of_the_whole)
 * `verify` reads every byte once and names damaged cells, NaN and infinity
-  (test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers,
+  (test_verify_reads_every_byte_once_and_names_cells_that_are_not_finite,
   test_verify_compares_the_cells_of_each_array_with_their_own_checksum)
 """
 
@@ -50,7 +50,7 @@ def tables():
 
 
 def aligned(tmp_path):
-    """The same cells where live tables have them, from a page on."""
+    """Return the cells of `tables()` in mapped files, aligned to pages as in live tables."""
     arrays = {}
     for number, (spec, cells) in enumerate(zip(SPECS, tables().values(), strict=True)):
         regions = create_regions(tmp_path / f"cells-{number}", [spec])
@@ -59,12 +59,12 @@ def aligned(tmp_path):
     return arrays
 
 
-def written(root, layout, arrays):
+def commit_whole(root, layout, arrays):
     return checkpoint_writer.commit(root, 1, SPECS, arrays, {}, {}, format=layout, keep=1, whole=True)
 
 
 @BOTH
-def test_whole_arrays_are_read_back_by_us_and_by_plain_readers(tmp_path, layout, monkeypatch):
+def test_whole_arrays_are_read_back_by_this_package_zarr_and_h5py(tmp_path, layout, monkeypatch):
     moved = {"direct": 0, "cached": 0}
     choose = contiguous_arrays.MovingFile._for
 
@@ -74,7 +74,7 @@ def test_whole_arrays_are_read_back_by_us_and_by_plain_readers(tmp_path, layout,
 
     monkeypatch.setattr(contiguous_arrays.MovingFile, "_for", counted)
     arrays, expected = aligned(tmp_path), tables()
-    path = written(tmp_path / "all", layout, arrays)
+    path = commit_whole(tmp_path / "all", layout, arrays)
     assert checkpoint.verify(path) == []
     for cells in arrays.values():
         cells[...] = 0
@@ -92,16 +92,16 @@ def test_whole_arrays_are_read_back_by_us_and_by_plain_readers(tmp_path, layout,
         np.testing.assert_array_equal(opened[name][...], cells)
 
 
-def test_file_systems_without_direct_transfers_have_the_same_files(tmp_path, monkeypatch):
-    direct, opening = written(tmp_path / "direct", "zarr", aligned(tmp_path)), os.open
+def test_files_are_the_same_on_file_systems_without_direct_io(tmp_path, monkeypatch):
+    direct, opening = commit_whole(tmp_path / "direct", "zarr", aligned(tmp_path)), os.open
 
-    def refused(path, flags, *rest, **options):
+    def open_without_direct(path, flags, *rest, **options):
         if flags & os.O_DIRECT:
             raise OSError(errno.EINVAL, "Invalid argument")
         return opening(path, flags, *rest, **options)
 
-    monkeypatch.setattr(os, "open", refused)
-    cached = written(tmp_path / "cached", "zarr", tables())
+    monkeypatch.setattr(os, "open", open_without_direct)
+    cached = commit_whole(tmp_path / "cached", "zarr", tables())
     files = [path.relative_to(direct) for path in direct.rglob("*") if path.is_file()]
     assert len(files) > 10
     assert all((direct / name).read_bytes() == (cached / name).read_bytes() for name in files)
@@ -110,41 +110,41 @@ def test_file_systems_without_direct_transfers_have_the_same_files(tmp_path, mon
 
 @BOTH
 @pytest.mark.parametrize("damage", ["a bit", "short"])
-def test_damaged_cells_are_never_taken_for_sound(tmp_path, layout, damage):
-    path = written(tmp_path / "all", layout, tables())
+def test_damaged_cells_are_never_accepted(tmp_path, layout, damage):
+    path = commit_whole(tmp_path / "all", layout, tables())
     file = path / ("tables.h5" if layout == "hdf5" else f"tables.zarr/{SPECS[0].name}/c/0/0")
     data = file.read_bytes()
     at = data.index(tables()[SPECS[0].name].tobytes()[:64]) + 9000
     file.write_bytes(data[:at] if damage == "short" else data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
-    said = "checksum" if damage == "a bit" else "bytes; the manifest states"
-    refused(said, checkpoint.open_checkpoint(path).read, SPECS[0].name, error=OSError)
-    assert any(said in problem for problem in checkpoint.verify(path))
+    words = "checksum" if damage == "a bit" else "bytes; the manifest states"
+    refused(words, checkpoint.open_checkpoint(path).read, SPECS[0].name, error=OSError)
+    assert any(words in problem for problem in checkpoint.verify(path))
 
 
 @BOTH
-def test_a_changed_bit_beside_the_cells_is_named(tmp_path, layout):
-    """Flip bits in a file's head or final index, which plain readers need and ours do not read."""
-    path = written(tmp_path / "all", layout, tables())
+def test_a_changed_bit_outside_the_cells_is_reported(tmp_path, layout):
+    """Flip a bit in a file's header or index, which zarr and h5py need and this package does not read."""
+    path = commit_whole(tmp_path / "all", layout, tables())
     name = "tables.h5" if layout == "hdf5" else f"tables.zarr/{SPECS[0].name}/c/0/0"
     flip(path / name, 0 if layout == "hdf5" else -1)
-    [said] = checkpoint.verify(path)
-    assert said.startswith(f"000001: {name} has checksum")
+    [problem] = checkpoint.verify(path)
+    assert problem.startswith(f"000001: {name} has checksum")
 
 
-def test_a_cell_that_is_no_number_is_named_and_nothing_is_left(tmp_path):
+def test_an_infinite_cell_is_reported_and_no_file_is_left(tmp_path):
     arrays = tables()
     arrays[SPECS[1].name][30, 700] = np.inf
-    refused("holds inf at bucket 30, slot 700", written, tmp_path / "all", "zarr", arrays, error=NotFiniteError)
+    refused("holds inf at bucket 30, slot 700", commit_whole, tmp_path / "all", "zarr", arrays, error=NotFiniteError)
     assert list((tmp_path / "all").iterdir()) == []
 
 
 @BOTH
-def test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers(tmp_path, layout, monkeypatch):
+def test_verify_reads_every_byte_once_and_names_cells_that_are_not_finite(tmp_path, layout, monkeypatch):
     arrays = tables()
     arrays[SPECS[0].name][[36, 5, 30], [1, 700, 1]] = np.nan, np.inf, np.nan
-    with monkeypatch.context() as careless:
-        careless.setattr(contiguous_arrays, "_not_finite", lambda *_: None)
-        path = written(tmp_path / "all", layout, arrays)
+    with monkeypatch.context() as patch:
+        patch.setattr(contiguous_arrays, "_not_finite", lambda *_: None)
+        path = commit_whole(tmp_path / "all", layout, arrays)
     read, summed = [0], []
 
     def counted(file, piece):
@@ -160,20 +160,20 @@ def test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers(tmp_pa
 
 
 def test_verify_compares_the_cells_of_each_array_with_their_own_checksum(tmp_path):
-    path = written(tmp_path / "all", "hdf5", tables())
+    path = commit_whole(tmp_path / "all", "hdf5", tables())
     forge(path, lambda content: content["cells"][SPECS[1].name].update(crc32c=1))
     (problem,) = checkpoint.verify(path)
     assert "another checksum in the cells of array 'strategy_sum/street1/player0'" in problem
 
 
-def test_a_full_disk_is_found_before_anything_moves(tmp_path, monkeypatch):
+def test_a_full_disk_is_detected_before_cells_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "posix_fallocate", fails(errno.ENOSPC))
     monkeypatch.setattr(contiguous_arrays.MovingFile, "write", lambda *_: pytest.fail("cells were written"))
-    refused("No space left", written, tmp_path / "all", "zarr", tables(), error=OSError)
+    refused("No space left", commit_whole, tmp_path / "all", "zarr", tables(), error=OSError)
     assert list((tmp_path / "all").iterdir()) == []
 
 
-def test_checksums_of_parts_join_to_that_of_the_whole():
+def test_checksums_of_parts_join_to_the_checksum_of_the_whole():
     random = np.random.default_rng(1)
     for first, second in [(0, 0), (0, 5), (7, 0), (1, 1), (4096, 12_345), (99, 1 << 20)]:
         one, other = random.bytes(first), random.bytes(second)

@@ -1,4 +1,4 @@
-"""Crashes after any step of a commit; the same with each step left out.
+"""Crash states after each step of a commit, also with steps left out or in a wrong order.
 
 Shows:
 
@@ -40,13 +40,16 @@ def commit(run, number, layout):
 BROKEN = "a broken checkpoint has a final name"
 NONE_LEFT = "no sound checkpoint is left"
 WRONG_DATA = "a checkpoint that verifies has wrong data"
-NOT_DURABLE = "commit has returned and checkpoint 2 may be gone"
-FALSE_JOURNAL = "the journal speaks of a checkpoint that is not there"
-FALSE_MANIFEST = "a whole manifest lies beside a damaged file"
+NOT_DURABLE = "commit has returned, but checkpoint 2 may be lost"
+FALSE_JOURNAL = "the journal lists a checkpoint that does not exist"
+FALSE_MANIFEST = "an undamaged manifest is beside a damaged file"
 
 
 def record(run, layout, plant=lambda: None):
-    """(the disk with checkpoint 1, the operations of committing checkpoint 2 over it, with an error planted)."""
+    """Commit checkpoints 1 and 2; return (disk after checkpoint 1, operations of checkpoint 2).
+
+    plant  function that plants an error before the second commit
+    """
     run.mkdir()
     commit(run, 1, layout)
     before = crash_states.load(run)
@@ -57,9 +60,9 @@ def record(run, layout, plant=lambda: None):
 
 
 def findings(before, run, operations, scratch, wanted=frozenset(["nothing stops the search"])):
-    """(what goes wrong in any crash state after any prefix, how many different states there were).
+    """Return (problems in all crash states after each prefix of operations, number of different states).
 
-    Longest prefixes first; the search ends when all that is wanted has been found.
+    The longest prefix is first; the search ends when it has found all problems in `wanted`.
     """
     seen, found = {}, set()
     for length in range(len(operations), -1, -1):
@@ -97,15 +100,15 @@ def newest_number(run, found):
 
 
 def sum_of(content, kind):
-    taken = new_sum(kind)
-    taken.update(content)
-    return taken.found()
+    total = new_sum(kind)
+    total.update(content)
+    return total.found()
 
 
 def check_manifests(state, found):
-    """Check that no damaged file lies beside a whole manifest, under a temporary name too.
+    """Add a problem to `found` if a file differs from an undamaged manifest, also under a temporary name.
 
-    Names may still be missing there.
+    Files may still be missing there.
     """
     for path, data in state.items():
         folder, _, name = path.rpartition("/")
@@ -131,7 +134,7 @@ def test_every_crash_state_has_a_sound_checkpoint(tmp_path, layout):
     assert states >= 5
     assert checkpoint.list_checkpoints(tmp_path / "run/checkpoints") == [2]
     kinds = [operation.kind for operation in operations]
-    assert kinds.count("rename") == 2  # the new one in, the old one out
+    assert kinds.count("rename") == 2  # checkpoint 2 gets its name, checkpoint 1 a temporary one
     assert kinds.index("remove_file") > kinds.index("append")
 
 
@@ -150,6 +153,8 @@ def without_directory_fsync(skipped):
 
 
 def before_the_rename(does):
+    """Plant a commit that calls does(run) before it renames checkpoint 2."""
+
     def plant(monkeypatch, run):
         real = durable.rename
 
@@ -186,7 +191,7 @@ def manifest_first(operations):
 
 
 def under_its_final_name(operations):
-    """No temporary name: every path as it is after the rename, and no rename."""
+    """Return the operations with final names instead of temporary ones, and without the rename."""
     temporary, final = next((o.path, o.target) for o in operations if o.kind == "rename")
 
     def moved(path: Path) -> Path:
@@ -221,7 +226,7 @@ def test_a_planted_error_is_found(tmp_path, monkeypatch, plant, expected):
 @pytest.mark.parametrize(
     ("reorder", "expected"), [(manifest_first, {FALSE_MANIFEST}), (under_its_final_name, {BROKEN})]
 )
-def test_another_order_is_found(tmp_path, reorder, expected):
+def test_a_wrong_order_of_operations_is_found(tmp_path, reorder, expected):
     before, operations = record(tmp_path / "run", "zarr")
     found, _ = findings(before, tmp_path / "run", reorder(operations), tmp_path / "scratch", expected)
     assert found >= expected

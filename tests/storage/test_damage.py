@@ -1,11 +1,10 @@
 """Failed reads are not treated as damage; damaged checkpoints stay with their blocks.
 
-* Each of four errors of the system, on one manifest and on all, on a state, a chunk and a table, in Zarr, HDF5 and
-  whole form, while a checkpoint is looked for, verified and read: it is raised with the file's name, and never a reason
-  to pass a checkpoint over (test_an_error_of_the_system_is_raised_and_names_the_file)
-* A chunk that is not there is never read as zeros (test_a_chunk_removed_between_check_and_read_is_damage)
-* Retention and the removal of blocks leave damaged checkpoints, and those put aside, alone
-  (test_a_damaged_checkpoint_stays_with_its_blocks, test_what_is_put_aside_keeps_its_blocks)
+* System errors while a checkpoint is searched, verified or read are raised with the file's name. No checkpoint is
+  skipped because of one (test_a_system_error_is_raised_and_names_the_file)
+* A missing chunk is never read as zeros (test_a_chunk_removed_between_check_and_read_is_damage)
+* Damaged checkpoints, and those set aside, are not removed, nor are their blocks
+  (test_a_damaged_checkpoint_stays_with_its_blocks, test_a_checkpoint_set_aside_keeps_its_blocks)
 """
 
 import errno
@@ -29,7 +28,7 @@ ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
 
 @pytest.fixture
 def unreadable(monkeypatch):
-    """`unreadable(name, number)`: opening a file whose path ends so fails with an errno."""
+    """Return `unreadable(name, number)`: opening a file whose path ends so fails with this errno."""
     found = {}
 
     def fail(path):
@@ -49,7 +48,7 @@ def unreadable(monkeypatch):
 @pytest.mark.parametrize("number", ERRORS, ids=map(errno.errorcode.get, ERRORS))
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("file", ["000003/manifest.json", "manifest.json", "000003/state.json", None])
-def test_an_error_of_the_system_is_raised_and_names_the_file(tmp_path, unreadable, form, number, file):
+def test_a_system_error_is_raised_and_names_the_file(tmp_path, unreadable, form, number, file):
     for each in (1, 2, 3):
         commit(tmp_path / "all", each, **FORMS[form])
     sound = checkpoint.open_checkpoint(tmp_path / "all/000003")
@@ -86,8 +85,8 @@ def test_a_directory_in_the_place_of_a_file_is_damage(tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    with block_store(tmp_path / "run") as made:
-        yield made
+    with block_store(tmp_path / "run") as blocks:
+        yield blocks
 
 
 def commit_blocks(store, number, **options):
@@ -103,22 +102,22 @@ def test_a_damaged_checkpoint_stays_with_its_blocks(store):
     damaged = commit_blocks(store, 2)
     before = list_versions(store.root)
     (damaged / "manifest.json").write_bytes(b"?")
-    assert block_tables.versions_of_checkpoints(store.root) is None, "without a note nobody knows what it names"
+    assert block_tables.versions_of_checkpoints(store.root) is None, "without a note its versions are unknown"
     set_aside.note_damage(store.root, 2, ["000002: damaged"])
     for number in (3, 4, 5):
         commit_blocks(store, number, keep=1)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [2, 5]
     assert set(list_versions(store.root)) == {*before, "blocks/0000/000005", "blocks/0001/000005"}
-    set_aside.note_sound(store.root, 2)  # it was restored from a copy
+    set_aside.note_sound(store.root, 2)  # as if it had been restored from a copy
     commit_blocks(store, 6, keep=1)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [6]
     shutil.rmtree(store.root / "checkpoints/000006")
     set_aside.note_damage(store.root, 6, [])
     set_aside.note_sound(store.root, 1)
-    assert list((store.root / "checkpoints").iterdir()) == [], "a note without its checkpoint"
+    assert list((store.root / "checkpoints").iterdir()) == [], "a note without its checkpoint is removed"
 
 
-def test_what_is_put_aside_keeps_its_blocks(store):
+def test_a_checkpoint_set_aside_keeps_its_blocks(store):
     commit_blocks(store, 1)
     kept, before = commit_blocks(store, 2), list_versions(store.root)
     where = set_aside.set_aside(store.root, 2, "it cannot be read")
@@ -132,7 +131,7 @@ def test_what_is_put_aside_keeps_its_blocks(store):
     assert set_aside.set_aside(store.root, 3, "again").name == "000003"
 
 
-def test_a_copy_that_cannot_be_read_is_not_written_anew(tmp_path, unreadable):
+def test_an_unreadable_copy_is_not_overwritten(tmp_path, unreadable):
     (tmp_path / "run").mkdir()
     for number in (1, 2):
         commit(tmp_path / "run/checkpoints", number)

@@ -32,7 +32,7 @@ time.sleep(60)
 
 
 def write(path, text):
-    """A directory of two files that say the same, in place of the one before."""
+    """Write a directory of two files with the same text, in place of the directory before."""
     with output(path, lambda _: True) as temporary:
         durable.make_dir(temporary)
         for name in ("one", "other"):
@@ -41,7 +41,7 @@ def write(path, text):
 
 @pytest.fixture
 def no_locks(monkeypatch):
-    """A file system without locks, as of other machines."""
+    """Make `flock` fail, as on file systems without locks."""
     monkeypatch.setattr(fcntl, "flock", fails(errno.ENOLCK))
 
 
@@ -62,7 +62,7 @@ def test_retention_leaves_a_checkpoint_that_is_read_and_removes_it_later(tmp_pat
     assert open_locked(tmp_path / "none") is None
 
 
-def test_a_reader_that_dies_holds_nothing_and_neither_do_its_children(tmp_path):
+def test_a_killed_reader_and_its_children_hold_no_lock(tmp_path):
     commit(tmp_path, 1, keep=1)
     reader = subprocess.Popen([sys.executable, "-c", READER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     child = int(reader.stdout.readline())
@@ -80,7 +80,7 @@ def test_a_reader_that_dies_holds_nothing_and_neither_do_its_children(tmp_path):
         reader.stdout.close()
 
 
-def test_a_lock_knows_whether_the_directory_is_where_it_was(tmp_path, monkeypatch):
+def test_a_read_lock_detects_that_its_directory_was_moved(tmp_path, monkeypatch):
     write(tmp_path / "all", "one")
     with unread(tmp_path / "all"):
         monkeypatch.setattr(directory_lock, "_WAIT_SECONDS", 0.05)
@@ -107,15 +107,15 @@ def test_all_files_are_of_the_version_that_was_opened(tmp_path):
 
     assert read_directory(path, read) == ("start", "start")
     left = [entry.name for entry in tmp_path.iterdir() if entry != path]
-    assert len(left) == 1 and left[0].endswith(".old"), "the version that was read"
+    assert len(left) == 1 and left[0].endswith(".old"), "the version that was read stays"
     assert read_directory(path, read) == ("a", "a")
-    assert len(list(tmp_path.iterdir())) == 2, "each output removes what is read no longer"
+    assert len(list(tmp_path.iterdir())) == 2, "each output removes versions without a reader"
     write(path, "last")
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("kind", [OSError, ValueError])
-def test_what_is_wrong_inside_is_told_by_the_name_of_the_directory(tmp_path, kind):
+def test_errors_inside_a_locked_directory_name_its_path(tmp_path, kind):
     write(tmp_path / "all", "one")
 
     def read(inside):
@@ -128,8 +128,11 @@ def test_what_is_wrong_inside_is_told_by_the_name_of_the_directory(tmp_path, kin
         assert caught.value.filename == f"{tmp_path}/{where}/{name}"
 
 
-def replaced_while_read(path):
-    """Write a directory; return a function that reads it in two steps, between which it is replaced, twice in all."""
+def reader_with_replacements(path):
+    """Write a directory; return a function that reads it in two steps.
+
+    The first two calls replace the directory between the steps.
+    """
     versions = iter("ab")
     write(path, "start")
 
@@ -143,19 +146,19 @@ def replaced_while_read(path):
     return read
 
 
-def test_what_is_read_in_steps_is_read_again_where_it_has_been_replaced(tmp_path):
+def test_a_directory_replaced_during_a_read_in_steps_is_read_again(tmp_path):
     path = tmp_path / "all"
-    assert read_unchanged(path, replaced_while_read(path)) == ("b", "b")
+    assert read_unchanged(path, reader_with_replacements(path)) == ("b", "b")
     assert read_unchanged(tmp_path / "none", lambda: 3) == 3
 
 
-def test_without_locks_the_version_in_its_place_is_read(tmp_path, no_locks):
+def test_without_locks_the_replacing_version_is_read(tmp_path, no_locks):
     path = tmp_path / "all"
-    assert read_directory(path, replaced_while_read(path)) == ("b", "b")
+    assert read_directory(path, reader_with_replacements(path)) == ("b", "b")
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_without_locks_the_newest_checkpoint_is_opened_again(tmp_path, no_locks, monkeypatch):
+def test_without_locks_the_checkpoint_committed_meanwhile_is_opened(tmp_path, no_locks, monkeypatch):
     commit(tmp_path, 1, keep=1)
     opened = directory_lock.ReadLock._lock
 
@@ -171,7 +174,7 @@ def test_without_locks_the_newest_checkpoint_is_opened_again(tmp_path, no_locks,
     assert list_checkpoints(tmp_path) == [2]
 
 
-def test_each_checkpoint_is_held_in_turn_and_at_least_one_is_seen(tmp_path, monkeypatch):
+def test_checkpoints_are_locked_one_after_another_and_listed_again_if_all_are_gone(tmp_path, monkeypatch):
     for number in (1, 2, 3):
         commit(tmp_path, number, keep=3)
     seen = []
@@ -183,5 +186,5 @@ def test_each_checkpoint_is_held_in_turn_and_at_least_one_is_seen(tmp_path, monk
     assert seen == [1, 3]
     listed = list_checkpoints
     monkeypatch.setattr("storage.locked_checkpoints.list_checkpoints", lambda root: calls.pop() or listed(root))
-    calls = [[], [2]]  # what was listed first is gone
+    calls = [[], [2]]  # the first list has only checkpoint 2, which has been removed
     assert [int(lock.path.name) for lock in lock_each(tmp_path)] == [1, 3, 4]

@@ -1,3 +1,5 @@
+"""Durable file operations and manifests: order of syncs, journals, removal, short writes."""
+
 import errno
 import json
 import os
@@ -54,7 +56,7 @@ def test_adopted_trees_are_synced_from_the_deepest_directory_up(tmp_path):
     assert {operation.path.name for operation in operations if operation.kind == "fsync_file"} == {"x", "y"}
 
 
-def test_directories_that_others_make_meanwhile_are_taken_and_files_are_not(tmp_path, monkeypatch):
+def test_make_dirs_accepts_directories_created_meanwhile_but_not_files(tmp_path, monkeypatch):
     make_dir = durable.make_dir
 
     def after_another(path):
@@ -104,32 +106,32 @@ def test_a_torn_last_line_is_not_read_and_cut_off_before_the_next(tmp_path, torn
 
 
 def steps(function, *arguments):
-    """The kinds of the durable steps of a call."""
+    """Return the kinds of the durable steps of a call."""
     with durable.recording() as operations:
         function(*arguments)
     return [operation.kind for operation in operations]
 
 
-def test_a_journal_is_written_anew_after_an_fsync_that_failed(tmp_path, monkeypatch):
+def test_a_journal_is_rewritten_after_a_failed_fsync(tmp_path, monkeypatch):
     """Write the whole file again after a failed fsync, because a second fsync does not restore lost data."""
     journal, fsync = tmp_path / "journal", os.fsync
     assert steps(durable.append_line, journal, "one") == ["append", "fsync_file", "fsync_dir"]
     monkeypatch.setattr(os, "fsync", fails(errno.EIO))
     refused("Input/output error", durable.append_line, journal, "two", error=OSError)
     monkeypatch.setattr(os, "fsync", fsync)
-    assert journal_lines(journal) == ["one"], "what was not acknowledged is cut off"
+    assert journal_lines(journal) == ["one"], "the line whose append failed is cut off"
     assert steps(durable.append_line, journal, "three") == ["write_file", "fsync_file", "rename", "fsync_dir"]
     assert steps(durable.append_line, journal, "four") == ["append", "fsync_file"]
     assert journal_lines(journal) == ["one", "three", "four"]
 
 
-def test_what_changes_a_file_or_makes_a_folder_waits_for_the_disk(tmp_path):
+def test_make_dirs_and_replace_file_sync_the_parent_folder(tmp_path):
     assert steps(durable.make_dirs, tmp_path / "one/two") == ["make_dir", "fsync_dir"] * 2
     assert steps(durable.replace_file, tmp_path / "file", b"a") == ["write_file", "fsync_file", "rename", "fsync_dir"]
 
 
-def test_a_sync_reaches_the_system_when_all_of_the_content_has(tmp_path, monkeypatch):
-    """Compare a file's length with its content at each fsync; folders are synced too."""
+def test_a_file_is_flushed_completely_before_its_fsync(tmp_path, monkeypatch):
+    """Compare a file's length at its fsync with that of its content; check that a folder is synced too."""
     synced = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor)))
     durable.write_file(tmp_path / "file", [b"x" * 10, b"y"])
@@ -145,7 +147,7 @@ def test_manifest_round_trip_and_every_flipped_bit(tmp_path):
     content = manifest.read_manifest(path, "thing", 3)
     assert content == {"format": "thing", "format_version": 3, "content_hash": stated, **fields}
     data = path.read_bytes()
-    assert data.decode() == json.dumps(content, sort_keys=True, indent=1) + "\n"  # as all versions have written it
+    assert data.decode() == json.dumps(content, sort_keys=True, indent=1) + "\n"  # the form of all earlier versions
     for bit in range(8 * len(data)):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
@@ -189,7 +191,7 @@ def steps_of_dropping(folder):
     return steps(durable.drop_trees, [folder / "all/old"])
 
 
-def test_trees_are_dropped_under_names_that_the_disk_has(tmp_path, monkeypatch):
+def test_trees_are_renamed_durably_before_they_are_removed(tmp_path, monkeypatch):
     """Rename a tree durably before its removal, because a power cut may leave half of it."""
     right = ["rename", "fsync_dir", "remove_file", "remove_dir"]
     assert steps_of_dropping(tmp_path / "right") == right
@@ -198,7 +200,7 @@ def test_trees_are_dropped_under_names_that_the_disk_has(tmp_path, monkeypatch):
 
 
 class Short(FileIO):
-    """Writes half of each request, as on a disk that fills up or after a signal."""
+    """Writes half of each request, as a full disk or a signal may cause."""
 
     def write(self, data):
         return super().write(bytes(data)[: max(1, len(data) // 2)])
@@ -210,4 +212,4 @@ def test_short_writes_are_continued(tmp_path):
         durable.append(path, file, data)
     assert path.read_bytes() == data
     with Short(path, "a") as file:
-        assert file.write(data) < len(data), "planted: what does not go on writes half"
+        assert file.write(data) < len(data), "planted: without a loop, half is written"

@@ -4,8 +4,7 @@ Shows:
 
 * A folder that cannot be listed is an error, and none of its files is left out
   (test_a_folder_that_cannot_be_read_is_an_error)
-* A failed write, allocation, truncation, sync, mapping or lock names its file and no temporary name
-  (test_a_failed_call_names_its_file)
+* Failed writes, allocations, truncations, syncs, mappings and locks name their file (test_a_failed_call_names_its_file)
 """
 
 import errno
@@ -26,8 +25,8 @@ from storage.plain_arrays import write_arrays
 
 
 def tables(folder, form, **options):
-    with live_tables.create_live([ROWS], format=form, live_dir=folder, link=folder / "live", **options) as made:
-        mapping.map_regions(made.regions, writable=True, populate=True)
+    with live_tables.create_live([ROWS], format=form, live_dir=folder, link=folder / "live", **options) as live:
+        mapping.map_regions(live.regions, writable=True, populate=True)
 
 
 def checkpoint(folder, form):
@@ -65,7 +64,10 @@ WRITERS = {
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
-    """`os.walk` and `rglob` omit it in silence; to the command line a `PermissionError` of a folder is bad input."""
+    """`os.walk` and `rglob` omit such a folder silently.
+
+    Syncing it raises `UnsyncedError`, because the command line reports a folder's `PermissionError` as bad input.
+    """
     inner, listed = tmp_path / "outer" / "inner", os.scandir
     inner.mkdir(parents=True)
     (inner / "hand.log").write_text("")
@@ -83,15 +85,15 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_examined_is_unreadable(tmp_path, monkeypatch):
-    """A `PermissionError` of making a folder means bad input to the command line."""
+    """The error is no `PermissionError`, which the command line would report as bad input."""
 
     monkeypatch.setattr(Path, "stat", fails(errno.EACCES))
     for makes in (durable.make_dirs, lambda path: durable.making_dirs(path).__enter__()):
         refused(f"{tmp_path}/a: Permission denied: nothing was changed", makes, tmp_path / "a", error=UnreadableError)
 
 
-def test_a_stat_of_hdf5_that_fails_is_no_damage(tmp_path, monkeypatch):
-    """Its message states no error."""
+def test_a_failed_stat_inside_hdf5_is_not_damage(tmp_path, monkeypatch):
+    """h5py's message names no system error, so the file is examined to find it."""
     checkpoint(tmp_path, "hdf5")
     found, stat = open_checkpoint(tmp_path / "all/000001"), Path.stat
     opened, failed = hdf5_format.h5py.File, []
@@ -116,7 +118,7 @@ def test_a_stat_of_hdf5_that_fails_is_no_damage(tmp_path, monkeypatch):
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
 @pytest.mark.parametrize(("writer", "call"), [(writer, call) for writer, calls in WRITERS.items() for call in calls])
 def test_a_failed_call_names_its_file(tmp_path, monkeypatch, writer, call, form):
-    """Whichever of its calls fails; writers that make fewer end well."""
+    """Fail each call in turn, until a writer has succeeded because it makes fewer calls."""
     found = []
     for at in range(1, 30):
         folder, count = tmp_path / str(at), [0]
@@ -143,4 +145,4 @@ def test_a_failed_call_names_its_file(tmp_path, monkeypatch, writer, call, form)
         if count[0] < at:
             assert found or form == "hdf5"
             return
-    raise AssertionError("it never ended")
+    raise AssertionError("the writer makes more than 29 calls")

@@ -1,3 +1,5 @@
+"""Available memory by machine and control groups, and file systems that are in memory."""
+
 from pathlib import Path
 
 import pytest
@@ -6,6 +8,7 @@ from storage import free_space
 
 
 def machine(tmp_path, cgroup, files):
+    """Write the files of a machine's /proc and /sys below `tmp_path`; return it."""
     files = {"proc/meminfo": "MemTotal: 900 kB\nMemAvailable: 800 kB\n", "proc/self/cgroup": cgroup, **files}
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -14,6 +17,7 @@ def machine(tmp_path, cgroup, files):
 
 
 def group(version, folder, limit, usage, cache):
+    """Return {name: text} of the files of a control group, version 1 or 2."""
     if version == 2:
         names, prefix, base = ("memory.max", "memory.current"), "", "sys/fs/cgroup"
     else:
@@ -38,7 +42,7 @@ def test_available_memory_is_the_least_of_machine_and_control_groups(tmp_path, c
     assert free_space.available_memory_bytes(machine(tmp_path, cgroup, files)) == expected
 
 
-def test_this_machine():
+def test_memory_and_memory_file_systems_of_this_machine_are_found():
     assert 0 < free_space.available_memory_bytes() < 1 << 50
     assert not free_space.is_in_memory(Path("/proc"))
     if Path("/dev/shm").is_dir():

@@ -27,7 +27,7 @@ def address(array):
 
 
 @pytest.mark.parametrize(("cells", "dtype"), [(1, "float32"), (HUGE_PAGE_BYTES // 8 + 1, "float64"), (0, "uint8")])
-def test_anonymous_memory_is_zero_aligned_and_there_at_once(cells, dtype):
+def test_anonymous_memory_is_zero_aligned_and_populated(cells, dtype):
     array = map_anonymous(cells, np.dtype(dtype))
     assert array.dtype == np.dtype(dtype) and array.shape == (cells,) and not array.any()
     assert address(array) % HUGE_PAGE_BYTES == 0
@@ -39,7 +39,7 @@ def test_anonymous_memory_is_zero_aligned_and_there_at_once(cells, dtype):
 
 
 def mapping_of(array):
-    """Lines of /proc/self/smaps that tell of the mapping which holds an array."""
+    """Return the lines of /proc/self/smaps on the mapping that holds an array."""
     found, here = [], False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         head = line.split(maxsplit=1)[0]
@@ -51,7 +51,7 @@ def mapping_of(array):
     return found
 
 
-def test_anonymous_memory_goes_with_its_last_array():
+def test_anonymous_memory_is_freed_with_its_last_array():
     array = map_anonymous(HUGE_PAGE_BYTES, np.dtype(np.uint8))
     part = array[mmap.PAGESIZE :]
     del array
@@ -63,8 +63,8 @@ def test_anonymous_memory_goes_with_its_last_array():
     assert not mapping_of(place)
 
 
-def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
-    """Check that a file of another process has huge pages too, if shared memory supports them."""
+def test_shared_memory_has_huge_pages_exactly_if_the_system_gives_them(tmp_path, monkeypatch):
+    """Map a file of shared memory as another process does, and look for huge pages in the mapping."""
     found = huge_page_counts.gives_huge_pages()
     with contextlib.closing(create_cells(tmp_path / "cells", (HUGE_PAGE_BYTES // 8,))) as block:
         mapped = map_cells(block.path, (HUGE_PAGE_BYTES // 8,))
@@ -77,7 +77,7 @@ def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not huge_page_counts.gives_huge_pages(), reason="shared memory has no huge pages here")
 def test_new_tables_fault_once_for_each_huge_page():
-    """Count page faults: filling pages of 4 KiB and copying them into huge pages has 16,384."""
+    """Count page faults; filling pages of 4 KiB and then copying them into huge pages has 16,384."""
     count = 32
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory, (Path(directory) / "cells").open("x+b") as file:
         region = Region("cells", file.name, 0, count * HUGE_PAGE_BYTES, (count * HUGE_PAGE_BYTES,), "uint8")
@@ -91,11 +91,11 @@ def test_new_tables_fault_once_for_each_huge_page():
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_plans_say_what_to_switch_on(monkeypatch, given):
+def test_plans_advise_switching_huge_pages_on_if_they_are_off(monkeypatch, given):
     monkeypatch.setattr(run_plan, "gives_huge_pages", lambda: given)
     config = config_from({"game": {"name": "leduc", "ranks": 12}}, "test")
     assert make_plan(config, None, speed=3e7)["huge_pages"] == {"given": given, "gain": 1.0, "advice": None}
-    # As if tables were large.
+    # Pretend that tables are large.
     monkeypatch.setattr(run_plan, "_HUGE_PAGE_BYTES", tuple(np.array(run_plan._HUGE_PAGE_BYTES) * 1e-6))
     found = make_plan(config, None, speed=3e7)["huge_pages"]
     assert (found["given"], found["gain"] > 1) == (given, True)

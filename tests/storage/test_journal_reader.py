@@ -1,3 +1,5 @@
+"""Reads journals forwards and backwards, and replaces the end of a journal."""
+
 import pytest
 
 from storage import durable, journal_reader
@@ -7,7 +9,7 @@ from storage import durable, journal_reader
 @pytest.mark.parametrize(
     "text", [b"", b"\n", b"a\n", b"\n\n", b"a\n\nbcd\nef", b"torn", b"one\n" + b"x" * 50 + b"\nlast\n"]
 )
-def test_lines_from_the_end_are_those_from_the_beginning(tmp_path, monkeypatch, text, block):
+def test_lines_read_backwards_equal_the_reversed_lines(tmp_path, monkeypatch, text, block):
     monkeypatch.setattr(journal_reader, "_BLOCK_BYTES", block)
     path = tmp_path / "journal"
     path.write_bytes(text)
@@ -18,7 +20,7 @@ def test_lines_from_the_end_are_those_from_the_beginning(tmp_path, monkeypatch, 
     assert list(journal_reader.lines_backwards(path)) == forwards[::-1]
 
 
-def test_no_journal_has_no_lines(tmp_path):
+def test_a_missing_journal_has_no_lines(tmp_path):
     for read in (journal_reader.lines, journal_reader.lines_backwards):
         assert list(read(tmp_path / "none")) == []
 
@@ -33,7 +35,7 @@ def test_the_end_is_replaced_in_one_durable_step(tmp_path):
         assert [operation.kind for operation in operations] == ["write_file", "fsync_file", "rename", "fsync_dir"]
 
 
-def test_a_line_that_is_being_written_is_not_read_in_two_halves(tmp_path):
+def test_a_line_completed_during_the_read_is_left_out(tmp_path):
     path = tmp_path / "journal"
     path.write_bytes(b"one\ntwo\nthr")
     found = journal_reader.lines(path)

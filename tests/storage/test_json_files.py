@@ -1,3 +1,5 @@
+"""JSON files: valid values, depth and length limits, and files that are not regular."""
+
 import json
 import os
 
@@ -10,7 +12,7 @@ from storage.journal_reader import lines
 from storage.json_files import MAX_JSON_DEPTH, parse_json, read_json
 
 
-def test_what_is_json_is_read(tmp_path):
+def test_valid_json_is_read(tmp_path):
     value = {"a": [1, 2.5, None, True, "é"], "b": {"c": [[]]}, "large": 2**70}
     (tmp_path / "a.json").write_text(json.dumps(value))
     assert read_json(tmp_path / "a.json") == value
@@ -31,7 +33,7 @@ def test_text_that_is_not_json_is_one_error_that_names_the_file(tmp_path, text):
 
 @pytest.mark.parametrize("read", [read_json, lambda path: [*lines(path)], checksum_file], ids=range(3))
 def test_a_pipe_in_place_of_a_file_is_refused(tmp_path, read):
-    """Opening it would wait for ever."""
+    """Opening a pipe would wait forever."""
     os.mkfifo(tmp_path / "a.json")
     refused("is a pipe or a device", read, tmp_path / "a.json", error=DamagedError)
 

@@ -1,4 +1,4 @@
-"""Checkpoints with tables behind links: nothing is read from them."""
+"""Checkpoints with links in place of tables or files: they are refused."""
 
 import h5py
 import numpy as np
@@ -43,7 +43,7 @@ HDF5 = {
     "raw files": (NAME, raw_files),
     "virtual": (NAME, virtual),
 }
-"""What is removed, and a function that puts something in its place."""
+"""{kind: (name to remove from the file, function that puts something in its place)}."""
 
 
 def link_to(file, name, target):
@@ -51,6 +51,7 @@ def link_to(file, name, target):
 
 
 def words_of(kind):
+    """Return the regular expression of the error message for a kind of replacement."""
     if kind in ("nothing", "folder"):
         return f"has no array '{NAME}'"
     return f"{HDF5[kind][0]}.* is not a hard link" if "link" in kind or "folder" in kind else "is not stored in chunks"
@@ -68,10 +69,10 @@ def test_hdf5_links_and_other_layouts_are_refused(tmp_path, kind):
         del file[name]
         put(file, other)
     forge(path)
-    said = checkpoint.verify(path)
-    assert len(said) == 1
+    problems = checkpoint.verify(path)
+    assert len(problems) == 1
     refused(words_of(kind), checkpoint.open_checkpoint(path).read, NAME, error=OSError)
-    assert said[0].startswith(f"000001: array {NAME!r} cannot be read: ")
+    assert problems[0].startswith(f"000001: array {NAME!r} cannot be read: ")
     assert np.array_equal(checkpoint.open_checkpoint(path).read("words"), np.arange(4))
 
 
@@ -80,8 +81,8 @@ def test_zarr_folders_and_files_that_are_links_are_refused(tmp_path, name):
     path, name = commit(tmp_path / "all", "zarr"), f"tables.zarr{name}"
     (path / name).rename(tmp_path / "elsewhere")
     (path / name).symlink_to(tmp_path / "elsewhere")
-    said = checkpoint.verify(path)
-    assert any(f"{name} is a symbolic link" in problem for problem in said), said
+    problems = checkpoint.verify(path)
+    assert any(f"{name} is a symbolic link" in problem for problem in problems), problems
     refused(f"{name} is a symbolic link", checkpoint.open_checkpoint(path).read, NAME, error=OSError)
     assert checkpoint.newest_valid(path.parent)[0] is None
 

@@ -1,9 +1,10 @@
-"""Live tables of killed processes, and their removal.
+"""Removal of the live tables of killed processes.
 
 Shows:
 
-* Killed processes leave nothing permanent in shared memory (test_killed_at_any_step_nothing_is_left_for_good,
-  test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave)
+* Killed processes leave nothing permanent in shared memory
+  (test_live_tables_of_a_process_killed_at_any_step_are_removed,
+  test_the_shared_memory_file_of_mpi_is_unlinked_during_the_job)
 """
 
 import json
@@ -42,7 +43,7 @@ from pathlib import Path
 from storage import live_tables as live
 from storage.schema import ArraySpec
 place, link, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-live._SHARED_MEMORY = place  # a sweep of the machine's finds what other tests have killed
+live._SHARED_MEMORY = place  # the machine's own may hold tables of other tests' killed processes
 tempfile.tempdir = str(place)
 for _ in range(rounds):
     removed = live.sweep_live(place)
@@ -54,7 +55,7 @@ for _ in range(rounds):
 
 
 def hold(place, link):
-    """(process that has live tables, their directory)."""
+    """Start a process that creates live tables; return (process, directory of the tables)."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen([sys.executable, "-c", HOLDER, str(place), str(link)], text=True, **pipes)
     return process, Path(process.stdout.readline().strip())
@@ -66,7 +67,7 @@ def end(process, how):
 
 
 def killed(place):
-    """The directory of live tables whose process has been killed."""
+    """Return the directory of live tables whose process has been killed."""
     process, directory = hold(place, place / "live")
     end(process, signal.SIGKILL)
     return directory
@@ -78,15 +79,15 @@ def make_old(directory):
 
 
 @pytest.fixture(autouse=True)
-def places_of_our_own(tmp_path_factory, monkeypatch):
-    """Provide places for sweeps in which no other test's runs end."""
+def own_sweep_folders(tmp_path_factory, monkeypatch):
+    """Give each test its own folders to sweep, without tables of other tests."""
     monkeypatch.setattr(live_tables, "_SHARED_MEMORY", tmp_path_factory.mktemp("memory"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
 
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
-def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
-    """Remove all large files at the next start, and the others once they are old enough."""
+def test_live_tables_of_a_process_killed_at_any_step_are_removed(tmp_path, layout):
+    """The next start removes all large files, and small ones once they are old enough."""
     steps = int(subprocess.check_output([sys.executable, STEPS, layout, tmp_path]))
     assert steps > 12
     kinds = set()
@@ -96,10 +97,10 @@ def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
         kinds.add((len(left) > 0, os.path.lexists(link)))
         copied = tmp_path / str(step) / "copied"
         shutil.copytree(place, copied, symlinks=True, copy_function=os.link)
-        live_tables.remove_stale_live(link)  # the run goes on
+        live_tables.remove_stale_live(link)  # the run is resumed
         live_tables.sweep_live(place)
         assert not os.path.lexists(link)
-        live_tables.sweep_live(copied)  # or its folder was deleted
+        live_tables.sweep_live(copied)  # the run's folder was deleted instead
         for parent in (place, copied):
             for directory in parent.iterdir():
                 assert sum(entry.stat().st_size for entry in directory.iterdir()) < 100, (step, directory)
@@ -111,7 +112,7 @@ def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
 
 
 def test_tables_of_a_killed_run_whose_folder_is_gone_are_swept_from_shared_memory(tmp_path, monkeypatch):
-    """A run that another test has begun may be the one that sweeps them: then once more."""
+    """A run of another test may sweep them first; then the test tries again."""
     monkeypatch.setattr(live_tables, "_SHARED_MEMORY", Path("/dev/shm"))
     for _ in range(5):
         run = tmp_path / "run"
@@ -126,7 +127,7 @@ def test_tables_of_a_killed_run_whose_folder_is_gone_are_swept_from_shared_memor
         assert not directory.exists()
         if directory in swept:
             return
-    pytest.fail("nothing was swept here")
+    pytest.fail("other processes swept all directories")
 
 
 def test_tables_of_a_living_process_are_never_swept(tmp_path):
@@ -134,7 +135,7 @@ def test_tables_of_a_living_process_are_never_swept(tmp_path):
     make_old(directory)
     assert live_tables.sweep_live(tmp_path) == []
     marker = json.loads((directory / ".mccfr-live").read_text())
-    # In another container the same process has another id, or its id is another process's: the lock counts.
+    # In another container the process has another id, or its id is another process's. The lock decides.
     for pid, ticks in ((2**22, 5), (os.getpid(), 5), (os.getpid(), marker["start_ticks"])):
         (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": pid, "start_ticks": ticks}))
         make_old(directory)
@@ -153,8 +154,8 @@ def test_a_reused_process_id_does_not_keep_tables(tmp_path):
     assert live_tables.sweep_live(tmp_path) == [directory]
 
 
-def test_when_a_process_began_does_not_change_and_one_that_has_ended_never_did():
-    """Read a process's start time while it works, and after its end as a zombie."""
+def test_the_start_time_of_a_process_is_constant_and_none_after_its_end():
+    """Read the start time of a process while it works, as a zombie, and after its end."""
     began, held = stale_live_tables._start_ticks(os.getpid()), bytearray(64 << 20)
     assert began == stale_live_tables._start_ticks(os.getpid()) and held
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
@@ -164,8 +165,8 @@ def test_when_a_process_began_does_not_change_and_one_that_has_ended_never_did()
     assert stale_live_tables._start_ticks(process.pid) is None
 
 
-def test_a_directory_without_a_lock_goes_by_its_process(tmp_path):
-    """As versions made them that did not lock."""
+def test_a_directory_without_a_lock_is_judged_by_its_process(tmp_path):
+    """Earlier versions created such directories."""
     process, directory = hold(tmp_path, tmp_path / "live")
     lock = directory / ".lock"
     lock.unlink()
@@ -174,7 +175,7 @@ def test_a_directory_without_a_lock_goes_by_its_process(tmp_path):
     assert live_tables.sweep_live(tmp_path) == [directory]
 
 
-def test_a_directory_that_is_being_made_is_left_alone_until_it_is_old(tmp_path):
+def test_an_incomplete_directory_is_not_swept_until_it_is_old(tmp_path):
     directory = stale_live_tables.new_directory(tmp_path)
     directory.mkdir()
     for marker in (None, "", '{"pid": 12'):
@@ -205,7 +206,7 @@ def test_only_live_tables_of_this_user_are_swept(tmp_path, monkeypatch):
         if not entry.is_symlink():
             make_old(entry)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "geteuid", lambda: os.getuid() + 1)  # all this is another user's
+        patch.setattr(os, "geteuid", lambda: os.getuid() + 1)  # as if all files belonged to another user
         assert live_tables.sweep_live(tmp_path) == []
     assert sorted(tmp_path.rglob("*")) == before
     assert live_tables.sweep_live(tmp_path) == [directory]
@@ -213,7 +214,7 @@ def test_only_live_tables_of_this_user_are_swept(tmp_path, monkeypatch):
 
 
 def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
-    """Nor does one see another's directory as left behind, at whatever step it is."""
+    """No run takes another run's directory for abandoned, at any step of its creation or removal."""
     place = tmp_path / "place"
     place.mkdir()
     command = [sys.executable, "-c", STARTER, str(place)]
@@ -224,7 +225,7 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
     assert list(place.iterdir()) == []
 
 
-def test_two_sweeps_at_once_remove_everything_once(tmp_path):
+def test_concurrent_sweeps_remove_all_abandoned_directories(tmp_path):
     directory = killed(tmp_path)
     abandoned = [directory, *(tmp_path / f"mccfr-{number}-01234567" for number in (1, 2))]
     for copy in abandoned[1:]:

@@ -1,3 +1,5 @@
+"""Live tables: creation, mapping, reading with zarr and h5py, lack of memory, stale links, removal."""
+
 import errno
 import math
 import os
@@ -36,7 +38,7 @@ def spec(name, shape, dtype="float32", fill=0):
 
 
 def shrink_shared_memory(patch):
-    """Make /dev/shm look as small as a container's; so does every other file system."""
+    """Pretend that each file system, /dev/shm included, has 2 MiB free, as in some containers."""
     patch.setattr(free_space, "free_bytes", lambda path: 2 << 20)
 
 
@@ -45,8 +47,8 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(zarr_format, "_INNER_CHUNK_BYTES", 64)
 
 
-def plain(link, layout, name):
-    """One array as a reader sees it who knows nothing of this project."""
+def read_plainly(link, layout, name):
+    """Return an array, read with zarr or h5py alone."""
     if layout == "zarr":
         return zarr.open(str(link / "tables.zarr"), mode="r")[name][...]
     with h5py.File(link / "tables.h5", "r") as file:
@@ -67,7 +69,7 @@ schemas = st.lists(arrays, min_size=1, max_size=4)
 
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
-def test_what_another_process_writes_through_its_mapping_is_read_back_plainly(small_chunks, worker, layout):
+def test_zarr_and_h5py_read_what_another_process_writes_through_its_mapping(small_chunks, worker, layout):
     @settings(max_examples=15, deadline=None)
     @given(schemas, st.booleans(), st.integers(0, 1000))
     def check(shapes, in_memory, seed):
@@ -78,10 +80,10 @@ def test_what_another_process_writes_through_its_mapping_is_read_back_plainly(sm
             with live_tables.create_live(specs, format=layout, link=Path(folder, "live")) as tables:
                 assert tables.anonymous == in_memory
                 for one in specs:
-                    assert (plain(tables.link, layout, one.name) == one.fill).all()
+                    assert (read_plainly(tables.link, layout, one.name) == one.fill).all()
                 worker({"regions": mapping.regions_to_json(tables.regions), "seed": seed})
                 for one, region in zip(specs, tables.regions, strict=True):
-                    seen = plain(tables.link, layout, one.name)
+                    seen = read_plainly(tables.link, layout, one.name)
                     assert seen.dtype == one.dtype
                     assert np.array_equal(seen, mapping_worker.values(region, seed))
             assert not tables.directory.exists()
@@ -113,7 +115,6 @@ def test_a_third_process_reads_large_tables_during_the_run(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("shapes", [[(3, 4), (5, 7), (1000, 3)], [(3, 4), (600_000, 1), (5, 7)]])
 def test_mapped_pages_of_an_hdf5_file_hold_none_of_its_metadata(tmp_path, shapes):
-    """No page that is mapped holds any of HDF5's own data."""
     specs = [spec(f"group/a{i}", shape) for i, shape in enumerate(shapes)]
     with live_tables.create_live(specs, format="hdf5", link=tmp_path / "live") as tables:
         mapped = mapping.map_regions(tables.regions, writable=True, populate=True)
@@ -121,7 +122,7 @@ def test_mapped_pages_of_an_hdf5_file_hold_none_of_its_metadata(tmp_path, shapes
         for number, one in enumerate(specs):
             mapped.view(one.name)[...] = number
         for number, one in enumerate(specs):
-            assert (plain(tables.link, "hdf5", one.name) == number).all()
+            assert (read_plainly(tables.link, "hdf5", one.name) == number).all()
 
 
 def test_too_little_memory_is_refused_with_both_numbers_and_leaves_no_trace(tmp_path, monkeypatch):
@@ -130,8 +131,8 @@ def test_too_little_memory_is_refused_with_both_numbers_and_leaves_no_trace(tmp_
     for live_dir, share in (("auto", 0.8), ("/dev/shm", 0.8), (tmp_path, 1.0)):
         monkeypatch.setattr(free_space, "available_memory_bytes", lambda share=share: math.ceil(needed / share) - 1)
         place = {"live_dir": live_dir, "link": tmp_path / "live"}
-        told = refused("tables need", live_tables.create_live, specs, format="zarr", **place, error=MemoryError)
-        assert f"{free_space.bytes_text(needed)} and {free_space.bytes_text(needed / share)} of memory" in told
+        message = refused("tables need", live_tables.create_live, specs, format="zarr", **place, error=MemoryError)
+        assert f"{free_space.bytes_text(needed)} and {free_space.bytes_text(needed / share)} of memory" in message
         assert our_directories() == list(tmp_path.iterdir()) == []
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda: math.ceil(needed / 0.8))
     live_tables.create_live(specs, format="zarr", link=tmp_path / "live").close()
@@ -141,8 +142,8 @@ def test_too_little_disk_is_refused_with_both_numbers_and_leaves_no_trace(tmp_pa
     shrink_shared_memory(monkeypatch)
     specs = [spec("a", (1000, 1000))]
     words, place = f"{live_tables.live_bytes(specs, format='hdf5'):,} bytes", {"live_dir": tmp_path}
-    told = refused(words, live_tables.create_live, specs, format="hdf5", link=tmp_path / "live", **place, error=OSError)
-    assert "2,097,152 bytes" in told
+    text = refused(words, live_tables.create_live, specs, format="hdf5", link=tmp_path / "live", **place, error=OSError)
+    assert "2,097,152 bytes" in text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,8 +158,8 @@ def test_a_directory_on_disk_is_used_with_a_warning(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("place", "name"), [(os, "posix_fallocate"), (durable, "write_file")])
-def test_a_failure_half_way_is_cleaned_up(tmp_path, monkeypatch, place, name):
-    """Without room for the cells, or for the file that says whose they are."""
+def test_a_failed_creation_leaves_no_files(tmp_path, monkeypatch, place, name):
+    """Allocating the cells fails, or writing the marker file that states the owner."""
     for small in (False, True):
         if small:
             shrink_shared_memory(monkeypatch)
@@ -172,19 +173,19 @@ def test_a_failure_half_way_is_cleaned_up(tmp_path, monkeypatch, place, name):
         assert open_descriptors() == descriptors
 
 
-def test_a_link_that_is_there_is_not_replaced(tmp_path):
+def test_an_existing_link_is_not_replaced(tmp_path):
     with live_tables.create_live([spec("a", (9,))], format="zarr", link=tmp_path / "live") as tables:
         with pytest.raises(FileExistsError, match="already exists"):
             live_tables.create_live([spec("a", (9,))], format="zarr", link=tmp_path / "live")
         assert our_directories() == [tables.directory]
-        # The same when the process is alive: a copied run directory must not take another run's tables away.
+        # The owner is alive, so only the link goes: a copied run directory must not remove another run's tables.
         assert live_tables.remove_stale_live(tmp_path / "live") is None
         assert tables.tables.is_dir()
         assert not os.path.lexists(tmp_path / "live")
     assert not tables.directory.exists()
 
 
-def test_only_our_own_leftovers_are_removed(tmp_path):
+def test_foreign_files_behind_a_stale_link_are_not_removed(tmp_path):
     foreign = tmp_path / "mccfr-foreign"
     foreign.mkdir()
     (foreign / "file").write_text("kept")
@@ -199,7 +200,7 @@ def test_only_our_own_leftovers_are_removed(tmp_path):
 
 def test_a_forked_child_cannot_remove_the_tables(tmp_path):
     with live_tables.create_live([spec("a", (9,))], format="hdf5", link=tmp_path / "live") as tables:
-        tables._owner = os.getpid() + 1  # what a child sees: tables of another process
+        tables._owner = os.getpid() + 1  # a child sees that another process owns the tables
         tables.close()
         assert tables.tables.exists()
         tables._owner = os.getpid()

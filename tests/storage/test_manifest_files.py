@@ -32,7 +32,7 @@ def linked(path):
 
 @pytest.mark.parametrize("content", [True, False])
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda file: file.write_bytes(CONTENT + b"x"), "folder/file has 8 bytes; the manifest states 7"),
         (lambda file: file.write_bytes(CONTENT[:-1]), "folder/file has 6 bytes; the manifest states 7"),
@@ -42,22 +42,22 @@ def linked(path):
         (lambda file: linked(file.parent), "folder is a symbolic link, which nothing below a manifest may be"),
     ],
 )
-def test_what_is_not_the_listed_file_is_named_whether_it_is_read_or_not(root, change, said, content):
+def test_files_that_differ_from_the_manifest_are_reported_with_and_without_reading(root, change, message, content):
     assert file_problem(root, "folder/file", STATED, content=content) is None
     change(root / "folder/file")
-    assert file_problem(root, "folder/file", STATED, content=content) == said
+    assert file_problem(root, "folder/file", STATED, content=content) == message
 
 
-def test_only_what_is_not_read_may_have_other_content(root):
+def test_checksums_are_compared_unless_a_file_is_listed_as_unread(root):
     (root / "folder/file").write_bytes(b"CONTENT")
     listed = {"folder/file": STATED}
-    assert ["has checksum" in said for said in file_problems(root, listed)] == [True]
+    assert ["has checksum" in problem for problem in file_problems(root, listed)] == [True]
     assert file_problems(root, listed, ["folder/file"]) == []
 
 
 WRONG = [{}, {"length_bytes": 7}, {"crc32c": 5}, ENTRY | {"crc32c": "5"}, ENTRY | {"xxh3_128": "0"}]
 WRONG += [ENTRY | {"length_bytes": length} for length in (-1, True, 1.0)]
-test_entries_that_state_nothing = refusals(
+test_invalid_manifest_entries = refusals(
     *(("no length and one of the checksums", {"file": entry}) for entry in WRONG),
     ("an object is needed", [ENTRY]),
     (r"\.\./file", {"../file": ENTRY}),
@@ -65,5 +65,5 @@ test_entries_that_state_nothing = refusals(
 )
 
 
-def test_an_entry_of_no_bytes_is_one():
+def test_an_entry_of_an_empty_file_is_valid():
     assert listed_files({"file": {"length_bytes": 0, "crc32c": 0}}) == {"file": ListedFile(0, 0)}

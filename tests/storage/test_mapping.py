@@ -1,3 +1,5 @@
+"""Mapped regions and cells: layout, sharing, truncation, full disks, returned memory."""
+
 import errno
 import gc
 import mmap
@@ -16,7 +18,7 @@ PAGE = mmap.PAGESIZE
 
 
 def region(path, name, shape, dtype="float32", offset=0, size=None):
-    """A region over a file of its own, whose cells count up from 1."""
+    """Write a file whose cells count up from 1; return a region of it."""
     cells = np.arange(1, np.prod(shape) + 1, dtype=dtype)
     with path.open("wb") as file:
         file.truncate(offset + cells.nbytes)
@@ -34,7 +36,7 @@ def test_regions_of_odd_sizes_form_one_flat_array(tmp_path):
         region(tmp_path / "a", "a", (3, 5)),
         region(tmp_path / "b", "b", (7,), offset=3 * PAGE),
         region(tmp_path / "c", "c", (600_001, 2), offset=HUGE_PAGE_BYTES),
-        region(tmp_path / "d", "d", (600_001, 1), offset=PAGE),  # large, and not at a multiple of 2 MiB in its file
+        region(tmp_path / "d", "d", (600_001, 1), offset=PAGE),  # large, but not at a multiple of 2 MiB in its file
         region(tmp_path / "e", "e", (2, 2, 2)),
     ]
     mapped = mapping.map_regions(regions, writable=True, populate=True)
@@ -45,13 +47,13 @@ def test_regions_of_odd_sizes_form_one_flat_array(tmp_path):
     for one in regions:
         start, count = mapped.offsets[one.name], np.prod(one.shape)
         assert start >= end
-        assert not mapped.flat[end:start].any()  # gaps can be read and are zero
+        assert not mapped.flat[end:start].any()  # gaps between regions can be read and are zero
         assert (mapped.flat[start : start + count] == np.arange(1, count + 1)).all()
         assert mapped.view(one.name).shape == one.shape
         end = start + count
     assert end == mapped.flat.size
     assert (address + 4 * mapped.offsets["c"]) % HUGE_PAGE_BYTES == 0
-    mapped.flat[mapped.offsets["a"] + 15] = 9  # a gap can be written, harmlessly
+    mapped.flat[mapped.offsets["a"] + 15] = 9  # writing to a gap changes no file
     mapped.view("c")[-1, -1] = -5
     assert np.fromfile(tmp_path / "c", np.float32)[-1] == -5
 
@@ -109,7 +111,7 @@ def test_cells_are_shared_with_another_process(tmp_path, worker):
     assert (tmp_path / "cells").exists()
 
 
-def test_without_room_cells_are_anonymous_and_arrays_are_refused(tmp_path, worker, monkeypatch):
+def test_on_a_full_disk_cells_are_anonymous_and_arrays_are_refused(tmp_path, worker, monkeypatch):
     allocate, full = os.posix_fallocate, []
 
     def fails_in_files(descriptor, offset, length):
@@ -131,7 +133,7 @@ def test_without_room_cells_are_anonymous_and_arrays_are_refused(tmp_path, worke
     assert not (tmp_path / "arrays").exists()
 
 
-def test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back():
+def test_reserved_cells_take_memory_when_written_and_can_be_given_back():
     cells = map_reserved(1 << 37, "float64")  # 1 TiB
     before = process_bytes()
     part = cells[1 << 36 : (1 << 36) + (4 << 20)]
@@ -145,6 +147,6 @@ def test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back
 
 
 def process_bytes():
-    """Memory of this process that is its own."""
+    """Return the bytes of memory that this process does not share."""
     pages = Path("/proc/self/statm").read_text().split()
     return (int(pages[1]) - int(pages[2])) * mmap.PAGESIZE

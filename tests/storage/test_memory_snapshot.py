@@ -1,4 +1,4 @@
-"""Copies of tables, and work spread over threads."""
+"""Snapshots of tables in memory, and ordered work in threads."""
 
 import os
 import threading
@@ -13,33 +13,33 @@ from storage import memory_snapshot, threads
 
 
 def tables():
-    dice = np.random.default_rng(3)
-    return {"a": dice.random((70, 1001), np.float32), "b": dice.random(33), "c": dice.integers(0, 9, (5, 7), np.uint32)}
+    rng = np.random.default_rng(3)
+    return {"a": rng.random((70, 1001), np.float32), "b": rng.random(33), "c": rng.integers(0, 9, (5, 7), np.uint32)}
 
 
 @pytest.mark.parametrize("populate", [True, False])
 def test_copies_are_equal_and_independent(monkeypatch, populate):
     monkeypatch.setattr(memory_snapshot, "_PIECE_BYTES", 4096)  # many pieces, the last ones short
     arrays = tables()
-    room = memory_snapshot.Snapshot(arrays)
+    snapshot = memory_snapshot.Snapshot(arrays)
     if populate:
-        room.populate()
-    room.take(arrays)
+        snapshot.populate()
+    snapshot.take(arrays)
     before = {name: array.copy() for name, array in arrays.items()}
     for array in arrays.values():
         array[...] = 0
-    assert room.arrays.keys() == before.keys()
-    for name, copy in room.arrays.items():
+    assert snapshot.arrays.keys() == before.keys()
+    for name, copy in snapshot.arrays.items():
         assert copy.dtype == before[name].dtype
         np.testing.assert_array_equal(copy, before[name])
 
 
-def test_dropping_an_array_gives_its_memory_back():
+def test_dropping_an_array_frees_its_memory():
     arrays = {"large": np.ones(64 << 20, np.uint8), "small": np.ones(8, np.uint8)}
-    room = memory_snapshot.Snapshot(arrays)
-    room.take(arrays)
+    snapshot = memory_snapshot.Snapshot(arrays)
+    snapshot.take(arrays)
     taken = _resident_bytes()
-    del room.arrays["large"]
+    del snapshot.arrays["large"]
     assert taken - _resident_bytes() > 60 << 20
 
 
@@ -60,7 +60,7 @@ def test_results_come_in_order_and_from_several_threads(monkeypatch):
     assert 1 < len(seen) <= 4 and threading.get_ident() not in seen
 
 
-def test_an_error_comes_out_and_ends_the_work(monkeypatch):
+def test_an_error_is_raised_and_stops_the_work(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 2)
     done = []
 

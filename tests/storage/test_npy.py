@@ -1,3 +1,5 @@
+"""npy files: equal to numpy's, also mapped; damaged and hostile headers."""
+
 import random
 
 import numpy as np
@@ -45,7 +47,7 @@ def test_any_damage_of_a_header_is_one_error_that_names_the_file(tmp_path):
         except OSError as error:
             assert str(path) in str(error)
         else:
-            same += 1  # '<f8' read as '<i8' and (3, 4) as (2, 6), which only a checksum can tell
+            same += 1  # such as '<f8' read as '<i8', or (3, 4) as (2, 6): only a checksum detects it
             assert read.nbytes == ARRAYS[0].nbytes
     assert same < 100
 

@@ -1,3 +1,5 @@
+"""Run lock: exclusive, freed by the holder's death, with a note of the present work."""
+
 import errno
 import os
 import signal
@@ -24,7 +26,7 @@ with RunLock(Path(sys.argv[1])):
 """
 
 
-def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
+def test_a_second_holder_is_refused_with_the_process_id_of_the_first(tmp_path):
     path = tmp_path / "run.lock"
     with RunLock(path), pytest.raises(BlockingIOError, match=f"locked by process {os.getpid()}"):
         RunLock(path).acquire()
@@ -33,14 +35,14 @@ def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
     assert path.read_text() == ""
 
 
-def test_a_file_system_without_locks_is_refused_with_what_to_do(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_refused_with_advice(tmp_path, monkeypatch):
     monkeypatch.setattr(run_lock.fcntl, "flock", fails(errno.ENOLCK))
-    told = refused("without file locks (flock)", RunLock(tmp_path / "run.lock").acquire, error=OSError)
-    assert "choose a directory on another disk" in told
+    message = refused("without file locks (flock)", RunLock(tmp_path / "run.lock").acquire, error=OSError)
+    assert "choose a directory on another disk" in message
     assert not lock_is_held(tmp_path / "run.lock")
 
 
-def test_a_lock_knows_whether_its_file_is_where_it_was(tmp_path):
+def test_a_lock_detects_that_its_file_was_moved_or_replaced(tmp_path):
     (tmp_path / "one").mkdir()
     lock = RunLock(tmp_path / "one" / "run.lock")
     assert not lock.is_in_place()
@@ -53,7 +55,7 @@ def test_a_lock_knows_whether_its_file_is_where_it_was(tmp_path):
         assert not lock.is_in_place()
 
 
-def test_a_holder_notes_what_it_does_and_others_read_it(tmp_path):
+def test_the_lock_file_holds_a_note_of_the_present_work_until_release(tmp_path):
     path = tmp_path / "run.lock"
     assert noted(path) is None
     with RunLock(path) as held:
@@ -88,7 +90,7 @@ def test_the_lock_is_free_after_kill_9_even_with_a_forked_child_left(tmp_path):
         holder.wait()
 
 
-def test_looking_at_a_lock_neither_writes_nor_gets_in_the_way(tmp_path):
+def test_lock_is_held_does_not_change_the_lock_file(tmp_path):
     path = tmp_path / "run.lock"
     assert not lock_is_held(path) and not path.exists()
     with RunLock(path):

@@ -1,3 +1,5 @@
+"""Array schemas: JSON, invalid specs, chunk shapes, light imports."""
+
 import math
 import subprocess
 import sys
@@ -39,7 +41,7 @@ test_bad_specs = refusals(
 )
 
 
-test_specs_together = refusals(
+test_bad_lists_of_specs = refusals(
     ("more than once: a", schema.validate_specs, [spec("a"), spec("a")]),
     ("cannot also be the folder", schema.validate_specs, [spec("a/b/c"), spec("a/b")]),
     ("at least one", schema.validate_specs, []),

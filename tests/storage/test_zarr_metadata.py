@@ -2,8 +2,8 @@
 
 Shows:
 
-* Tables have the metadata and chunks that the zarr package writes (test_the_documents_are_those_that_zarr_writes,
-  test_chunks_are_what_zarr_writes_itself)
+* Tables have the metadata and chunks that the zarr package writes
+  (test_metadata_documents_equal_those_that_zarr_writes, test_chunks_equal_those_that_zarr_writes)
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def documents(root):
 
 
 @pytest.mark.parametrize("layout", OPTIONS)
-def test_the_documents_are_those_that_zarr_writes(layout, tmp_path):
+def test_metadata_documents_equal_those_that_zarr_writes(layout, tmp_path):
     wanted, group = {}, zarr.create_group(tmp_path / "zarr")
     for spec in SPECS:
         chunk = (max(1, spec.shape[0] // 2), *spec.shape[1:])
@@ -41,4 +41,4 @@ def test_the_documents_are_those_that_zarr_writes(layout, tmp_path):
         wanted[spec.name] = metadata.sharded(spec, shard, chunk) if live else metadata.chunked(spec, chunk, level)
     metadata.write_group(tmp_path / "ours", wanted)
     assert documents(tmp_path / "ours") == documents(tmp_path / "zarr")
-    assert len(documents(tmp_path / "ours")) == len(SPECS) + 3  # and the groups: the root, kinds, kinds/deep
+    assert len(documents(tmp_path / "ours")) == len(SPECS) + 3  # and three groups: the root, kinds and kinds/deep

@@ -17,9 +17,9 @@ SAME = 1e-9
 """Values that differ by less than this share of the stakes count as equal; the first such action is taken."""
 Floats = npt.NDArray[np.float64]
 Ranges = dict[TreePosition, Floats]
-"""Weights [H] of the policy's hands by position in its tree: probability of hand, translations and actions."""
+"""Weights [H] of the policy's hands by position in its tree: probability of hand, translations and own actions."""
 Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
-"""Chooses actions of the policy to follow, from the stakes (chips times weight) of each: (action, factor) pairs."""
+"""Chooses actions of the policy to follow, from the stakes (chips times weight) of each: (index, factor) pairs."""
 
 
 def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
@@ -82,11 +82,11 @@ class Responder:
 
     @staticmethod
     def weight(ranges: Ranges) -> Floats:
-        """Return [H] weights of the policy's hands, summed over the tree nodes where it may be."""
+        """Return [H] weights of the policy's hands, summed over the positions of `ranges`."""
         return sum(ranges.values(), np.zeros(()))
 
     def play(self, deal: ResponderDeal, weight: Floats) -> float:
-        """Play one hand; return the responder's chips, summed over the policy's hands by weight.
+        """Play one hand of poker; return the responder's chips, summed over the policy's hands by weight.
 
         deal    the responder's hand and the first street's board
         weight  [H] weights of the policy's hands at the beginning
@@ -95,11 +95,15 @@ class Responder:
         return self._value(state, {(node, closed): weight for node, _, closed in readings}, deal)
 
     def _value(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips if the hand is played on from a betting state.
+        """Return the responder's chips if both players act by their strategies from a state to the end.
 
-        They are summed over the policy's hands by weight.
+        The responder takes `best_action` at its decisions; the policy plays its own probabilities. Chips count the
+        whole hand of poker. They are summed over the policy's hands by weight, which is not normalised. If `choose` of
+        the constructor samples the policy's actions, the result is an estimate.
 
-        ranges  the policy's weights of hands, by position
+        state   real betting at a decision of either player
+        ranges  the policy's {position: weights [H] of its hands}
+        deal    the responder's hand and the board of the state's street
         """
         if state.player == self._seat:
             action = self.best_action(state, ranges, deal)
@@ -107,12 +111,14 @@ class Responder:
         return self._answered(state, ranges, deal)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, deal: ResponderDeal) -> float:
-        """Return the responder's chips if an action is taken and the hand is played on.
+        """Return the responder's chips after an action, if both players then act by their strategies.
 
-        They are summed over the policy's hands by weight.
+        They are summed over the policy's hands by weight, as in `_value`.
 
-        state   betting before the action
-        ranges  the policy's weights of hands after the action, by position
+        state   real betting before the action
+        action  an action of either player, such as "c" or "r300"
+        ranges  the policy's {position: weights [H] of its hands} after the action
+        deal    the responder's hand and the board before the action; later boards come from `deal.following`
         """
         after = self._lines.apply(state, action)
         if after == OVER:
@@ -129,6 +135,7 @@ class Responder:
 
         paid    (player 0's chips independent of the cards, chips that the winner of a showdown gets from the loser)
         weight  [H] weights of the policy's hands
+        deal    the responder's hand and the board of the last street with betting
         """
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
@@ -140,6 +147,8 @@ class Responder:
         If the policy's tree lacks the action, each of its translations gives a node, weighted by its probability.
 
         ranges  the same before the action
+        state   real betting before the action
+        action  the responder's action, such as "r300"
         """
         updated: Ranges = {}
         for position, weight in ranges.items():
@@ -150,12 +159,13 @@ class Responder:
     # --- the policy's decisions ---
 
     def answers(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> dict[str, Ranges]:
-        """Return for each action of the policy the weights of its hands that take the action.
+        """Return {action: {position after it: weights [H] of the hands that take it}} of the policy.
 
-        The result is {action in real chips: {position: weights [H] of its hands after the action}}. Weights are not
-        normalised.
+        Actions have real chips, such as "r300". Weights are those of the hands times the probability of the action.
 
-        ranges  {position: weights [H]} before the action
+        state   real betting at a decision of the policy
+        ranges  the policy's {position: weights [H] of its hands} there
+        deal    gives the buckets of the hands on the street's board
         """
         actions: dict[str, Ranges] = {}
         for position, weight in ranges.items():
@@ -172,7 +182,9 @@ class Responder:
         The policy's actions that end the hand all count. Of its other actions only the chosen ones are followed, and
         their values multiplied by a factor (`choose` of the constructor).
 
-        ranges  the policy's weights of hands before the decision, by position
+        state   real betting at the policy's decision
+        ranges  the policy's {position: weights [H] of its hands} there
+        deal    the responder's hand and the street's board
         """
         value, going_on = 0.0, []
         for action, after_action in self.answers(state, ranges, deal).items():
@@ -194,7 +206,12 @@ class Responder:
     # --- the responder's decisions ---
 
     def best_action(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> str:
-        """Return the responder's action of highest value (`values`); the first of equal ones."""
+        """Return the responder's legal action of highest value (`values`); the first of equal ones.
+
+        state   real betting at a decision of the responder
+        ranges  the policy's {position: weights [H] of its hands} there
+        deal    the responder's hand and the street's board
+        """
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return str(legal[0])
@@ -212,6 +229,10 @@ class Responder:
         earlier one only if its value is larger by more than the tolerance.
 
         Values are numbers, or arrays over the responder's hands where the responder plays all its hands at once.
+
+        state   real betting at a decision of the responder
+        ranges  the policy's {position: weights [H] of its hands} there
+        deal    the responder's hand and the street's board
         """
         whole = self.weight(ranges)
         total, won = deal.opponent_weight(whole), deal.won(whole)
@@ -236,9 +257,11 @@ class Responder:
         The first is the folding weight. The second is the part of it that the responder would beat at a showdown, minus
         the part that would beat the responder.
 
+        state   real betting before the bet
         action  the bet, such as r300
-        ranges  the policy's weights of hands before the bet, by position
-        cache   {(tree node before the bet, node to which it is translated): both weights}, filled in place
+        ranges  the policy's {position: weights [H] of its hands} before the bet
+        deal    the responder's hand and the street's board
+        cache   {(position before the bet, node to which it is translated): both weights}, filled in place
         """
         folded, won = 0.0, 0.0
         for position, weight in ranges.items():

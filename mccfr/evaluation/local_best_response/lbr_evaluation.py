@@ -36,7 +36,7 @@ MOST_ENUMERATED = 3_000
 POLICY_DRAWS = 1  # worker number of the random stream for lines against a re-solving policy
 
 STEP = 1 / 2
-"""Share of the initial pot: stakes for which one line is drawn at the start of a street, against re-solving."""
+"""Share of the initial pot: against re-solving, lines with at least this stake are always followed, others drawn."""
 FOLLOWED = 2 / 3
 """Share of the initial pot: actions of the policy with larger stakes are all followed, not sampled."""
 
@@ -52,18 +52,21 @@ def local_best_response(
 ) -> LowerBound:
     """Return the chips per hand that local best response wins from a policy, as a `LowerBound`.
 
+    side     the policy's game and strategy
     setting  actions that the responder may take: "1", "2", "3", "4" or "fcpa" (the paper's settings, and
              fold-call-pot-all-in)
     hands    deals to draw, each played from both seats, at least 100. None: all deals of a small game, else 10,000.
-             With `resolve`: number of boards instead, at least 20; None: 100. A time limit in `effort` replaces the
-             number by as many as fit it
+             With `resolve`: number of boards instead, at least 20; None: 100
+    seed     seed of deals, boards and other draws
+    effort   number of processes, time budget (which replaces `hands`) and journal file for resuming
     betting  the responder's legal bets and their translation into the policy's tree. None: real bets in full-deck
              hold'em, the tree's bets in games that list all boards, as in exact exploitability
     resolve  how the policy re-solves, for full-deck no-limit hold'em only; None: it does not. The policy without
              re-solving is played on the same boards, for comparison
 
     Raises `ValueError` for an unknown setting, too few hands, or a game that has no cards or has them in its tree. Also
-    for three and more players. Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
+    for three and more players, and if the journal belongs to another evaluation. Raises `OSError` if the journal cannot
+    be read or written, `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
     """
     check_setting(setting)
     # STREETS lists the last street first.
@@ -114,6 +117,8 @@ def _betting(side: Profile) -> Translation | IdentityTranslation:
 
     They are any real bets in full-deck hold'em, and the tree's bets in games that list all boards. Raises `ValueError`
     for three and more players, and for a game that has no cards or has them in its tree.
+
+    side  the policy's game and strategy
     """
     side.game.check_two_players("local best response")
     real = real_betting(side.game)  # raises for games without cards
@@ -123,18 +128,18 @@ def _betting(side: Profile) -> Translation | IdentityTranslation:
 def plays_every_deal(game: Game, hands: int | None, seconds: float | None) -> bool:
     """Return whether local best response plays all deals of a game, without sampling.
 
-    It does if the game lists few hands and boards, and no number of deals or time limit is given.
+    It does if the game has 1 to 3,000 `listed_deals`, and no number of deals or time budget is given.
 
-    hands    number of deals, if given
-    seconds  time limit, if given
+    hands    number of deals that the user wants; None: not given
+    seconds  time budget; None: not given
     """
     return hands is None and seconds is None and 0 < listed_deals(game) <= MOST_ENUMERATED
 
 
 def listed_deals(game: Game) -> int:
-    """Return the number of (hand, full board) pairs, counting both players' hands.
+    """Return the number of hands of both players' ranges together, times the number of full boards.
 
-    It is 0 if the game does not list its boards. Pairs with common cards are included.
+    It is 0 if the game does not list its boards. Pairs of hand and board with a common card are included.
     """
     cards = game.cards
     if cards.boards is None:
@@ -168,7 +173,7 @@ def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequenc
 
     state   [4] uint64 random state, advanced in place
     large   stakes above which an action is large
-    stakes  of each action: chips times weight of the hands that take it
+    stakes  stake of each action: chips times weight of the hands that take it
     """
     followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
     small = [(number, stake) for number, stake in enumerate(stakes) if stake <= large]

@@ -35,10 +35,10 @@ class OpponentRanges:
 
     It has the methods of a `ResponderDeal` that the responder needs, for all hands of the responder at once.
 
-    street  number of the street
+    street  number of the street, from 0
     known   card numbers of the board up to the street
-    live    [1326] bool: hands that share no card with `known`
-    share   probability of each pair of disjoint hands, given `known`
+    live    [1326] bool: True for hands that share no card with `known`
+    share   probability of each possible pair of hands: they share no card with each other or with `known`
     """
 
     def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
@@ -56,7 +56,7 @@ class OpponentRanges:
         self.share = 1 / (comb(remaining, 2) * comb(remaining - 2, 2))  # probability of a pair of hands
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """Return [1326] the policy's bucket of each hand on the street."""
+        """Return [1326] the policy's bucket of each hand; arbitrary for hands that the board blocks."""
         return self._board.buckets(self.street)
 
     def opponent_weight(self, weight: Floats) -> Floats:
@@ -80,20 +80,20 @@ class OpponentRanges:
         return self._looked if self.known else self._run_outs(RUN_OUTS, self._seed)
 
     def won(self, weight: Floats) -> Floats:
-        """Return [1326] the policy's weight that each responder hand beats minus loses to.
+        """Return [1326] the policy's weight that each responder hand beats minus the weight that beats it.
 
         It serves to choose actions and as a control variate; payoffs use `settled`. It is the mean over full boards:
-        all from the flop on, before the flop 4,096 fixed ones.
+        from the flop on all that continue `known`, before the flop 4,096 fixed ones.
 
         weight  [1326] of the policy's hands
         """
         return win_minus_lose(self._cards, self._looked, weight)
 
     def settled(self, weight: Floats) -> Floats:
-        """Return [1326] the weight that each responder hand beats minus loses to, for payoffs.
+        """Return [1326] like `won`, for payoffs: the weight that a hand beats minus that which beats it.
 
-        It is the mean over full boards: all from the flop on; before the flop 32 that are drawn for each sample,
-        without bias.
+        It is the mean over full boards: from the flop on all that continue `known`. Before the flop they are 32 boards
+        drawn for each sample, so that the mean is unbiased.
 
         weight  [1326] of the policy's hands
         """
@@ -101,10 +101,10 @@ class OpponentRanges:
 
 
 class _Line(NamedTuple):
-    """A betting line that has reached the end of a street; the next street follows only if drawn.
+    """A betting line that has reached the start of a street, which is played only if the line is drawn.
 
     stake   probability of the line times the chips that each player has put in; lines are drawn in proportion to it
-    state   the real betting
+    state   the real betting at the start of the street
     acted   (state before it, action, board) of all real actions so far
     ranges  function that returns the policy's range after the line, {tree node or public state: weights [1326]}
     own     [1326] weights of the responder's hands that take the line. In a head-to-head, where the responder plays a
@@ -203,6 +203,7 @@ class RangeResponder(Responder):
         state   the real betting
         weight  [1326] weights of the policy's hands
         own     weights of the responder's hands
+        hands   the board of the street
         """
         if self._draws is None:
             return 0.0
@@ -214,7 +215,8 @@ class RangeResponder(Responder):
         A line is drawn with probability stake / `step`, at most 1; the factor is the inverse of this probability. All
         lines are followed on the first street, and if lines are not drawn at all (`draws` is None).
 
-        stakes  chips, one number for each line
+        stakes  stake of each line in chips (`_Line.stake`)
+        street  number of the street that begins
         """
         if self._draws is None or street == 0:
             return all_of_them(stakes)
@@ -223,12 +225,13 @@ class RangeResponder(Responder):
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
     def _from(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges, factor: float) -> float:
-        """Return the responder's chips from hands that end on this street, after a betting state.
+        """Return the responder's chips from a betting state on, of lines that end on this street.
 
         They are summed over pairs of hands, weighted by probability, and multiplied by `factor`. Lines that reach the
         next street are added to `_next_lines`. From the flop on, their value by `_checked_down` is included as a
         control variate.
 
+        state   the real betting at a decision of either player
         ranges  the policy's range
         own     weights of the responder's hands
         hands   the board up to the street
@@ -265,10 +268,12 @@ class RangeResponder(Responder):
         """Return (action, responder's weights, policy's weights, function) for each action.
 
         The weights [1326] are those of each player's hands after the action. The function takes no arguments and
-        returns the policy's range after the action. It is called only if the hand goes on.
+        returns the policy's range after the action. The caller calls it only if the hand goes on.
 
+        state   the real betting at a decision of either player
         ranges  the policy's range before the action
         own     weights of the responder's hands before the action
+        hands   the board of the street
         """
         whole = self.weight(ranges)
         if state.player == self._seat:
@@ -291,6 +296,7 @@ class RangeResponder(Responder):
         It is {public state after the action: the given weights}, so that the policy's solution can be looked up there.
 
         position  public state before the action
+        action    action of either player, such as "r300"
         weight    [1326] weights of the policy's hands after the action
         """
         return {position.after(action, self._known[min(position.state.street + 1, len(self._known) - 1)]): weight}
@@ -298,8 +304,12 @@ class RangeResponder(Responder):
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """Return the policy's range after an action of the responder.
 
-        It is {node of the policy's tree: weights [1326]}, over all translations of the action. After re-solving it has
-        one public state, without translation, because the policy re-solves for the real bet.
+        It is {position in the policy's tree: weights [1326]}, over all translations of the action. After re-solving it
+        has one public state, without translation, because the policy re-solves for the real bet.
+
+        ranges  the policy's range before the action
+        state   the real betting before the action
+        action  the responder's action, such as "r300"
         """
         if not public(ranges):
             return super().ranges_after(ranges, state, action)
@@ -307,7 +317,13 @@ class RangeResponder(Responder):
         return self._entered(position, action, weight)  # type: ignore[arg-type]
 
     def _chosen(self, state: Any, ranges: Any, own: Floats, hands: OpponentRanges) -> list[tuple[str, Floats]]:
-        """Return (action, weights [1326] of the responder hands that choose it) for each action."""
+        """Return (action, weights [1326] of the responder's hands that choose it) for each legal action.
+
+        state   the real betting at a decision of the responder
+        ranges  the policy's range
+        own     [1326] weights of the responder's hands
+        hands   the board of the street
+        """
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
@@ -318,9 +334,15 @@ class RangeResponder(Responder):
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
     def _folding(self, state: Any, action: str, ranges: Any, deal: Any, cache: dict[Any, tuple[Any, Any]]) -> Any:
-        """Return for each responder hand the policy's weight that folds to a bet, and its balance.
+        """Return two arrays [1326] by responder hand: the policy's weight that folds to a bet, and a balance.
 
         The balance is the folding weight that the hand would beat at a showdown minus that which would beat it.
+
+        state   the real betting before the bet
+        action  the responder's bet, such as "r300"
+        ranges  the policy's range before the bet
+        deal    the board of the street
+        cache   results by translation, as in the base class; not used after re-solving
         """
         if not public(ranges):
             return super()._folding(state, action, ranges, deal, cache)
@@ -341,5 +363,8 @@ def _without_blocked(ranges: Any, hands: OpponentRanges) -> Any:
 
 
 def public(ranges: Any) -> bool:
-    """Return whether a range is after re-solving: its keys are public states, not tree nodes."""
+    """Return True if a range is one after re-solving: its key is a public state, not a tree position.
+
+    ranges  {position in the policy's tree, or public state: weights [1326] of hands}; not empty
+    """
     return isinstance(next(iter(ranges)), PublicState)

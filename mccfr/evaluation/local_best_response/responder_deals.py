@@ -38,7 +38,7 @@ _DECK = np.arange(CARD_COUNT, dtype=np.int8)
 class ResponderDeal(ABC):
     """The responder's hand and the board up to a street, against all H hands of the policy.
 
-    street  number of the board's street
+    street  number of the board's street, from 0
     """
 
     street: int
@@ -62,7 +62,12 @@ class ResponderDeal(ABC):
 
     @staticmethod
     def opponent_weight(weight: Floats) -> float:
-        """Return the sum of the given weights [H] of the policy's hands, as one number."""
+        """Return the sum of the weights of the policy's hands, one number for the responder's one hand.
+
+        `OpponentRanges.opponent_weight` has a number for each hand of the responder instead.
+
+        weight  [H] weights; 0 for hands that share a card with the responder's hand or the board
+        """
         return float(weight.sum())
 
     def won(self, weight: Floats) -> float:
@@ -129,13 +134,13 @@ class ListedTable:
         return np.flatnonzero(self._below[street] == board)
 
     def weights(self, seat: int) -> Floats:
-        """Return [H] probability of each hand of the responder."""
+        """Return [H] the probability that the player in `seat` is dealt each hand."""
         own, other = self.cards.reach[seat], self.cards.reach[1 - seat]
         probability = own * (self.disjoint @ other)
         return probability / probability.sum()
 
     def prior(self, seat: int, hand: int) -> Floats:
-        """Return [H] probability of each hand of the policy, given the responder's hand."""
+        """Return [H] the probability of each hand of the policy, given the responder's seat and hand index."""
         weights = self.cards.reach[1 - seat] * self.disjoint[hand]
         return weights / weights.sum()
 
@@ -183,13 +188,14 @@ class ListedHand(ResponderDeal):
     def __init__(self, table: ListedTable, seat: int, hand: int, street: int, board: int, draws: Floats | None) -> None:
         """Take the numbers of the responder's seat and hand, and of the street and its board.
 
+        table  all hands and boards of the game
         draws  [S] random numbers in [0, 1) that choose the board of each later street; None: all boards are followed
         """
         self._table, self._seat, self._hand, self._draws = table, seat, hand, draws
         self.street, self._board = street, board
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """Return [H] the policy's buckets on the board."""
+        """Return [H] the policy's bucket of each hand on the board; 0 for hands that the board blocks."""
         return np.maximum(self._table.cards.bucket[self.street][1 - self._seat, self._board], 0)
 
     @cached_property
@@ -285,7 +291,12 @@ class DeckBoard:
     """The board of a sample, with buckets and strengths that both seats share."""
 
     def __init__(self, table: DeckTable, cards: Sequence[int], state: npt.NDArray[np.uint64]) -> None:
-        """Take the board's cards in order of dealing, and the random state for drawing run-outs."""
+        """Take a full board.
+
+        table  deals of the game, with its cards
+        cards  card numbers of the board in order of dealing
+        state  [4] uint64 random state for drawing run-outs, advanced in place
+        """
         self.table, self.state = table, state
         self.cards = list(cards)
         self._buckets: dict[int, npt.NDArray[np.int32]] = {}
@@ -354,7 +365,7 @@ class DeckHand(ResponderDeal):
         return free / free.sum()
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """Return [1326] the policy's buckets on the board."""
+        """Return [1326] the policy's bucket of each hand on the board; arbitrary for hands that it blocks."""
         return self._board.buckets(self.street)
 
     @property

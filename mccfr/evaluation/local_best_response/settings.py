@@ -25,7 +25,7 @@ _KEPT = 1 << 16  # cached results: the same states occur in many hands
 TreePosition = tuple[int, int]
 """The translation of a line into the tree: `node` and `closed` of a `LineReading`."""
 Chips = tuple[float, float]
-"""(player 0's chips whatever the cards, chips multiplied by the showdown result)."""
+"""(player 0's chips independent of the cards, chips that the winner of a showdown gets from the loser)."""
 
 
 class Street(NamedTuple):
@@ -110,7 +110,10 @@ class ResponderBetting:
     # --- the responder's actions ---
 
     def _actions(self, state: Any) -> list[str]:
-        """Return the legal actions of the responder's setting, such as ["f", "c", "r300"]; raises ascending."""
+        """Return the legal actions of the responder's setting, such as ["f", "c", "r300"]; raises ascending.
+
+        state  real betting at a decision of the responder
+        """
         if isinstance(self.betting, IdentityTranslation):
             legal = self.betting.actions(state)
             only = ("f", "c") if self.setting == "1" and "c" in legal else legal
@@ -123,7 +126,8 @@ class ResponderBetting:
     def _targets(self, state: BettingState, bets: str) -> list[float]:
         """Return the amounts in chips that the responder may raise to, ascending.
 
-        bets  bet sizes of the action set: "", "pot" or "sizes" (`Street.bets`)
+        state  real betting at a decision of the responder
+        bets   bet sizes of the action set: "", "pot" or "sizes" (`Street.bets`)
         """
         assert isinstance(self.betting, Translation)
         bounds = raise_bounds(self.betting.rules, state) if bets else None
@@ -149,13 +153,15 @@ class ResponderBetting:
     # --- payoffs ---
 
     def _folded(self, state: Any) -> float:
-        """Return player 0's chips if the player to act, who faces a bet, folds."""
+        """Return player 0's chips, over the whole hand, if the player to act at `state` folds to a bet."""
         return fold_value(state) if isinstance(state, BettingState) else self.settled(state, "f")[0]
 
     def _checked_down(self, state: Any) -> Chips:
         """Return the payoffs if both players only check and call from here on.
 
-        They are player 0's chips independent of the cards, and what the showdown's winner gets from the loser.
+        They are (player 0's chips independent of the cards, chips that the showdown's winner gets from the loser).
+
+        state  real betting at a decision of either player
         """
         if isinstance(state, BettingState):
             return 0.0, state.to_call
@@ -176,6 +182,7 @@ class ResponderBetting:
 
         tree_node  position before the action
         state      real betting before the action
+        action     the responder's action, such as "r300"
         """
         readings = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in readings]
@@ -207,7 +214,7 @@ class ResponderBetting:
         return isinstance(self.betting, Translation) and self.betting.folded(node)
 
     def _fold_of(self, node: int) -> int | None:
-        """Return the fold's number among the actions at a node of the tree; None without a fold."""
+        """Return the index of the fold among the actions at `node` of the policy's tree; None without one."""
         if node == NOWHERE or not self.decides[node]:
             return None
         labels = [self.betting.tree.label[child] for child in self.betting.tree.children(node)]

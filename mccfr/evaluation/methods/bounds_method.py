@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mccfr.policy.strategy_profile import Profile
 
 _DEFAULT_SECONDS = 600.0
-"""Default time budget of all bounds together, for full-deck hold'em."""
+"""Default time budget of all bounds together, in seconds, for games whose tree has only some legal bets."""
 _KEPT = ("method", "setting", "from", "exploitability_chips", "exploitability_mbb", "ci95_chips", "ci95_mbb", "seconds")
 
 
@@ -58,6 +58,13 @@ class BoundsMethod(LowerBoundMethod):
 
         All bounds get equal parts of the time budget. The default is 10 minutes in all if the tree has only some of the
         legal bets (the game has `real_rules`), else no limit.
+
+        side     the game and the strategy to measure
+        against  not used
+        options  seed, number of processes and time budget
+
+        Raises `ValueError` for a game that a bound does not suit, `StoppedError` if a signal stops it, and
+        `RuntimeError` if a worker process dies.
         """
         parts = list(_parts(side.game))
         shared: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
@@ -76,7 +83,11 @@ class BoundsMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return the result as a text table: a line for each bound, and one for the largest."""
+        """Return the result as a text table: a line for each bound, one for folding, and one for the largest.
+
+        record  {name: value} of the result; there is no line for folding if its `folding_mbb` is None
+        took    duration of the evaluation, as text
+        """
         rows = [(_responder(bound), exploitability_text(bound), _interval(bound)) for bound in record["bounds"]]
         if record["folding_mbb"] is not None:
             rows.append(("(always folding loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
@@ -85,9 +96,11 @@ class BoundsMethod(LowerBoundMethod):
         return "\n".join([*lines, f"{self.short(record)}, {took}"])
 
     def short(self, record: Record) -> str:
-        """Return the largest bound and its responder in a few words.
+        """Return the largest bound and its responder in a few words, for a progress bar.
 
         A bound of 0 or less is shown as "no bound".
+
+        record  {name: value} of the result
         """
         largest = max(record["bounds"], key=lambda bound: bound["exploitability_chips"])
         prefix = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"

@@ -18,7 +18,11 @@ _FLOP_SECONDS = 11 / 3362  # core seconds per flop and tree node, measured with 
 
 
 class ExactLine(EvaluationLine):
-    """Fields of one result of the method `exact`: a JSON line of the file evaluations.jsonl."""
+    """Fields of one result of the method `exact`: a JSON line of the file evaluations.jsonl.
+
+    `best_response_chips` has one entry for each player. So has `gains_chips`, the gains of best responses, which is
+    None for two players.
+    """
 
     exploitability_chips: float
     exploitability_mbb: float | None
@@ -61,7 +65,10 @@ class ExactMethod(Method):
         return f"{game.name} with {game.tree.players} players has no exact evaluation: use the method trained-response"
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
-        """Return a sentence if exact evaluation takes too long during training, else None."""
+        """Return a sentence if exact evaluation would take hours while a run waits for it, else None.
+
+        It would for full-deck hold'em with more than three board cards. `options` have no effect.
+        """
         if self.at_once(game):
             return None
         return (
@@ -70,18 +77,18 @@ class ExactMethod(Method):
         )
 
     def listing_bytes(self, game: "Game") -> int:
-        """Return the additional bytes of memory for arrays of all boards; 0 if none are needed."""
+        """Return the additional bytes of memory for arrays of all boards of a game; 0 if none are needed."""
         return game.cards.listing_bytes
 
     def suits(self, game: "Game") -> bool:
-        """Return whether a run may use this method by default.
+        """Return whether the setting `method = "auto"` of a run may choose this method for a game.
 
         It may not for full-deck hold'em with more than three board cards, which takes hours.
         """
         return self.at_once(game)
 
     def at_once(self, game: "Game") -> bool:
-        """Return whether one walk evaluates all deals; False if each flop is walked alone.
+        """Return whether one walk of the game evaluates all deals; False if each flop is walked alone.
 
         Flops are walked alone in full-deck hold'em with more than three board cards.
         """
@@ -90,19 +97,19 @@ class ExactMethod(Method):
     def in_place(self, game: "Game") -> bool:
         """Return whether `find` reads the strategy sums where they are, without copying them.
 
-        It does so if the sums are large, the game has no card abstraction, and all deals are evaluated in one walk.
-        Games with the cards in their tree are not read so.
+        It does so if there are 131,072 sums or more, the game has no card abstraction, and all deals are evaluated in
+        one walk. Games with the cards in their tree are not read so.
         """
         from mccfr.solvers.public.best_response import is_large
 
         return not _by_flops(game) and is_large(game)
 
     def without_effect(self, game: "Game", options: ExactOptions) -> frozenset[str]:
-        """Return names of options without effect: "seed", or none for evaluation flop by flop."""
+        """Return names of options without effect: {"seed"}; for a game evaluated flop by flop none."""
         return frozenset() if _by_flops(game) else frozenset({"seed"})
 
     def prepared(self, game: "Game") -> Any:
-        """Return the public tree that later evaluations of a game reuse, or None."""
+        """Return the public tree that all evaluations of a game can use; None if there is none to reuse."""
         from mccfr.evaluation.exact import prepared_tree
 
         return None if _by_flops(game) else prepared_tree(game)
@@ -110,8 +117,14 @@ class ExactMethod(Method):
     def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
         """Evaluate a strategy; return {name: value} of the result.
 
-        It covers all deals, or is an estimate from drawn flops. Raises `ValueError` for options other than the seed if
-        the game is not evaluated flop by flop.
+        It covers all deals, or is an estimate from drawn flops.
+
+        side     the game and the strategy to evaluate; its `prepared` may be the game's public tree
+        against  not used
+        options  an instance of `ExactOptions`
+
+        Raises `ValueError` for options other than the seed if the game is not evaluated flop by flop. Evaluation flop
+        by flop raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
         """
         from mccfr.evaluation.preflop_best_response import evaluate_flops
 
@@ -188,7 +201,10 @@ class ExactMethod(Method):
 
 
 def _seats_text(record: Record) -> str:
-    """Return NashConv, and each player's value and gain of a best response, as text."""
+    """Return NashConv, and each player's value and gain of a best response, as text for the user.
+
+    record  {name: value} of a result for three or more players, which has `gains_chips`
+    """
     gains, best = record["gains_chips"], record["best_response_chips"]
     seats = (
         f"player {player}: value {response - gain:.6g}, gain {gain:.6g}"

@@ -19,7 +19,11 @@ class HeadToHeadOptions(SampledOptions, frozen=True):
 
 
 class HeadToHeadLine(EvaluationLine):
-    """Fields of one result of the method `head-to-head`: a JSON line of evaluations.jsonl."""
+    """Fields of one result of the method `head-to-head`: a JSON line of evaluations.jsonl.
+
+    `against` is the name of the second strategy. `resolve` is the street from which the first strategy re-solves, and
+    how; None: it does not.
+    """
 
     ci95_chips: tuple[float, float] | None
     against: str
@@ -48,7 +52,15 @@ class HeadToHeadMethod(OverDeals):
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
-        """Play two strategies against each other in both seats; return {name: value} of the result."""
+        """Play two strategies against each other in both seats; return {name: value} of the result.
+
+        side     the game and the first strategy, whose chips the result has
+        against  the game and the second strategy; not None
+        options  number of boards, and how the first strategy re-solves
+
+        Raises `ValueError` for games that differ in more than card buckets and bet sizes. Raises `StoppedError` if a
+        signal stops it, and `RuntimeError` if a worker process dies.
+        """
         from mccfr.evaluation.head_to_head import head_to_head
         from mccfr.evaluation.resolved_head_to_head import resolved_head_to_head
         from mccfr.evaluation.sampled_head_to_head import head_to_head_on_deals, is_on_deals

@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 class LowerBoundLine(EvaluationLine):
     """Fields of one result of a lower bound method: a JSON line of evaluations.jsonl.
 
-    Its result is in expectation a lower bound on exploitability.
+    Its result is in expectation a lower bound on exploitability. `best_response_chips` are the responder's chips as
+    player 0 and as player 1; `units` is the number of boards or deals.
     """
 
     ci95_chips: tuple[float, float]
@@ -50,13 +51,17 @@ class LowerBoundMethod(OverDeals):
         return f"exploitability at least {exploitability_text(record)} ({self.responder(record)})"
 
     def responder(self, record: Record) -> str:
-        """Return a short name of the responder that was computed: here the name of the method."""
+        """Return a short name of the responder of a result: here the name of the method.
+
+        record  {name: value} of the result, for subclasses
+        """
         return self.name
 
 
 def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
     """Return {name: value} of the result of a lower bound method, in chips and in mbb/g.
 
+    game     the game; without a big blind, values in mbb/g are None
     bound    the bound in chips
     resolve  the method's option of re-solving by the evaluated policy; None without re-solving
     """
@@ -118,7 +123,11 @@ class LocalBestResponseOptions(SampledOptions, frozen=True):
 
 
 class LocalBestResponseLine(LowerBoundLine):
-    """Fields of one result of the method `lbr`: a JSON line of the file evaluations.jsonl."""
+    """Fields of one result of the method `lbr`: a JSON line of the file evaluations.jsonl.
+
+    `setting` names the responder's actions. `hands` is the number of deals, with re-solving of boards; None: every deal
+    was played.
+    """
 
     setting: str
     hands: Count | None
@@ -135,7 +144,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
     options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
 
     def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
-        """Return None; raise `ValueError` for an unknown setting of the responder's actions."""
+        """Return None; raise `ValueError` if `options.setting`, the responder's actions, is unknown."""
         from mccfr.evaluation.local_best_response import check_setting
 
         check_setting(options.setting)
@@ -153,7 +162,15 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return SAMPLING if every else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
-        """Run local best response against a strategy; return {name: value} of the result."""
+        """Run local best response against a strategy; return {name: value} of the result.
+
+        side     the game and the strategy to measure
+        against  not used
+        options  the responder's actions, number of deals, and how the strategy re-solves
+
+        Raises `ValueError` for an unknown setting, too few deals, and re-solving that does not suit the game. Raises
+        `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
+        """
         from mccfr.evaluation.local_best_response import local_best_response
         from mccfr.play.resolving.resolving_table import settings_of
 
@@ -196,7 +213,12 @@ class SampledBestResponseOptions(SampledOptions, frozen=True):
 
 
 def _street_from(game: "Game", name: str | None) -> int:
-    """Return the number of the street that an option names; the last street for None."""
+    """Return the number of the street, from 0, that an option names; the last street of `game` for None.
+
+    name  name of the street in hold'em, such as "turn", else its number as text
+
+    Raises `ValueError` if it names no street of the game.
+    """
     return game.tree.streets - 1 if name is None else street_number(game, name)
 
 
@@ -207,9 +229,12 @@ class SampledBestResponseMethod(LowerBoundMethod):
     options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
 
     def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
-        """Return a sentence if the options ask for too few boards for an interval, else None.
+        """Return a sentence if `options.boards` is too small for a 95 % interval, else None.
 
-        Raises `ValueError` for an unknown street.
+        The least number depends on the game and the responder's first street (`least_boards`). None, the default number
+        of boards, is allowed.
+
+        Raises `ValueError` if `options.from_street` names no street of the game.
         """
         from mccfr.evaluation.sampled_best_response import least_boards
 
@@ -227,7 +252,15 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
-        """Compute a sampled best response to a strategy; return {name: value} of the result."""
+        """Compute a sampled best response to a strategy; return {name: value} of the result.
+
+        side     the game and the strategy to measure
+        against  not used
+        options  the responder's first street, number of boards, and how the strategy re-solves
+
+        Raises `ValueError` for an unknown street, too few boards, and re-solving that does not suit game or street.
+        Raises `StoppedError` if a signal stops it, and `RuntimeError` if a worker process dies.
+        """
         from mccfr.evaluation.sampled_best_response import sampled_best_response
         from mccfr.play.resolving.resolving_table import settings_of
 

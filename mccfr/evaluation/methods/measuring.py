@@ -1,6 +1,6 @@
-"""Makes records of evaluations, which are a method's result with its options.
+"""Evaluates a strategy by a method and makes the record: the method's result with its options.
 
-Results of user-defined methods are checked.
+It checks the results of user-defined methods.
 """
 
 from collections.abc import Mapping
@@ -58,14 +58,17 @@ def measure_by(
 ) -> dict[str, Any]:
     """Evaluate a strategy by a method that suits its game and return the record.
 
-    A record is a dict of JSON values with the results and options. A line of evaluations.jsonl has its fields and
-    counters of training.
+    A record is a dict of JSON values with the results, the options and the duration in `seconds`. A line of the file
+    evaluations.jsonl has its fields and counters of training.
 
+    method             the evaluation method; the caller has checked that it suits the game (`check_method`)
     side               the game and the strategy to evaluate
     against, opponent  strategy that `side` plays against, and its name; None if the method needs none
-    options            values of the method's options by name; None: not given
+    options            values of the method's options by field name; None: not given
 
     Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
+    Raises `UserCodeError` if a user-defined method fails or returns an invalid result. Sampled methods raise
+    `StoppedError` if a signal stops them, and `RuntimeError` if a worker process dies.
     """
     from abstraction.kernels.compiling import working_seconds
 
@@ -86,7 +89,8 @@ def measure_by(
 def _check_line(method: Method, record: Record) -> None:
     """Raise `UserCodeError` if a record lacks fields that the user's method declares.
 
-    Raises it for values of a wrong type too. Fields and types are those of the method's attribute `line`.
+    Raises it for values of a wrong type too. Fields and types are those of the method's attribute `line`. The fields
+    `nodes_touched`, `iterations` and `checkpoint` may be missing, because a run adds them later.
     """
     counts = {"nodes_touched": 0, "iterations": 0, "checkpoint": None}
     try:
@@ -102,6 +106,10 @@ def _checked_result(
     method: Method, side: "Profile", against: "Profile | None", options: MethodOptions
 ) -> dict[str, Any]:
     """Call the `find` of a method and return its result, {name: value}.
+
+    side     the game and the strategy to evaluate
+    against  the strategy that `side` plays against; None if the method needs none
+    options  an instance of the method's options class
 
     For a user-defined method, raises `UserCodeError` if it raises, or returns no `value_chips` or a number that is not
     finite.

@@ -19,8 +19,11 @@ Record = Mapping[str, Any]
 class EvaluationLine(msgspec.Struct):
     """Fields that all evaluation results have, as JSON lines of evaluations.jsonl in a run.
 
-    The first three tell which strategy was measured: nodes touched and iterations of its training, and number of its
-    checkpoint.
+    nodes_touched, iterations  counters of the measured strategy's training, since the run began
+    checkpoint                 number of the checkpoint that has the measured strategy; None: no checkpoint has it
+    value_chips                main number of the result in chips, such as player 0's value or a lower bound
+    seconds                    duration of the evaluation, without the compilation of kernels
+    bound                      relation of the result to the true value: "exact", "lower", "upper" or "estimate"
     """
 
     nodes_touched: Count
@@ -55,7 +58,7 @@ class Method(ABC):
     options: ClassVar[type[MethodOptions]] = BoardOptions
 
     def problem(self, game: "Game") -> str | None:
-        """Return a sentence why a game cannot be measured and what to use instead, or None."""
+        """Return a sentence why a game cannot be measured and what to use instead; None if it can."""
         return None
 
     def suits(self, game: "Game") -> bool:
@@ -63,14 +66,16 @@ class Method(ABC):
         return True
 
     def at_once(self, game: "Game") -> bool:
-        """Return whether the game is evaluated over all deals, so that no deals are sampled."""
+        """Return True if the method evaluates the game over all deals in one walk, without sampling."""
         del game
         return False
 
     def options_problem(self, game: "Game", options: Any) -> str | None:
-        """Return a sentence why options of a run's configuration do not suit a game, or None.
+        """Return a sentence why options of a run's configuration do not suit a game; None if they do.
 
-        May raise `ValueError` instead. The options are those of the table `[evaluation]`.
+        May raise `ValueError` instead.
+
+        options  values of the table `[evaluation]` as an instance of the method's `options` class
         """
         return None
 
@@ -84,7 +89,8 @@ class Method(ABC):
     def in_place(self, game: "Game") -> bool:
         """Return whether `find` reads a solver's strategy sums in place, without copying them.
 
-        It then uses all processors. Only strategy sums of full-width CFR (without sampling) are read so.
+        It then uses all processors. Only strategy sums of full-width CFR (without sampling) are read so. The default is
+        False.
         """
         return False
 

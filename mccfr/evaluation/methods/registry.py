@@ -92,7 +92,8 @@ def method_for(game: "Game", name: str) -> Method:
 def check_method(game: "Game", name: str) -> Method:
     """Return the evaluation method of a name, or for "auto" one that suits the game.
 
-    Raises `ValueError` for an unknown name, and if the method cannot measure the game.
+    Raises `ValueError` for an unknown name, and if the method cannot measure the game. Reasons are its cards, three or
+    more players, rake, or what the method's `problem` returns.
     """
     method = method_for(game, name)
     if not method.takes_seats:
@@ -111,7 +112,9 @@ def check_method(game: "Game", name: str) -> Method:
 def line_kind(name: str) -> type[EvaluationLine] | None:
     """Return the type of a method's lines in evaluations.jsonl, or None for an unknown method.
 
-    A user's method that is not loaded is not imported; its lines have only the common fields.
+    A user's method that is not loaded is not imported; the result is then the type with the common fields only.
+
+    name  name of the method, such as "lbr" or `module:Class`
     """
     if _is_at_hand(name):
         return find_method(name).line
@@ -135,7 +138,7 @@ def options_of_all() -> dict[str, Declared]:
 
 
 def _is_at_hand(name: str) -> bool:
-    """Return whether the method is built in, or a user-defined one that is loaded."""
+    """Return whether the method `name` is built in, or a user-defined one that is loaded."""
     return name in _METHODS or plugins.is_loaded(plugins.METHODS, name)
 
 
@@ -151,10 +154,11 @@ def measure(
     The record is a dict of JSON values, as printed by `evaluate --json`.
 
     side               the game and the strategy to evaluate
-    against, opponent  strategy that is played against, and its name, for methods that need one (`Method.meets`)
-    options            values of the method's options by name; None: not given
+    against, opponent  strategy that `side` plays against, and its name, for methods that need one (`Method.meets`)
+    options            values of the method's options by field name; None: not given
 
     Raises `ValueError` for an unknown method, a game that it cannot measure, and options that it does not take. Only
-    `boards` and `seed` are ignored instead by methods without them.
+    `boards` and `seed` are ignored instead by methods without them. Raises `UserCodeError` if a user-defined method
+    fails. Sampled methods raise `StoppedError` if a signal stops them, and `RuntimeError` if a worker process dies.
     """
     return measure_by(check_method(side.game, name), side, against, opponent, **options)

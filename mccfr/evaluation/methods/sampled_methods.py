@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def street_number(game: "Game", name: str | int) -> int:
-    """Return the number of a street that is given by name in hold'em, such as "turn", else by number.
+    """Return the number, from 0, of a street given by name in hold'em, such as "turn", else by number.
 
-    Raises `ValueError`, with the valid ones, for others.
+    Raises `ValueError`, with the valid names or numbers, if the game has no such street.
     """
     names = [str(game.street_name(street)) for street in range(game.tree.streets)]
     if str(name) not in names:

@@ -24,7 +24,8 @@ class TrainedResponseOptions(SampledOptions, frozen=True):
 class TrainedResponseLine(EvaluationLine):
     """Fields of one result of the method `trained-response`: a JSON line of evaluations.jsonl.
 
-    Sequences have one entry for each player.
+    Sequences have one entry for each player. `values_chips` are chips per deal if all play the strategy.
+    `gains_chips` are the chips per deal that a trained response wins more than the strategy.
     """
 
     values_chips: tuple[float, ...]
@@ -67,7 +68,15 @@ class TrainedResponseMethod(OverDeals):
         return problem
 
     def find(self, side: "Profile", against: "Profile | None", options: TrainedResponseOptions) -> dict[str, Any]:
-        """Train a response for each player; return {name: value} of the result."""
+        """Train a response for each player; return {name: value} of the result.
+
+        side     the game and the strategy to measure
+        against  not used
+        options  nodes of training each response, and number of deals to score
+
+        Raises `ValueError` for too few deals, `StoppedError` if a signal stops it, and `RuntimeError` if a worker
+        process dies.
+        """
         from mccfr.evaluation.trained_response import trained_response
 
         found = trained_response(side, options.response_nodes, options.deals, options.seed, options.effort)
@@ -108,5 +117,8 @@ class TrainedResponseMethod(OverDeals):
         )
 
     def short(self, record: Record) -> str:
-        """Return the largest gain of a trained response, in chips, as text for a progress bar."""
+        """Return the largest gain of a trained response, in chips, as text for a progress bar.
+
+        record  {name: value} of the result
+        """
         return f"trained responses gain at most {max(record['gains_chips']):.4g} chips a game"

@@ -41,10 +41,10 @@ class FoundHand(NamedTuple):
 
 @reading()
 def hand_files(path: Path) -> list[Path]:
-    """Return a file, or all files below a directory sorted by name; `FileNotFoundError` if there are none.
+    """Return [`path`] if it is a file, or a sorted list of all files below it if it is a directory.
 
     Files whose names begin with a dot are left out of a directory. Raises `UnreadableError` if the system cannot list
-    a directory.
+    a directory, and `FileNotFoundError` if there is no file.
     """
     candidates = [path]
     if path.is_dir():
@@ -89,7 +89,10 @@ def read_hands(path: Path, *games: HoldemGame) -> Iterator[FoundHand]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line without its end); invalid characters are replaced and long lines are cut."""
+    """Yield (number from 1, line without its end) of a text file in UTF-8 or UTF-16.
+
+    Invalid characters are replaced. Lines are cut after 65,536 characters. Raises `OSError` if the file cannot be read.
+    """
     with reading(path), path.open("rb") as file:
         start = file.read(4)
     with reading(path), path.open(encoding=_encoding(start), errors="replace") as text:

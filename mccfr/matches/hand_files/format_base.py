@@ -66,18 +66,21 @@ class Result(NamedTuple):
 
 
 class HandRecord(NamedTuple):
-    """A hand as its file states it, in the file's own units.
+    """A hand as its file states it, in the file's own units; P players.
 
-    names       names of the players by seat number
+    Seats count from 0 as in `Posted`: of two players, 0 is the big blind. Of more, 0 is the small blind.
+
+    names       [P] names of the players by seat
     posted      stacks, blinds and dead money
-    moves       (seat number, kind, amount) of each action. Kinds: "f" fold, "c" check or call, "to" bet or raise to an
-                amount on the street, "add" put in an amount more
-    holes       hole cards by seat number, "" if not shown
-    board       all board cards as one text
-    number      number of the hand at its site
+    moves       (seat, kind, amount) of each action after the blinds, in order. Kinds: "f" fold; "c" check or call;
+                "to" bet or raise, the amount is the player's total on the street; "add" bet or raise, the amount is
+                what the player adds. For "f" and "c" the amount is 0
+    holes       [P] hole cards by seat, such as "AsKd"; "" if not shown
+    board       all board cards in order of dealing, such as "Qs7h2d5c"; "" if none
+    number      number of the hand at its site; 0 if unknown
     currency    sign of the currency, such as "$"; "" for chips
     tournament  True if chips are not money
-    result      pot, rake and amounts collected as the file states them
+    result      pot, rake and amounts collected, as far as the file states them
     """
 
     names: tuple[str, ...]
@@ -94,8 +97,9 @@ class HandRecord(NamedTuple):
 class Stakes(NamedTuple):
     """Stacks, blinds and currency of a hand, in whole chips.
 
-    rules       betting rules. Dead money of two players counts as if each had put in half of it, and the stack is the
-                smaller one. The chips that a decision gains or loses stay the same, and `offset` corrects the chips won
+    rules       betting rules. For two players, each counts as having put in half of the dead money, and both have the
+                smaller stack. This leaves the chips that a decision gains or loses as they are; `offset` corrects the
+                chips won
     big_blind   in chips
     effective   effective stack in chips: the second largest of the players who put chips in by choice, or of all if
                 fewer than two did
@@ -134,7 +138,7 @@ class Stakes(NamedTuple):
 class CheckedHand(NamedTuple):
     """A hand of a file that is legal and finished, with its amounts converted to whole chips.
 
-    hand    betting, cards and chips won
+    hand    betting, cards and net chips won, which leave `stakes.offset` out
     stakes  stacks, blinds and currency of this hand
     """
 
@@ -224,7 +228,13 @@ def checked_hand(record: HandRecord) -> CheckedHand:
 
 
 def _unit(record: HandRecord) -> int:
-    """Return how many chips one unit of the file's currency must be, for all amounts to be whole chips."""
+    """Return the number of chips to which one unit of the file's currency is converted.
+
+    It is a power of ten that makes all amounts whole; with a currency at least 100 (cents). It is doubled if the dead
+    money of two players would be an odd number of chips. The rules give each player half of it.
+
+    Raises `TableError` for an amount below 0 or above 10^12, and for amounts with too many digits to be exact.
+    """
     post = record.posted
     moved = (move[2] for move in record.moves)
     amounts = [*post.stacks, *post.blinds, *post.dead, *post.live, *moved]
@@ -240,7 +250,10 @@ def _unit(record: HandRecord) -> int:
 
 
 def _stakes(record: HandRecord, unit: int) -> Stakes:
-    """Return the stacks, blinds and rules (`Stakes`) of a hand, `unit` chips to a unit of its file.
+    """Return the stacks, blinds and rules (`Stakes`) of a hand, in chips.
+
+    record  the hand as its file states it
+    unit    chips in one unit of the file
 
     Raises `TableError` if they are impossible, or if antes and blinds leave no decision because a player is all-in.
     """
@@ -310,7 +323,10 @@ def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tupl
 def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
     """Return the second largest stack, in chips, of the players who put chips in by choice.
 
-    Blinds and antes are no choice. If fewer than two players did, it is that of all players.
+    Blinds, antes and checks are no choice. If fewer than two players did, it is that of all players.
+
+    rules   the hand's betting rules
+    played  its betting
     """
     acted = zip(played.states, played.actions, strict=True)
     chosen = {state.player for state, action in acted if action != "f" and (action != "c" or state.facing)}
@@ -356,7 +372,14 @@ def _won_by_file(
 
     The chips are each player's net winnings, before rake. The tolerance, in chips, allows for odd chips of split pots,
     and with side pots for a rake of the main pot alone. The file's pot may include an uncalled bet or not, and may be
-    before or after the rake. Raises `TableError` if pot or rake differ from the rules.
+    before or after the rake.
+
+    record  the hand as its file states it; its result has amounts collected, not all 0
+    end     betting state after the last action
+    rules   the hand's betting rules
+    unit    chips in one unit of the file
+
+    Raises `TableError` if pot or rake differ from the rules.
     """
     stated, put_in = record.result, end.put_in
     assert stated.collected is not None
@@ -397,8 +420,11 @@ def finished_hand(
 ) -> LoggedHand:
     """Check that a hand is legal, finished and has valid cards; return it as a `LoggedHand`.
 
+    rules    the hand's betting rules
     actions  `c`, `f` and `rN`, N chips over the whole hand
     holes    hole cards by seat number, "" if not shown
+    board    all board cards as one text. After a fold it may have more than were dealt; these are cut off
+    names    names by seat number; (): names of positions, such as "BTN"
     won      net chips by seat number as the file states them; None if it does not
     within   tolerance of `won` in chips
 

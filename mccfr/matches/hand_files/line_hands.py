@@ -30,7 +30,7 @@ def read_acpc(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
 
     games  games; the first with as many players gives the stacks and blinds, which the log lacks
 
-    Raises `TableError` if the hand is invalid, or no game has as many players.
+    Raises `ValueError` if the hand is invalid, or no game has as many players.
     """
     hand = read_hand(line)
     game = next((game for game in games if game.seats == len(hand.names)), None)

@@ -43,9 +43,10 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
 def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a PHH hand of the variant NT (no-limit hold'em) to a `CheckedHand`.
 
-    The key `blinds_or_straddles` lists the small blind first. With two players p1, the first player, posts the big
-    blind nevertheless. If the first entry of two players is above the second, it is the button's straddle. With more
-    players, entries after the second are straddles.
+    The key `blinds_or_straddles` has one entry for each player. Of two players the small blind comes first, although
+    p1 is the big blind: the first entry is p2's, the second p1's. A first entry above the second is a straddle of p2,
+    the button. Of more players p1, the small blind, comes first, then p2, and so on. The second entry may not be below
+    the first; entries after it are straddles. `games` is ignored, because the text states stacks and blinds.
 
     Raises `ValueError` if the hand is invalid.
     """
@@ -67,6 +68,10 @@ def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     if len(blinds) != players or len(antes) != players:
         raise TableError(f"blinds and antes of {players} players are needed")
     small, big = blinds[:2]
+    if players > 2 and small > big:
+        raise TableError(
+            f"blinds_or_straddles begins with {small}, {big}: the small blind comes first, the big blind next"
+        )
     live = [Decimal(0), small if small > big else Decimal(0), *blinds[2:]]
     moves, holes, board = _moves(hand.get("actions"), players)
     names, number = hand.get("players", []), hand.get("hand", 0)
@@ -105,6 +110,11 @@ def _moves(actions: Any, players: int) -> tuple[list[tuple[int, str, Decimal]], 
 
     Players' actions are (seat number, kind, amount), as in `HandRecord.moves`: "f", "c", or "to" an amount on the
     street.
+
+    actions  value of the hand's key `actions`
+    players  number of players
+
+    Raises `TableError` if this is no list of actions of hold'em.
     """
     if not isinstance(actions, list) or not all(isinstance(each, str) for each in actions):
         raise TableError("actions is no list of texts")

@@ -64,7 +64,7 @@ def _cards(text: str) -> str:
 
 
 def _street_lines(hand: LoggedHand, street: int, after: int) -> list[str]:
-    """Return the lines, such as "*** FLOP *** [...]", of the streets after `street` up to `after`."""
+    """Return lines such as "*** FLOP *** [...]" for the streets after `street` to `after` inclusive."""
     lines = []
     for each in range(street, after):
         before = _cards("".join(hand.board[:each]))
@@ -89,7 +89,7 @@ def _action_text(state: BettingState, action: str, game: HoldemGame) -> str:
 def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
     """Return the lines after the last action: returned bets, showdown, winnings and summary.
 
-    street  of the last action; later boards are added before a showdown
+    street  street of the last action, 0 before the flop; later boards are added before a showdown
     """
     played = follow_actions(real_rules(game), actions_of(hand.betting))
     last, names = played.states[-1], hand.names
@@ -130,9 +130,10 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
     """Return the hands of a match in PokerStars' text format.
 
-    The hero, whose known hole cards are always shown, is the player of the first hand whose cards are known in more
-    hands. If they are known in equally many, it is the one in the first hand's big blind.
+    The hero, whose known hole cards are always shown, is one of the two players of the first hand: the one whose cards
+    are known in more hands. If they are known in equally many, it is the one in the first hand's big blind.
 
+    game   stacks and blinds of the hands
     began  printed time of the first hand; each next hand is one minute later
     """
     seats = [(hand.names or position_names(2), hand.hole) for hand in hands]

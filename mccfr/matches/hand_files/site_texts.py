@@ -120,8 +120,11 @@ class _Lines:
     def post(self, name: str, text: str, big: Decimal | None) -> None:
         """Record a posted blind, ante or straddle; if a player posts both blinds, the small one is dead money.
 
+        A line without an amount is ignored.
+
+        name  name of the player
         text  rest of the line after the name
-        big   the big blind, if known
+        big   the big blind in the site's units; None if not known
         """
         lowered, amounts = text.lower(), [chips_of(found) for found in _AMOUNT.findall(text)]
         if not amounts:
@@ -140,11 +143,13 @@ class _Lines:
             self.dead[name] += amounts[0]
 
     def act(self, name: str, verb: str, text: str) -> None:
-        """Append an action to `moves`: "f", "c", "to" an amount on the street, or "add" an amount.
+        """Append an action to `moves`: "f", "c", "to" a total on the street, or "add" an amount.
 
         name  name of the player
         verb  the action in lower case, such as "bet"
         text  rest of the line after the name, with the amount of a bet or raise
+
+        Raises `TableError` if a bet or raise has no amount.
         """
         amounts, target = _AMOUNT.findall(text), _TO.search(text)
         if verb in ("fold", "check", "call"):
@@ -157,6 +162,8 @@ class _Lines:
 
 def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse the text of a site's hand to a `CheckedHand`, in whole chips.
+
+    `games` is ignored, because the text states stacks and blinds.
 
     Raises `ValueError` if it is another game, cut off, illegal, or its pot or winner is wrong.
     """
@@ -208,7 +215,7 @@ def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
 
 
 def _seats(lines: Sequence[str]) -> tuple[dict[str, str], dict[str, Decimal]]:
-    """Return ({number of a seat: name}, {name: stack}).
+    """Return ({seat number as text: player's name}, {name: stack}) from the lines of a hand.
 
     Summaries repeat the seats, so the first line of each counts.
     """
@@ -220,7 +227,10 @@ def _seats(lines: Sequence[str]) -> tuple[dict[str, str], dict[str, Decimal]]:
 
 
 def _blinds(lines: Sequence[str]) -> list[Decimal] | None:
-    """Return both blinds from the lines before the hole cards, such as ($0.50/$1.00); else None."""
+    """Return [small blind, big blind] from the lines before the hole cards, such as ($0.50/$1.00).
+
+    Returns None if no such line states them. Of three amounts, the first is an ante and left out.
+    """
     for line in lines:
         if re.match(r"\*\*\* (?:HOLE|PRE-FLOP)|\*\* Dealing", line):
             return None
@@ -231,7 +241,7 @@ def _blinds(lines: Sequence[str]) -> list[Decimal] | None:
 
 
 def _check_game(head: str) -> None:
-    """Raise `TableError` for another game than no-limit hold'em with the whole deck."""
+    """Raise `TableError` if a hand's heading names another game than no-limit hold'em with 52 cards."""
     short = re.search(r"6\+|short ?deck", head, re.IGNORECASE)
     if short or not re.search(r"hold ?'?em", head, re.IGNORECASE):
         raise TableError(f"{quoted(head)} is another game: no-limit hold'em with all 52 cards is reviewed")
@@ -242,8 +252,11 @@ def _check_game(head: str) -> None:
 def _facts(lines: Sequence[str], names: Sequence[str], big: Decimal | None) -> _Lines:
     """Return posts, actions, cards and winnings of the players, as the lines of a hand state them.
 
+    lines  the lines of one hand
     names  names of the players
     big    the big blind; None if not known
+
+    Raises `TableError` if the hand was run twice, or an amount is missing.
     """
     facts, dealt, longest = _Lines(), False, sorted(names, key=len, reverse=True)
     for line in lines:
@@ -292,8 +305,12 @@ def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[
     Of two players, the button comes last: the one who posted the small blind, or else sits at the button's seat. Of
     more, the player who posted the small blind comes first.
 
-    seats    {number of a seat in the file: name}
+    lines    the lines of the hand
+    seats    {seat number in the file, as text: name}
     playing  names of the players in the hand, in the order of seats
+    facts    posts and actions of the hand
+
+    Raises `TableError` if the lines do not tell which player that is.
     """
     if len(playing) > 2:
         if facts.small not in playing:

@@ -22,7 +22,7 @@ _HEAD = b"# mccfr hands\n"
 
 
 def is_hands(path: Path) -> bool:
-    """Return True if a file is a hand file that this program wrote, so that it may be overwritten."""
+    """Return True if `path` is a hand file that this program wrote, so that it may be overwritten."""
     return begins_with(_HEAD)(path) or contains(TABLE.encode(), 256)(path)
 
 
@@ -78,7 +78,10 @@ def _table(game: str | Game | HoldemGame) -> HoldemGame:
 
 
 def _table_of(rules: BettingRules) -> HoldemGame:
-    """Return the stacks, blinds and antes of betting rules, as a `[game]` table."""
+    """Return the stacks, blinds and antes of betting rules, as a `[game]` table.
+
+    The seats' antes are taken to be equal, except that of the big blind, which may be larger.
+    """
     seats = len(rules.put_in)
     small, big, *_ = reversed(rules.put_in) if seats == 2 else rules.put_in
     before, dead = rules.put_in_before, rules.dead or [0.0] * seats

@@ -2,9 +2,9 @@
 
 The opponent holds each hand of its range with a weight; EVs are means over these hands. From the turn on the result is
 exact, since every river is evaluated. Earlier, full boards are drawn. The best action is chosen on one half of the
-boards, and its EV and the others' are computed on the other half; then the halves change roles. Noise then makes no
-action look costly, and the estimate is at most the true loss in expectation. Before the flop, hands that differ by
-suits only, such as all AKs, share a result.
+boards, and its EV and the others' are computed on the other half; then the halves change roles. So the random choice
+of boards makes no action look costly: the expected value of the estimate is at most the true loss. Before the flop,
+hands that differ by suits only, such as all AKs, share a result.
 """
 
 from collections import OrderedDict, defaultdict
@@ -54,9 +54,11 @@ class DecisionCosts:
     def __init__(self, source: Behaviour, dealing: IndexedCards, boards: int, seed: int = 0) -> None:
         """Take the policy and its cards.
 
-        boards  number of full boards to draw for a decision on the flop, at least 4 (`LEAST_BOARDS`); before the flop
-                eight times as many are drawn
-        seed    of the drawn boards
+        source   the policy's strategy, with its game
+        dealing  the game's hands and boards
+        boards   number of full boards to draw for a decision on the flop, at least 4 (`LEAST_BOARDS`); before the flop
+                 eight times as many are drawn
+        seed     of the drawn boards
 
         Raises `ValueError` for too few boards.
         """
@@ -70,7 +72,7 @@ class DecisionCosts:
     def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
         """Return the EV loss of each action at a decision; None if no opposing hand is possible.
 
-        With drawn boards also None if none is possible on one half of them.
+        The result is also None if boards are drawn and no opposing hand is possible on one half of them.
 
         node   of the decision in the policy's tree
         board  all board cards of the decision's street
@@ -112,9 +114,10 @@ class DecisionCosts:
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
         """Return, for n drawn boards, [n, A] each action's weighted chips and [n] the weight.
 
-        The decision is before the flop. Weight and weighted chips (`_on_flop`) are summed over all hands of the
+        The decision is before the flop. Weight and weighted chips are those of `_on_flop`, summed over all hands of the
         player's preflop class, such as AKs. All 169 classes are computed together and cached.
 
+        below  computes the values of the subtree below the decision
         node   number of the decision in the policy's tree
         other  [H] weights of the opponent's hands
         hand   index of the player's hand
@@ -157,7 +160,10 @@ class DecisionCosts:
             self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
-        """Return drawn full board `number`, which begins with `board` and has no card of `held`."""
+        """Return drawn full board `number`, from 0: five cards, first those of `board`, none of `held`.
+
+        The number and the seed determine the random draw.
+        """
         rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
         left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())

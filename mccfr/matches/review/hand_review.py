@@ -1,10 +1,10 @@
 """Review of a played hand: each decision's EV loss by a policy, and the hand's luck-adjusted chips.
 
 The actions are followed in the policy's tree by action translation (`mccfr.games.translation`). A bet outside the tree
-is replaced by the tree's action to which it is most likely mapped. From the flop on, verdicts hold for the real bets
-only. From the first difference in stacks, blinds or bets on, each street after the preflop is solved again. Solving
-uses the real stacks, pot and bets (`mccfr.play.resolving.solved_street`). Both players' ranges follow from the policy,
-then from the solutions, by Bayes' rule. An action that no hand of a range takes leaves the range unchanged.
+is replaced by the tree's action to which it is most likely mapped, except on streets that are solved again. These are
+the flop and later streets from the first difference in stacks, blinds or bets on, or from the option `resolve` on.
+Solving uses the real stacks, pot and bets (`mccfr.play.resolving.solved_street`). Both players' ranges follow from the
+policy, then from the solutions, by Bayes' rule. An action that no hand of a range takes leaves the range unchanged.
 
 At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
 From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After an action that the
@@ -48,7 +48,7 @@ IN_TREE, MAPPED, SOLVED, LACKING = "in the tree", "mapped", "solved again", "not
 NO_COST = "no cost is computed before two players are left after the flop"
 IGNORED = "the cards of folded players and the rake are ignored"
 """What a review says of decisions at a table of three and more players."""
-_LEAST_SHARE = 1e-6  # weight of the real hand, in the largest of its range, where the policy would not hold it
+_LEAST_SHARE = 1e-6  # least weight of the real hand in a solved street, as a share of its range's largest weight
 _SAME = 1e-9  # tolerance between stakes, in big blinds
 
 
@@ -174,7 +174,7 @@ class Reviewer:
         self.resolved_from = len(RESOLVED) + 1 if resolve is None else 1 + RESOLVED.index(resolve)
 
     def review(self, checked: CheckedHand, number: int) -> ReviewedHand:
-        """Judge the decisions of a hand from a file; `number` seeds the boards drawn for AIVAT."""
+        """Judge the decisions of a hand from a file (`checked`); `number` seeds AIVAT's drawn boards."""
         hand, stakes = checked
         return _HandReview(self, hand, stakes).reviewed(number)
 
@@ -276,7 +276,7 @@ class _HandReview:
         return self._straddler not in (None, self._by.betting.rules.first_player[0])
 
     def _straddled(self, rules: BettingRules) -> LineReading:
-        """Return the likeliest tree node after the first player's straddle, taken for a raise."""
+        """Return the likeliest tree node after the first player's straddle, which counts as a raise."""
         player = self._by.betting.rules.first_player[0]
         before, after = rules.put_in[:player], rules.put_in[player + 1 :]
         state = rules.start()._replace(put_in=(*before, max(before + after), *after), player=player)
@@ -305,7 +305,7 @@ class _HandReview:
     def _in_tree(self, place: int) -> Verdict | None:
         """Return the policy's verdict on the hand's action of index `place`, None if it has none.
 
-        Also updates the range of the player who took the action.
+        Also updates the range of the player who took the action, unless it folded or no hand of the range takes it.
         """
         state, step, action = self._game.states[place], self._steps[place], self._game.actions[place]
         if len(self._names) > 2 and step.lacks:

@@ -85,7 +85,7 @@ class _Judge:
 def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
     """Open a policy or run, or all in a folder; return them sorted by players and stack depth.
 
-    policy  path of the policy, run or folder
+    policy  path of the policy, run or folder; `boards` and `resolve` as in `_Judge`
 
     Raises `ValueError` for a game other than full-deck no-limit hold'em. Also for two policies with equal stack in big
     blinds and number of players.
@@ -175,8 +175,8 @@ def review_hands(
     keep     file for reviewed hands, one JSON value per line; the same review resumes from it after a stop
     top      number of decisions listed one by one, the costliest first
 
-    Raises `ValueError` for a policy of another game or if no hand can be reviewed, `FileNotFoundError` for a missing
-    file, and `StoppedError` at a signal.
+    Raises `ValueError` for a policy of another game or if no hand can be reviewed. Raises `FileNotFoundError` for a
+    missing file, `FileExistsError` if `keep` is a file of another kind, and `StoppedError` at a signal.
     """
     if keep is not None:  # before anything is read
         check_output(keep, begins_with(_HEAD.encode()))
@@ -210,7 +210,10 @@ def review_hands(
 
 
 def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
-    """Return the result's fields with totals over all hands, and the `top` costliest decisions."""
+    """Return the result's fields with totals over all hands, and the `top` costliest decisions.
+
+    records  all reviewed hands, as dicts that `_record` returned
+    """
     rows = [(each, record) for record in records for each in record["decisions"]]
     worst = sorted(rows, key=lambda row: costliest_first(row[0]))[:top]
     return {
@@ -225,7 +228,7 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
 
 
 def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
-    """Read the files; return the hands to review, and {reason: number of hands} of the others.
+    """Read the files; return (hands to review, {reason: number of other hands with this reason}).
 
     The first 20 hands that cannot be reviewed are reported one by one, as messages of `phases`. Raises `ValueError` if
     none can be reviewed.
@@ -312,11 +315,11 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
 
 
 def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {player's name: dict of the number of decisions, their cost, and winnings}.
+    """Return {player's name: {field: value}}: numbers of hands and decisions, cost, and winnings.
 
     Cost and winnings are means in mbb per hand. The total cost is also given in each currency.
 
-    records  all reviewed hands, as dicts
+    records  all reviewed hands, as dicts that `_record` returned
     """
     players = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
@@ -400,7 +403,7 @@ class _Kept(SampleFile):
 
         count  number of hands in the review
 
-        Raises `ValueError` for other content or a hand's index that is not below `count`.
+        Raises `ValueError` for the file of another review, an invalid line, or an index not below `count`.
         """
         lines = self.records(lambda found: found.rfind(b"\n") + 1)
         if self.path is not None:
@@ -476,8 +479,8 @@ def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], st
 
     source  a policy, or a run's strategy, that was used for the review (one of them if there were several)
 
-    Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for another file
-    or a review by other policies.
+    Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for a file that
+    is no review or a review by other policies.
     """
     with reading(path):
         head, _, lines = path.read_bytes().partition(b"\n")

@@ -11,7 +11,10 @@ _LISTED = 3  # reasons in a text for which the review of hands ends early
 
 
 def shown_cost(row: Mapping[str, Any]) -> float:
-    """Return a decision's cost in big blinds for display: 0 if it is unknown or its interval contains 0."""
+    """Return a decision's cost in big blinds for display: 0 if unknown or if its interval contains 0.
+
+    row  the reviewed decision as a dict, as `mccfr review --json` prints it; its interval is one of 95 %
+    """
     ends = row["ci95_bb"]
     return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"] or 0)
 
@@ -20,15 +23,19 @@ def shares_text(row: Mapping[str, Any]) -> str:
     """Return as text how often the policy takes each action, such as "fold 30%".
 
     On a street that was solved again, these are the solution's frequencies.
+
+    row  the reviewed decision as a dict
     """
     return ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
 
 
 def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the sort key of a decision: by descending cost, and those of unknown cost last.
+    """Return the sort key of a decision: by descending cost; unknown costs come after a cost of 0.
 
-    A cost whose interval contains 0 counts as 0. Of unknown costs, the actions that the policy takes with the lowest
-    probability come first.
+    A cost whose 95 % interval contains 0 counts as 0. Of unknown costs, the actions that the policy takes with the
+    lowest probability come first.
+
+    row  the reviewed decision as a dict
     """
     return -shown_cost(row), row["probability"] if row["cost_bb"] is None else -1.0
 
@@ -66,6 +73,8 @@ def review_text(record: Mapping[str, Any]) -> str:
 
 def _worst_text(row: Mapping[str, Any]) -> str:
     """Return a decision as one line: its cost, the action taken, the best one, and the judging policy.
+
+    row  the reviewed decision as a dict, with the hand's fields such as `policy` and `currency` added
 
     Without a cost it has the policy's action frequencies instead of the best action.
     """

@@ -36,7 +36,7 @@ class ResolvedStrategy:
     A spot is such a subgame, on one board. An alternative is the value of an opponent's hand against the strategy
     before. A spot's gap bounds the chips that the opponent's hands together win there above their alternatives.
 
-    strategy      of the whole game, with the re-solved spots
+    strategy      strategies of both players in the whole game, with the re-solved spots
     bound_chips   [2] by re-solved player: upper bound, from the gaps, of the opponent's gain compared to the strategy
                   before, in chips per hand. Infinite for the unsafe method
     excess_chips  [2] by re-solved player: the amount by which the opponent's hands win more than their alternatives,
@@ -53,7 +53,7 @@ class ResolvedStrategy:
 
 
 def roots(game: Game, street: int) -> list[int]:
-    """Return the nodes of all decisions of the betting tree that begin a street; for street 0 the root."""
+    """Return the nodes of a game's decisions that begin `street`, in its betting tree; for 0 the root."""
     arrays, parent = game.tree.arrays, game.tree.parent
     street_of = arrays.block // 2
     nodes = np.flatnonzero((arrays.kind == DECISION) & (street_of == street)).tolist()
@@ -74,21 +74,21 @@ def resolve_street(
 ) -> ResolvedStrategy:
     """Re-solve each spot of a street: a subgame from the street's first decision, on one board.
 
-    strategy  of both players in the whole game, to be improved
-    street    0 is the first
+    strategy  strategies of both players in the whole game, to be improved
+    street    number of the street, from 0
     method    gadget: "resolving", "maxmargin" (not with `merged`) or "unsafe"
     effort    stopping rules for each spot
     players   the players whose strategies are replaced
-    reach     raise alternatives by the opponent's earlier mistakes (`reach_gains`)
-    merged    keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are still
-              those of real hands
-    dtype     of the solver's tables: "float64" or "float32"
+    reach     True: raise alternatives by the opponent's earlier mistakes (`reach_gains`)
+    merged    True: keep the whole game's shared buckets on later streets and sample boards. Values, gaps and bounds are
+              still those of real hands
+    dtype     dtype of the solver's tables: "float64" or "float32"
 
     An alternative is the best-response value of an opponent's hand to `strategy`; the gadget compares it with the
     hand's value in the spot. Hands that share a bucket are solved separately and play the mean of their solutions. The
     result's gaps and bounds are those of this mean.
 
-    Raises `ValueError` for games whose cards are not listed, and if boards share buckets but differ in their
+    Raises `ValueError` for games whose cards are not listed, for rake, and if boards share buckets but differ in their
     strategies.
     """
     cards, public = game.listed_cards(), public_tree(game)
@@ -123,7 +123,7 @@ def reach_gains(spot: Spot, board_of: Callable[[int], Any], player: int, strateg
     spot      the subgame that is re-solved; an alternative is the value of an opponent's hand before re-solving
     board_of  function that returns the board of an earlier street, as its number or its cards
     player    the player whose strategy is re-solved; the other one is the opponent
-    strategy  of both players in the whole game, before re-solving
+    strategy  strategies of both players in the whole game, before re-solving
 
     Reach subgame solving (Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games",
     section 4). On the path to the subgame, the opponent's hand may have had an action with a higher value than the
@@ -163,6 +163,7 @@ class _StrategyWriter:
         """Copy a player's strategy in a solved subgame to the tables of the whole game.
 
         spot     the subgame: from a decision of the game on, on one board
+        player   the player whose strategy is copied: 0 or 1
         found    [slots, buckets] its strategy for each block 2·street + player, streets counted in the subgame
         buckets  for each of these blocks, the whole game's bucket for each bucket of the subgame
 

@@ -37,7 +37,8 @@ Floats = npt.NDArray[np.float64]
 class Gadget(ABC):
     """Base class of gadgets: games in which each of the opponent's H hands enters a subgame or not.
 
-    In every iteration the solver takes the opponent's range from it, and updates it with the values of the hands.
+    In every iteration the solver takes the opponent's range from the gadget. Then it updates the gadget with the values
+    of the hands.
     """
 
     def __init__(self, hands: int, mistaken: Floats | None = None) -> None:
@@ -54,7 +55,7 @@ class Gadget(ABC):
     def opponent_range(self, chance: float) -> Floats:
         """Return [H] the opponent's range against which the re-solving player updates its regrets.
 
-        chance  weight of the hands that enter by mistake, 0 to 1; the rest is `range()`
+        chance  weight, 0 to 1, of the range of hands that enter by mistake; `range()` has the weight 1 - chance
         """
         return self.range() if self._mistaken is None else (1 - chance) * self.range() + chance * self._mistaken
 
@@ -78,7 +79,7 @@ class Gadget(ABC):
         """Return the opponent's average play as ([H] range in the subgame, value outside of it).
 
         The average is over the iterations so far, weighted like strategy sums.  The value is the part of the opponent's
-        result that the subgame does not contain.  Both are needed to measure how far a solution is from equilibrium.
+        result that the subgame does not contain, in the unit of `best`.  Both are needed for the gap (NashConv).
         """
 
     def _add(self, played: Floats, step: Step) -> None:
@@ -107,7 +108,7 @@ class Unsafe(Gadget):
         return self._given
 
     def update(self, values: Floats, step: Step) -> None:
-        """Receive the values of an iteration; this gadget ignores them, since its range is fixed."""
+        """Ignore the values of an iteration: this gadget's range is fixed, so it learns nothing."""
 
     def best(self, values: Floats) -> float:
         """Return the opponent's value with its fixed range: the sum of weights times values.

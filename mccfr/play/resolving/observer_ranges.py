@@ -49,9 +49,9 @@ class AssumedRange(ObservedRange):
 
         The action may be outside the policy's tree; it is then mapped to actions inside.
 
-        state   of the betting at the table before the action
+        state   betting state at the table before the action
         action  `f`, `c`, or `rN` with N chips put in over the whole hand
-        board   of the state's street
+        board   all board cards of the state's street
         """
         before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
@@ -79,7 +79,7 @@ class AssumedRange(ObservedRange):
 class HandObserver:
     """Tracks the ranges of the two players who are left, as an observer who knows one player's policy.
 
-    ours      range of the player whose policy is known
+    ours      range of the player whose policy is known (`AssumedRange`)
     theirs    range of the opponent, computed as if it played the same policy
     position  index of the known player in the pair of players left, 0 or 1
     """
@@ -94,7 +94,8 @@ class HandObserver:
         line      (state before, action, board) of each action of the hand
         left      the rest of the hand, converted to a hand of the two players who are left
 
-        Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
+        Raises `NoRangeError` if one of the two took an action that the policy's tree lacks, such as a cold call. It is
+        possible only at a table of three or more.
         """
         self._seat, self._left, self.position = seat, left, left.players.index(position)
         other = left.players[1 - self.position]
@@ -114,10 +115,12 @@ class HandObserver:
             raise NoRangeError("one of the two players left has taken an action that the policy's tree lacks")
 
     def ranges(self) -> Floats:
-        """Return [2, H] weights of the H hands of both players left, after the actions so far.
+        """Return the ranges [2, H] float64 of the two players left, after the actions so far.
 
-        The weight of a hand is the probability of the player's actions so far with this hand. If all weights of the
-        opponent are 0, its hands get 1. Row `position` is the known player's, the other row the opponent's.
+        Row `position` is the range of the player whose policy is known; the other row is the opponent's. A hand's
+        weight is the probability that the policy takes the player's actions so far with this hand. The opponent is
+        assumed to play the same policy. An action that the policy takes with no hand of the range changes no weights.
+        If all weights of the opponent are 0, they are set to 1. Hands that share a card with the board may have weight.
         """
         ranges = np.zeros((2, self._seat.dealing.hand_count))
         for position, tracked in ((self.position, self.ours), (1 - self.position, self.theirs)):
@@ -130,13 +133,13 @@ class HandObserver:
         """Return the policy's strategy, for both players, in a subgame whose hands share buckets.
 
         spot   subgame that begins at `state`, whose hands share buckets on later streets (`Spot.merged`)
-        state  of the betting at the table
+        state  betting state at the table
 
         The result has for each block the probabilities [slots, buckets]. A block has the decisions of one street and
         player; a slot is one action of one decision.
 
-        Of several mappings of the betting into the policy's tree only the likeliest is followed, also for later bets.
-        A raise of the policy that the subgame lacks counts as the subgame's raise with the nearest amount.
+        The betting so far may be mapped to several nodes of the policy's tree. Only the likeliest is followed, also for
+        later bets. A raise of the policy that the subgame lacks counts as the subgame's raise with the nearest amount.
         """
         tree, betting = spot.game.tree, self._seat.betting
         buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
@@ -167,8 +170,9 @@ class HandObserver:
 
         reading  node of the policy's tree to which the betting is mapped. If it is no decision of the player, one
                  action has probability 1: a check, call or fold
-        state    of the betting at the table
+        state    betting state at the table
         buckets  the policy's bucket for each bucket of the subgame
+        labels   the A actions of the subgame at the decision
         """
         betting, rows = self._seat.betting, np.zeros((len(labels), len(buckets)))
         reading = betting.at(reading, state)
@@ -185,6 +189,8 @@ class HandObserver:
 
         Both are `f`, `c`, or `rN` with N chips put in over the whole hand. Amounts may differ, because a subgame of two
         players counts chips of others, who have folded, as theirs.
+
+        state  betting state at the table before the action
         """
         assert isinstance(self._seat.betting, Translation)
         return self._left.at_table(self._seat.betting, state, label)
@@ -198,7 +204,7 @@ class HandObserver:
         Probabilities of a hand are means over all mappings of the betting into the policy's tree. A raise of the policy
         that the subgame lacks counts as the subgame's raise with the nearest amount. Hands of weight 0 play uniformly.
 
-        state  of the betting at the table where the subgame begins
+        state  betting state at the table where the subgame begins
         """
         cards, tree = game.listed_cards(), game.tree
         tables: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
@@ -242,8 +248,10 @@ class HandObserver:
 def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:
     """Return [A, H] a decision's action probabilities by hand; uniform for hands that never get there.
 
+    Several actions of the policy may become one action of the subgame; their probabilities are added.
+
     choices  {action: [H] probability of reaching the decision with the hand and taking the action}
-    number   {action: its index on the first axis of the result}; several may have the same one
+    number   {action: index of the subgame's action that it becomes}
     count    A, the number of actions in the subgame
     """
     rows = np.zeros((count, len(next(iter(choices.values())))))

@@ -41,12 +41,12 @@ def endgame(
 ) -> Game:
     """Return the rest of a hand as a game of its own, which begins at a state of the real betting.
 
-    rules      of the whole game: stacks, minimum bet, first player to act on each street
-    state      of the real betting at the decision where the result begins
+    rules      betting rules of the whole game: stacks, minimum bet, first player to act on each street
+    state      state of the real betting at the decision where the result begins
     board      all board cards of the state's street, in order of dealing
     menu       bet sizes of the result's betting tree
     live       [2, 1326] bool: True for the hands that each player may hold; others are not dealt. None: all hands
-    cards      of the whole game. Their buckets are used if more than two streets are left, as from the flop on;
+    cards      cards of the whole game. Their buckets are used if more than two streets are left, as from the flop on;
                otherwise each hand has a bucket of its own
     real_bets  {betting state: amounts} of bets made in the real hand; the tree has them beside those of the menu. An
                amount is the chips put in over the whole hand. `street` of these states counts from 0 at `state`

@@ -43,6 +43,8 @@ class ResolvingSpec(PlayerSpec):
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
         """Return a new player, whose random draws follow from `seed`.
 
+        betting  ignored: the player uses the betting rules of the policy's game
+
         Raises `ValueError` unless the policy's game is full-deck no-limit hold'em.
         """
         del betting
@@ -159,10 +161,11 @@ class ResolvedRange(ObservedRange):
     def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
         """Return {action: [H]}: each hand's probability of all actions so far, then this action.
 
-        On re-solved streets it solves the subgames that the player would solve; the player's resolver caches solutions.
+        On re-solved streets it solves the subgames that the player solves there; the player's resolver caches
+        solutions. Actions that no hand takes are left out.
 
-        state  of the betting at the table, with the player to act
-        board  of the state's street
+        state  betting state at the table, with the player to act
+        board  all board cards of the state's street
         """
         self._state = state
         if state.street < self._resolver.street:
@@ -189,7 +192,7 @@ class ResolvedRange(ObservedRange):
 
         Before the re-solved streets it is mapped to the policy's tree; later it is kept as it is.
 
-        state   of the betting at the table before the action
+        state   betting state at the table before the action
         action  `f`, `c`, or `rN` with N chips put in over the whole hand
         """
         if state.street < self._resolver.street:

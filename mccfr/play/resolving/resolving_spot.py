@@ -58,7 +58,7 @@ class Spot:
     known   the whole game's cards after the board is dealt, with their buckets on all streets
     game    the subgame with all possible hands; its cards' `reach` is the weight of each hand in the deal
     merged  True if hands share the whole game's buckets on later streets
-    dtype   of tables and values while the subgame is solved and evaluated
+    dtype   dtype of tables and values while the subgame is solved and evaluated
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False, dtype: str = "float32") -> None:
@@ -66,9 +66,9 @@ class Spot:
 
         game    the whole game
         node    the decision, in its tree
-        board   of the decision's street: its index in games that list boards, else its cards
+        board   board of the decision's street: its index in games that list boards, else its cards
         merged  True: hands share the whole game's buckets on later streets
-        dtype   of tables and values: "float64", or "float32" with errors of some millionths of the pot
+        dtype   dtype of tables and values: "float64", or "float32" with errors of some millionths of the pot
 
         Raises `ValueError` for a node that is no decision, and a board of another street. Also for games that
         take rake, have three or more players, or whose cards, if any, are chance nodes of the tree.
@@ -110,7 +110,8 @@ class Spot:
     def ranges(self, strategy: Strategy) -> Floats:
         """Return [2, H] weights of both players' hands at the root: weight in the deal times reach.
 
-        strategy  of the whole game; reach is the player's own probability of playing to the root with the hand
+        strategy  strategies of both players in the whole game; reach is the player's own probability of playing to the
+                  root with the hand
         """
         arrays, ranges = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
@@ -155,7 +156,7 @@ class Spot:
 
     @cached_property
     def public(self) -> PublicTree:
-        """The tree of the subgame's public states: betting nodes and boards."""
+        """The tree of the subgame's public states: betting nodes and boards; computed on first access."""
         return public_tree(self.game)
 
     def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
@@ -163,6 +164,7 @@ class Spot:
 
         They are counterfactual values of each hand: chips won, summed over the opposing hands with their weights.
 
+        player  the player who responds: 0 or 1
         other   [H] weights of the other player's hands at the root
         tables  strategy in the subgame: [slots, buckets] for each block (street and player). Only the other player's
                 part is used
@@ -189,7 +191,7 @@ class Spot:
 def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
     """Return [H, A] the probabilities of A actions at a decision `node` for hands with `buckets`.
 
-    strategy  of the whole game
+    strategy  strategies of both players in the whole game
     buckets   [H] bucket of each hand; hands with NO_BUCKET, which cannot be held there, get 0
     """
     arrays, live = game.tree.arrays, buckets != NO_BUCKET
@@ -201,7 +203,7 @@ def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np
 
 
 def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the distinct values of an array of small non-negative integers, in ascending order."""
+    """Return the distinct values of `numbers`, small non-negative integers, in ascending order."""
     return np.flatnonzero(np.bincount(numbers)).astype(np.int32)
 
 

@@ -72,7 +72,7 @@ No strategy in force gives the opponent's range for such a bet, and assuming all
 VARIANT = PRESETS["dcfr+"]
 """CFR variant: after some hundred iterations its gap is smaller than plain DCFR's (docs/measured/resolving.md)."""
 Acted = tuple[BettingState, str, Board]
-"""A state of the betting, the action there, and the board."""
+"""Betting state before an action, the action, and all board cards of the state's street."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,9 @@ SETTINGS = Settings()
 
 
 def settings_of(text: str) -> Settings:
-    """Parse STREET[:METHOD[:ITERATIONS]], such as "river", "turn:unsafe" or "flop:resolving:200".
+    """Parse a text STREET[:METHOD[:ITERATIONS]], such as "river", "turn:unsafe" or "flop:resolving:200".
+
+    The method is "resolving" if not given, and the number of iterations a default of the street (`EFFORT`).
 
     Raises `ValueError` for an unknown street or method, or an invalid number.
     """
@@ -142,10 +144,14 @@ class Resolver:
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state after a line of actions that ends on a re-solved street.
 
+        It solves each subgame on the way that is not in the cache.
+
         position  index of the re-solving player at the table
         line      (state before, action, board) of each action of the hand
-        state     of the betting at the table after these actions
-        board     of the state's street
+        state     betting state at the table after these actions
+        board     all board cards of the state's street
+
+        Raises `NoRangeError` like `begin`.
         """
         later = list(dropwhile(lambda each: not self.begins(each[0]), line))
         before = line[: len(line) - len(later)]
@@ -169,8 +175,8 @@ class Resolver:
 
         position  index of the re-solving player at the table
         line      (state before, action, board) of each earlier action
-        state     of the betting at the table at this decision
-        board     of the state's street
+        state     betting state at the table at this decision
+        board     all board cards of the state's street
 
         Raises `NoRangeError` if, at a table of three or more, one of the two took an action that the tree lacks.
         """
@@ -190,8 +196,8 @@ class Resolver:
         """Solve the subgame that begins at a decision and return the public state there.
 
         observer  has both players' ranges, computed from the policy and the actions so far
-        state     of the betting at the table
-        board     cards of the state's street
+        state     betting state at the table, at the decision
+        board     all board cards of the state's street
         """
         assert self.left is not None and isinstance(self.left.state, BettingState)
         position, here, method, ranges = observer.position, self.left.state, self.settings.method, observer.ranges()
@@ -212,6 +218,8 @@ class Resolver:
         for the opponent's range. If a range is empty, all hands are dealt.
 
         position  index of the re-solving player among the two left, 0 or 1
+        state     betting state of the hand of these two players
+        board     all board cards of the state's street
         ranges    [2, 1326] weights of both players' hands
         method    gadget: "resolving", "maxmargin", or "unsafe" for none
         """
@@ -241,6 +249,8 @@ class Resolver:
         ranges        [2, 1326] weights of both players' hands at the root
         alternatives  [H] counterfactual values of the opponent's hands before re-solving: those of its best response
                       to the last solution, or to the policy; None for the method "unsafe"
+        state         betting state of the hand of these two players, at the root
+        method        gadget: "resolving", "maxmargin" (replaced by "resolving" on the flop) or "unsafe"
         before        earlier strategy in the subgame, for initial regrets: probabilities [slots, buckets] for each
                       block (street and player); None if not known
         """
@@ -277,7 +287,7 @@ class PublicState:
     three or more, the others' chips count as antes of these two.
 
     position  index of the re-solving player among the two left, 0 or 1
-    state     of this betting
+    state     betting state of this hand of two players
     ranges    [2, 1326] weights of both players' hands here, by the solutions so far
     found     the solution; None if, by the policy, the re-solving player never gets to the subgame: play is uniform
     """
@@ -295,8 +305,11 @@ class PublicState:
     ) -> None:
         """Take a node of the subgame `spot`, and the strategy that is played there.
 
-        strategy  of both players in the whole subgame
-        node      of the subgame's tree
+        The class describes `position`, `ranges` and `state`.
+
+        resolver  resolver of this hand of poker, which re-solves later public states
+        strategy  strategies of both players in the whole subgame
+        node      number of the node in the subgame's tree
         found     solution with this strategy; None if the strategy is uniform because, by the policy, the re-solving
                   player never gets to the subgame
         """
@@ -310,13 +323,14 @@ class PublicState:
     def gap_chips(self) -> float:
         """NashConv of the subgame with its gadget, for the latest solution; computed on access.
 
-        In chips per hand of poker that gets to the subgame's first decision; 0 if the re-solving player never does.
+        The unit is chips per hand of poker that gets to the subgame's first decision. It is 0 if the re-solving player
+        never gets there.
         """
         return self.found.gap_chips if self.found else 0.0
 
     @property
     def excess_chips(self) -> float:
-        """Upper bound of the opponent's gain by re-solving, in chips per hand that gets to the subgame.
+        """Upper bound of the opponent's gain by re-solving, in chips per hand of poker in the subgame.
 
         The gain is over the opponent's values before re-solving. NaN for a solution that was found without such values;
         0 if the re-solving player never gets to the subgame.
@@ -341,6 +355,8 @@ class PublicState:
 
         Amounts may differ: chips of the other players, and antes, count as put in by the two players left. `actions`
         may lack the result's amount.
+
+        action  `f`, `c`, or `rN` with N chips put in over the whole hand
         """
         assert self._resolver.left is not None
         return self._resolver.left.converted(self.state, action, self.actions)
@@ -348,7 +364,7 @@ class PublicState:
     def table_action(self, state: BettingState, number: int) -> str:
         """Return `actions[number]` as a legal action at the table, with its amount in chips there.
 
-        state  of the betting at the table
+        state  betting state at the table
         """
         left, betting = self._resolver.left, self._resolver.seat.betting
         assert left is not None and isinstance(betting, Translation)
@@ -411,7 +427,7 @@ class PublicState:
 
         Re-solves after an action that `actions` lacks, and at the start of a street.
 
-        action  with its amount in chips of this state, as from `own_action`
+        action  `f`, `c`, or `rN` with its amount in chips of this state, as from `own_action`
         board   all cards of the next street's board if the action ends a street; otherwise ignored
         """
         state = apply_action(self._resolver.rules, self.state, action)
@@ -454,6 +470,9 @@ class PublicState:
         solution.
 
         before  the part of the last subgame from the new street on
+        ranges  [2, 1326] weights of both players' hands there
+        state   betting state of the hand of two players there
+        board   all cards of the new street's board
         """
         method, value = self._resolver.settings.method, None
         if method != "unsafe":
@@ -465,6 +484,9 @@ class PublicState:
         """Re-solve after a bet that the subgame's tree lacks, and return the public state there.
 
         The gadget compares the opponent's values with its best-response values before the bet.
+
+        state   betting state of the hand of two players after the bet
+        ranges  [2, 1326] weights of both players' hands after the bet; a bet of the opponent leaves its range unchanged
         """
         board, method = self._game.listed_cards().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method

@@ -91,7 +91,7 @@ class Resolved:
     def gap_chips(self) -> float:
         """NashConv of the subgame with its gadget: both players' best-response gains together.
 
-        In chips per hand of poker that gets to the subgame.
+        The unit is chips per hand of poker that gets to the subgame.
         """
         side, (opponent_range, outside) = self._side, self._gadget.average()
         own_values = side.spot.best_response(side.player, opponent_range, self.tables).value
@@ -128,7 +128,9 @@ class Resolved:
 class _Side:
     """The re-solving player of a subgame, with both players' hands, weighted for the solver.
 
+    spot, player  the subgame, and the number of the re-solving player in it: 0 or 1
     ours          [H] the player's range divided by its sum `scale`
+    scale         sum of the weights of the player's range
     any_hand      [H] the deal's weights of the opponent's hands. Their scale is such that all possible pairs with a
                   hand in `ours` weigh 1 in total
     alternatives  [H] counterfactual values of the opponent's hands if they do not enter the subgame, for the range
@@ -160,7 +162,7 @@ def resolve(
     """Solve a spot for one player, and return the solution with its values.
 
     spot          subgame from a decision on a board
-    player        who re-solves: 0 or 1
+    player        number of the player who re-solves: 0 or 1
     ranges        [2, H] weights of both players' hands at the root, by the strategies so far. Bounds and gaps of
                   "resolving" and "maxmargin" do not rely on the opponent's range
     alternatives  [H] value of each opposing hand if it does not enter the subgame: counterfactual, for the player's
@@ -169,8 +171,9 @@ def resolve(
     effort        when to stop
     initial       strategy before re-solving, for initial regrets: [slots, buckets] for each block. On sampled boards it
                   is returned instead of the solution if the solution's `excess_chips` is above `MOST_EXCESS` pots
-    workers       threads that share the boards of the next street; results do not depend on them
-    seed          of sampled boards; `variant` and `workers` are ignored there
+    variant       CFR variant; not used on sampled boards
+    workers       threads that share the boards of the next street, if boards are not sampled; no effect on results
+    seed          seed of sampled boards, which a `merged` spot uses
     alike         for each block (street and player) [buckets] a number: buckets with equal numbers play the same
                   strategy in the result, the mean of theirs weighted by reach. None: each plays its own
 
@@ -244,7 +247,7 @@ class _Solver(ABC):
         return self._result()
 
     def _at_root(self, other: Floats) -> list[Floats]:
-        """Return both ranges at the root, player 0's first, given the opponent's as `other` [H]."""
+        """Return both players' ranges at the root, player 0's first; `other` [H] is the opponent's."""
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
     def _result(self) -> Resolved:
@@ -345,6 +348,7 @@ def _normalised(sums: npt.NDArray[np.floating], starts: npt.NDArray[np.int64]) -
 
     Infosets without weight play uniformly.
 
+    sums    [slots, buckets] strategy sums of one block
     starts  first slot of each decision, and the number of slots at the end
     """
     shares, counts = sums.copy(), np.diff(starts)

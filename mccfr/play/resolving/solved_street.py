@@ -35,9 +35,9 @@ _MERGED_STREETS = 3
 
 
 class SolvedSpot:
-    """The rest of a real hand, solved for both players; their ranges where it begins are taken as given.
+    """The rest of a real hand of poker, solved for both players; their ranges where it begins are given.
 
-    actions  at the first decision: `c`, `f`, or `rN` with N chips put in over the whole hand
+    actions  actions at the first decision: `c`, `f`, or `rN` with N chips put in over the whole hand
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class SolvedSpot:
         """Solve the rest of a hand from one decision on.
 
         rules      betting rules of two players
-        state      of the betting at the decision
+        state      betting state at the decision
         board      all cards of the state's street
         ranges     [2, 1326] weights of both players' hands there
-        cards      of the whole game, whose buckets are used on later streets if the board is a flop
+        cards      cards of the whole game, whose buckets are used on later streets if the board is a flop
         real_bets  {betting state: amounts} of bets made in the real hand, which the tree has beside the default sizes.
                    An amount is the chips put in over the whole hand. `street` of these states is 0 on this street
         effort     when to stop; None: the default of the street
@@ -67,7 +67,7 @@ class SolvedSpot:
         self.first, self.ranges = state, np.where(live, ranges, 0.0)
         met = opponent_weight(cards.at_table(), self.ranges[0])
         if not (self.ranges[1] * met).any():
-            raise ValueError("by the strategies nobody comes here: there are no ranges to solve for")
+            raise ValueError("the strategies never reach this decision: there are no ranges to solve for")
         menu = MENU if state.street == rules.streets - 1 else TURN_MENU
         self.game = endgame(rules, state, board, menu, self.ranges > 0, cards, real_bets)
         self.spot = Spot(self.game, 0, 0, merged=self.game.tree.streets == _MERGED_STREETS)
@@ -97,6 +97,8 @@ class SolvedSpot:
         """Return [A, 1326] the solution's action probabilities at a decision of the first street.
 
         They are 0 for hands that share a card with the board, and for hands outside the range.
+
+        node  number of the decision in the subgame's tree; 0 is the first one
         """
         return _rows(self.spot, self.tables, node)
 
@@ -126,9 +128,9 @@ class SolvedStreet:
 
     actions  for each decision a list of `c`, `f` or `rN`, with N chips put in over the whole hand
     played   for each decision [A, 1326] the solution's action probabilities
-    values   for each decision [A, 1326] the EV of each action and hand, if both players follow the solution: chips won
-             by the player to act over the whole hand of poker. Exact on all boards; NaN for hands outside of the range
-             at the first decision, and hands without opposing hands
+    values   for each decision [A, 1326] mean net chips that the player to act wins over the whole hand of poker, by
+             action and hand, if both players follow the solution. Exact on all boards; NaN for hands outside of the
+             range at the first decision, and hands without opposing hands
     ranges   [2, 1326] weights of both players' hands after the last action
     """
 
@@ -141,7 +143,9 @@ class SolvedStreet:
         acted   (state before, action) of the street's actions, from its first decision on
         board   all board cards of the street
         ranges  [2, 1326] weights of both players' hands at the first decision
-        cards   of the whole game, whose buckets are used on later streets if the board is a flop
+        cards   cards of the whole game, whose buckets are used on later streets if the board is a flop
+
+        Raises `ValueError` if a range is empty, or no two hands are possible together.
         """
         first = acted[0][0]
         real_bets = defaultdict[BettingState, set[float]](set)
@@ -169,6 +173,7 @@ def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequenc
 
     A value is chips won, summed over the opposing hands with their weights at the decision.
 
+    spot    the subgame
     tables  strategies of both players, [slots, buckets] for each block (street and player)
     ranges  [2, 1326] weights of both players' hands at the subgame's root
     nodes   decisions of the subgame's first street
@@ -187,6 +192,7 @@ def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
 
     They are 0 for hands without a bucket, such as those that share a card with the board.
 
+    spot    the subgame
     tables  the strategy, [slots, buckets] for each block (street and player)
     """
     arrays, cards = spot.game.tree.arrays, spot.game.listed_cards()

@@ -82,7 +82,7 @@ def explanation(game: Game) -> dict[str, Any]:
 
 
 def card_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any], tuple[str, ...]]]:
-    """Yield (name, array, names of axes) of the arrays that give a hand's bucket, but empty ones.
+    """Yield (name, array, names of axes) of the arrays that give a hand's bucket, without empty arrays.
 
     Yields nothing for cards whose buckets on later streets depend on the flop, as these arrays cannot hold them.
     """

@@ -88,12 +88,12 @@ def export(
     quantise       policy only: "uint8" or "uint16"
     provenance     JSON with the origin of the strategy
     abstraction    policy only: origin of its buckets (`Abstraction.origin`); None: no card abstraction
-    values         policy only: values at the first decisions of streets; None: not written
+    values         policy only: expected values of buckets at the first decisions of streets; None: not written
     board          csv, parquet: write a row for each hand on this board ("" for no board); None: for each bucket
     replaceable    returns whether an existing path may be replaced; None: an export of this format may
 
     Raises `ValueError` for an unknown format, and for one that this game or installation does not support.  Raises
-    `FileExistsError` if `out` may not be replaced.
+    `FileExistsError` if `out` may not be replaced, and `OSError` if the disk fails.
     """
     check_format(game, format)
     if format not in PROVENANCE:

@@ -73,7 +73,8 @@ _PARTS = ("parameters", "weight", "iteration")
 def networks_provenance(path: Path) -> Mapping[str, Any] | None:
     """Return the provenance of a directory of networks: the run and checkpoint that they are from.
 
-    A directory in any version of the format has one. Returns None if the path holds no directory of networks.
+    A directory in any version of the format has one. Returns None if the path holds no directory of networks. Raises
+    `UnreadableError` if the system cannot read its manifest.
     """
     return provenance_of(path, MANIFEST, FORMAT)
 
@@ -131,8 +132,9 @@ def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
     """Return the networks of a directory, and the content of its manifest networks.json.
 
     Raises `FileNotFoundError` without a manifest, and `DamagedError` if another file is missing or any is damaged.
-    Raises `ValueError` for another version of the format or of the networks' inputs. Raises it too for arrays that do
-    not fit the game, and parameters that are not finite.
+    Raises `UnreadableError` if the system cannot read a file. Raises `ValueError` for another version of the format or
+    of the networks' inputs. Raises it too for arrays that do not fit the game, parameters that are not finite, and user
+    code without permission.
     """
     meta, arrays = read_directory(path, _read_files)
     return _networks_of(path, meta, arrays), meta
@@ -164,12 +166,12 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
     game = build_game(config.game, path, None)
     for name, array in _seen(game, config.solver).items():
         if name not in arrays or not np.array_equal(arrays[name], array):
-            raise ValueError(f"{path}/{name}.npy is not what networks see of {game.name}: these are of another game")
+            raise ValueError(f"{path}/{name}.npy does not describe {game.name}: the networks are of another game")
     return Networks(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta))
 
 
 def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return the manifest and the arrays by name, after checking every byte.
+    """Return (manifest, {file name without ending: array}) of a directory, after checking every byte.
 
     Raises `FileNotFoundError` without a manifest, and `DamagedError` if another file is missing or any is damaged.
     Raises `ValueError` for another version of the format.
@@ -182,7 +184,10 @@ def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]
 
 
 def verify_networks(path: Path) -> list[str]:
-    """Check every byte of a directory of networks; return one sentence for each problem.
+    """Check every byte of a directory of networks; return a list of sentences on its problems.
+
+    The first file that is damaged or does not fit the game ends the check, with one sentence. Otherwise the list names
+    extra files. If the manifest names user code, the fit is not checked, because that would run the code.
 
     Raises `UnreadableError` if the system cannot read a file.
     """
@@ -214,9 +219,9 @@ def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
 
 
 def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
-    """Return parameters, weights, players and iterations of all networks, by file name without ending.
+    """Return {file name without ending: array}: parameters, weights, players, iterations of networks.
 
-    Networks of weight 0 are left out.
+    Networks of weight 0 are left out; those of player 0 come first.
     """
     kept = [np.flatnonzero(strategy.tables[f"networks/player{player}/weight"]) for player in range(2)]
     found = [[strategy.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]
@@ -233,9 +238,9 @@ def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
 def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
     """Return {file name without ending: array} of the arrays that describe the networks' inputs.
 
-    In games that list their infosets they have three entries for each infoset. These are the inputs (none for a one-hot
-    code), the number of actions, and the player's last decision and action before. If cards are dealt from the whole
-    deck, they are by node the inputs that describe the betting, and the betting tree.
+    For a game with listed infosets they are `inputs_playerP` (absent for a one-hot code), `actions_playerP` and
+    `parents_playerP` of each player P. If cards are dealt from the whole deck, they are `bets` and `tree`. The module's
+    docstring describes these files.
     """
     if samples_cards(game):
         arrays = game.tree.arrays
@@ -254,9 +259,11 @@ def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
 
 
 def _tables(path: Path, arrays: Mapping[str, npt.NDArray[Any]], sizes: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return tables of networks by the names that a training run gives them, from the arrays of the files.
+    """Return {name of a training run's table: table} of the networks, from the arrays of the files.
 
-    sizes  number of parameters of each player's network
+    path    directory of the networks, named in error messages
+    arrays  {file name without ending: array}
+    sizes   number of parameters of each player's network
 
     Raises `ValueError` for arrays that do not fit the game, and for parameters that are not finite.
     """

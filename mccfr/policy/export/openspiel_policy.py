@@ -162,7 +162,10 @@ def write_openspiel(
 
 
 def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Return the provenance of an OpenSpiel export, from its first 64 KiB; None for another file."""
+    """Return the provenance of an OpenSpiel export; None for another file.
+
+    Only the first 64 KiB of the file are read. The result is {} if they do not contain the whole provenance.
+    """
     if not begins_with(_FIRST_BYTES)(path):
         return None
     with reading(path), path.open("rb") as file:

@@ -33,8 +33,11 @@ class OpenSpielWalk:
     def policy(self) -> dict[str, dict[str, float]]:
         """Return {information state string: {OpenSpiel action id: probability}} for all decisions.
 
-        Raises `ValueError` if the games differ in players, actions or payoffs, or if more than MAX_HISTORIES sequences
-        of actions and deals are possible. Raises it too if one string stands for infosets with different strategies.
+        If the game has no information state strings, keys are observation strings, or else the states' texts.
+
+        Raises `ValueError` if the games differ in players, actions, chance outcomes, numbers of dealt cards or payoffs.
+        Raises it too if there are more than MAX_HISTORIES histories (sequences of actions and deals). Raises it too if
+        one string stands for infosets with different strategies.
         """
         found: dict[str, dict[str, float]] = {}
         todo: list[tuple[Any, int, tuple[int, ...]]] = [(self._game.new_initial_state(), 0, ())]
@@ -113,7 +116,10 @@ class OpenSpielWalk:
 
 
 def _key(game: Any, state: Any) -> str:
-    """Return the string by which OpenSpiel's `TabularPolicy` finds a state's action probabilities."""
+    """Return the string by which OpenSpiel's `TabularPolicy` finds a state's action probabilities.
+
+    It is the information state string if the game has one, else the observation string, else the state's text.
+    """
     declared = game.get_type()
     if declared.provides_information_state_string:
         return str(state.information_state_string())

@@ -127,7 +127,8 @@ def _pyarrow() -> tuple[Any, Any]:
 def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
     """Return the provenance in a file of `write_parquet`: the run and checkpoint that it is from.
 
-    Returns None for another file. Raises `ValueError` for a Parquet file if pyarrow is missing.
+    Returns {} if the file states none, and None for another file. Raises `ValueError` for a Parquet file if pyarrow is
+    missing.
     """
     if not begins_with(_PARQUET_MAGIC)(path):
         return None
@@ -146,6 +147,7 @@ def write_parquet(
 ) -> None:
     """Write `strategy_rows` as Parquet, with a description as JSON in the metadata key `mccfr`.
 
+    source       the strategy and its game
     board        write a row for each hand on this board ("" for no board); None: a row for each bucket
     description  game and provenance as JSON; the meaning of the columns is added to it
     replaceable  takes a path at which something exists, and returns whether it may be replaced

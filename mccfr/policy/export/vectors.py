@@ -24,6 +24,8 @@ _BEGINNING = b'{"line": '
 def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Yield `count` random decisions with the strategy of `source` there, as dicts of these fields.
 
+    `seed` and the number of a decision, from 0, determine it.
+
     line           actions before the decision, with amounts over the whole hand. Raises have any legal amount; if the
                    tree lacks one, it is mapped to one or more actions of the tree
     hand, board    cards of the player to act, and those on the table
@@ -97,6 +99,8 @@ def _random_action(betting: Any, readings: Sequence[LineReading], state: Any, ra
 
 def write_vectors(out: Path, source: Behaviour, count: int) -> Path:
     """Write `count` random decisions with the strategy there (`draw_vectors`) as JSON lines; return `out`.
+
+    source  the strategy and its game; the seed is 0
 
     Raises `ValueError` for a game whose cards, if any, are chance nodes.  Raises `FileExistsError` if `out` exists
     and is not a file that this function wrote.

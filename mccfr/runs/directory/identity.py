@@ -20,7 +20,12 @@ from storage.manifest import content_hash
 
 
 class IdentityFields(msgspec.Struct, frozen=True):
-    """A run's identity in its manifest: the values of its configuration that determine its results."""
+    """A run's identity in its manifest: the values of its configuration that determine its results.
+
+    game, solver, tables, run  {key: value} of these tables of the configuration
+    code                       {name of user code in the configuration, "module:object": SHA-256 of its file}
+    abstraction                {street: hash} of the card abstraction's content; None: no abstraction
+    """
 
     game: dict[str, Any]
     solver: dict[str, Any]
@@ -40,7 +45,7 @@ def _finite(value: Any) -> Any:
 
 
 def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the identity of a configuration's run: the values that determine its results.
+    """Return {table: {key: value}}, the identity of a configuration's run: it determines the results.
 
     These are game, solver, formats and dtypes of the tables, user code, and the division of boards into strata. Hashes
     of files and of the card abstraction are included too. A stratum is a group of second-street boards with buckets of
@@ -76,10 +81,14 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
 
 
 def game_document(config: Config, base: Path) -> dict[str, Any]:
-    """Return the identity of a configuration's game.
+    """Return {key: value}, the identity of a configuration's game.
 
-    It has the keys of the `[game]` table that differ from their defaults. Keys that name files are left out; it has the
-    files' hashes instead.
+    It has the keys of the `[game]` table that differ from their defaults. Keys that name files are left out; the key
+    `files_sha256` has a list of the files' hashes instead.
+
+    base  directory that the configuration's files are relative to
+
+    Raises `OSError` if a file cannot be read.
     """
     changed = _finite(changed_keys(config))["game"]
     game = {key: value for key, value in changed.items() if key not in config.game.file_keys}
@@ -102,7 +111,12 @@ def trained_code(config: Config) -> list[plugins.Source]:
 
 
 def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config, base: Path) -> None:
-    """Raise `ValueError`, naming the keys that differ, unless a configuration has the identity of a run."""
+    """Raise `ValueError`, naming the keys that differ, unless a configuration has the identity of a run.
+
+    directory  directory of the run, for the message
+    manifest   manifest of the run
+    base       directory that the configuration's files are relative to
+    """
     own, other = manifest["identity_document"], identity_document(config, base)
     if other == own:
         return

@@ -123,7 +123,10 @@ def _sound(name: str, line: Line) -> dict[str, Any] | None:
 
 
 def problems(path: Path) -> list[str]:
-    """Return a sentence for every damaged line of JSON in a file: file, line number and reason."""
+    """Return a sentence for every damaged line of a journal: file name, line number from 1, and reason.
+
+    path  path of the journal; its file name determines the fields that a line must have
+    """
     sentences = []
     for number, line in enumerate(lines(path), 1):
         try:
@@ -134,12 +137,15 @@ def problems(path: Path) -> list[str]:
 
 
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
-    """Remove a file's JSON lines beyond `most_nodes`, and move damaged lines to another file.
+    """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file beside it.
 
+    path        path of the journal
     most_nodes  nodes touched at the checkpoint from which the run resumes; inf: remove only damaged lines
 
     Returns a list of one sentence on the damaged lines, or []. Reads backwards up to a valid line that stays, and at
     least 1 MiB. Damaged lines before that stay too; `problems` finds them.
+
+    Raises `OSError` if the disk fails or is full.
     """
     kept: list[Line] = []
     damaged: list[tuple[Line, str]] = []

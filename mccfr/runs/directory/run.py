@@ -67,9 +67,11 @@ class _ManifestFields(msgspec.Struct, frozen=True):
 class Run:
     """An opened run directory.
 
-    replace  whether the export at the end of training may replace an export of another run
-    lock     lock of the run directory, held by this process; None: the process only reads the run
-    lacks    a sentence on the run's card abstraction, if it is missing or wrong and the run was opened without it
+    config    configuration of the run, with every default
+    manifest  content of manifest.json, with the run's identity
+    replace   whether the export at the end of training may replace an export of another run
+    lock      lock of the run directory, held by this process; None: the process only reads the run
+    lacks     a sentence on the run's card abstraction, if it is missing or wrong and the run was opened without it
     """
 
     directory: Path
@@ -135,7 +137,11 @@ class Run:
             self.lock.check()
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
-        """Append a JSON line to a file of the run, durably."""
+        """Append a line of JSON to a file of the run, and return once it is on disk.
+
+        name    file name in the run directory, such as "evaluations.jsonl"
+        record  fields of the line
+        """
         durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
 
     def read(self, name: str) -> list[dict[str, Any]]:
@@ -165,14 +171,12 @@ def _without_nothing(value: Any) -> Any:
     return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
+def create_run(config: Config, base: Path, directory: Path) -> Run:
     """Create and open a run directory for a configuration, whose files are relative to `base`.
 
     The directory is written under a temporary name and renamed, so it is complete or absent. Raises `BlockingIOError`
     if another process has created the run or is creating it. Raises `FileExistsError` if `directory` exists, is not
     empty and holds no run.
-
-    layout  name, shape and dtype of each of the run's tables; it is not stored
     """
     # First what is there, then whether it is a run: another process may create the run between the two.
     occupied = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
@@ -183,7 +187,7 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
     lock_of_temporary = _temporary_run(temporary, directory)
     with durable.making_dirs(directory.parent), lock_of_temporary, durable.naming(directory):
-        _write_run(temporary, config, base, layout)
+        _write_run(temporary, config, base)
         if directory.exists():
             directory.rmdir()
         durable.rename(temporary, directory)
@@ -238,7 +242,7 @@ def _remove_all_but(name: str, directory: Path) -> None:
             entry.unlink()
 
 
-def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout) -> None:
+def _write_run(temporary: Path, config: Config, base: Path) -> None:
     """Write a new run directory: config.toml, manifest.json and copies of files in `inputs/`."""
     import tomli_w
 
@@ -359,8 +363,8 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
 def _with_abstraction(directory: Path, config: Config, hashes: Any, moved_to: Path | None) -> Config:
     """Return the configuration with the path of the run's card abstraction, after comparing its hashes.
 
-    hashes    content hash of each street of the abstraction that the run was trained on
-    moved_to  the abstraction's present path, if it was moved
+    hashes    {street: content hash} of the abstraction that the run was trained on; None: the run has none
+    moved_to  the abstraction's present path; None: it was not moved
 
     Raises `AbstractionError` if the abstraction is missing, damaged or another one. Raises `ValueError` if the run has
     no abstraction, and `moved_to` is given.
@@ -438,7 +442,7 @@ def phase_of(run: Run) -> str | None:
 
 
 def save_settings(run: Run) -> None:
-    """Write the run's present `[run]` table to config.toml, so that later `open_run` uses it."""
+    """Write the run's present `[run]` table to config.toml, so that `open_run` uses it in later sessions."""
     import tomli_w
 
     document, table = load_document(run.path(CONFIG)), _without_nothing(msgspec.to_builtins(run.config.run))

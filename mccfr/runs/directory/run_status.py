@@ -123,7 +123,10 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | 
 
 @reading()
 def run_status(run: Run) -> dict[str, Any]:
-    """Return the state, counts, speeds and newest evaluations of a run: the fields of `status --json`."""
+    """Return the state, counts, speeds and newest evaluations of a run: the fields of `status --json`.
+
+    Raises `DamagedError` if the newest checkpoint is damaged, and `ValueError` if it belongs to another run.
+    """
     newest = open_locked(run.path(CHECKPOINTS))
     if newest is not None:
         check_belongs_to_run(run, newest)
@@ -179,16 +182,18 @@ def _live_dir(run: Run) -> str | None:
 
 
 def _tables_bytes(run: Run) -> int | None:
-    """Return the size of the run's tables in bytes; None if user code or abstraction are not available."""
+    """Return the size of all tables of the run in bytes.
+
+    Returns None if the run was opened without its user code, or if its abstraction is missing or wrong.
+    """
     return None if run.is_opaque or run.lacks else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
 
 
 def _bounds(run: Run) -> list[dict[str, Any]]:
-    """Return the two newest evaluations of each method that measures exploitability.
+    """Return {"now": newest record, "before": second newest or None} for each evaluation method.
 
-    Each result has `now`, the newest record, and `before`, the second newest or None.
-
-    Methods with exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
+    Only methods that measure exploitability are included, those with exact figures first. A record is a line of
+    evaluations.jsonl; only its last `_RECENT_EVALUATIONS` lines are read.
     """
     by_method: dict[str, list[dict[str, Any]]] = {}
     for line in islice(run.backwards(EVALUATIONS), _RECENT_EVALUATIONS):

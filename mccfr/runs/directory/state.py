@@ -24,7 +24,7 @@ class WorkerFields(msgspec.Struct, frozen=True):
     iterations: _Count
     nodes: _Count
     rng: list[_Count]
-    due: _Count = 0  # of a stratum: remainder of rounding its iterations, in units of 1/(sum of shares)
+    due: _Count = 0  # of a stratum: part of an iteration left by rounding, in units of 1/(sum of all strata's shares)
 
 
 class BlockScheduleFields(msgspec.Struct, frozen=True):
@@ -45,8 +45,9 @@ class StateFields(msgspec.Struct, frozen=True):
     """Fields of `state.json`, the part of a run's checkpoint besides the tables.
 
     nodes_touched, iterations, training_seconds  totals of the run
-    period  number, from 1, of the present period (a fixed number of nodes), by which training may discount
-    kept    True: the checkpoint is kept permanently
+    workers  one item for each worker; in a run with strata (groups of boards), for each stratum
+    period   number, from 1, of the present period (a fixed number of nodes), by which training may discount
+    kept     True: the checkpoint is kept permanently
     """
 
     nodes_touched: _Count

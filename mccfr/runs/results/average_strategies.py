@@ -47,7 +47,7 @@ class _Tables(Mapping[str, npt.NDArray[Any]]):
 
 
 IN_MEMORY_BYTES = 64 << 20
-"""Largest table that is read into memory whole."""
+"""Bytes of the largest table of sums that is read into memory; larger ones go to temporary files."""
 
 
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
@@ -73,7 +73,8 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name:
 def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
     """Return the neural networks of an average strategy of a run's checkpoint.
 
-    average  name of the average, for algorithms with several; None: the first one
+    game, config  of the run
+    average       name of the average, for algorithms with several; None: the first one
 
     Raises `ValueError` if the run has no networks.
     """
@@ -85,12 +86,12 @@ def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, aver
 def sums_average(game: Game, tables: TableSet) -> Strategy:
     """Return the average strategy of tables with strategy sums.
 
-    An infoset's sums are normalised to probabilities only when they are read.
+    An infoset's sums are normalised to probabilities only when the infoset is looked up.
 
     tables  all tables of a run, or those of strategy sums
 
-    All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for invalid
-    sums.
+    All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for a
+    negative, NaN or infinite sum.
     """
 
     @cache

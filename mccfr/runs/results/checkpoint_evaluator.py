@@ -19,7 +19,10 @@ from storage.damage import DamagedError
 
 
 def check_evaluation(config: Config, game: Game) -> None:
-    """Raise `ValueError` for methods of `[evaluation]` that do not suit the game, and keys without effect."""
+    """Raise `ValueError` for methods of `[evaluation]` that do not suit the game, and keys without effect.
+
+    Nothing is checked if `[evaluation]` asks for no evaluation.
+    """
     points = config.evaluation
     if points.measures:
         methods = [check_method(game, name) for name in points.chosen]
@@ -39,12 +42,15 @@ def check_evaluation(config: Config, game: Game) -> None:
 
 
 def options_of(method: Method, points: EvaluationConfig) -> dict[str, Any]:
-    """Return {option of a method: its value in `[evaluation]`}."""
+    """Return {name of an option: its value in `[evaluation]`} of a method's options that are keys there."""
     return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
 def unused_keys(points: EvaluationConfig, game: Game) -> list[str]:
-    """Return the keys of `[evaluation]` that differ from their defaults and that no method uses."""
+    """Return the keys of `[evaluation]` that are set, and that no chosen method uses with this game.
+
+    A method that evaluates all deals in one walk (`Method.at_once`) uses none.
+    """
     methods = [method for name in points.chosen if not (method := method_for(game, name)).at_once(game)]
     used, defaults = {option for method in methods for option in declared(method.options)}, EvaluationConfig()
     return [
@@ -57,8 +63,10 @@ def unused_keys(points: EvaluationConfig, game: Game) -> list[str]:
 class Evaluator:
     """Evaluates average strategies by the run's `[evaluation]` table.
 
-    Methods that play against an opponent take the run's first checkpoint that is kept permanently. Before there is one,
-    the opponent plays uniformly. `kept` lists the numbers of these checkpoints.
+    Some methods play against an opponent. It is the average strategy of the run's first permanently kept checkpoint.
+    Before there is one, the opponent takes all actions with equal probability.
+
+    kept  numbers of the permanently kept checkpoints; the caller adds new ones
     """
 
     def __init__(self, run: Run, game: Game) -> None:
@@ -87,7 +95,7 @@ class Evaluator:
         self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
-        """Evaluate the run's average strategy; return one record for each method.
+        """Evaluate the run's average strategy; return a list with one record {name: figure} for each method.
 
         Raises `OSError` if the opponent's checkpoint is damaged or missing.
         """

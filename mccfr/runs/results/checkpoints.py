@@ -13,10 +13,14 @@ Found = TypeVar("Found")
 
 
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
-    """Open a run's checkpoint, by default the newest.
+    """Open a run's checkpoint.
 
-    If the file system has locks, it stays on disk as long as the returned object exists. Raises `ValueError` if it does
-    not exist, belongs to another run or has an invalid state.
+    If the file system has locks, it stays on disk as long as the returned object exists.
+
+    number  number of the checkpoint; None: the newest
+
+    Raises `ValueError` if it does not exist, belongs to another run or has an invalid state, and `DamagedError` if it
+    is damaged.
     """
     checkpoint = open_locked(run.path(CHECKPOINTS), number)
     if checkpoint is None:
@@ -29,10 +33,15 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
 
 
 def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], Found]) -> Found:
-    """Return `read(checkpoint)` for a run's checkpoint, by default the newest.
+    """Return `read(checkpoint)` for a run's checkpoint.
 
-    On file systems without locks, a checkpoint may be removed during reading; `read` is then called again with the
-    newest. Raises `ValueError` if the checkpoint does not exist, belongs to another run or has an invalid state. Raises
+    On file systems without locks, a checkpoint may be removed during reading. It is then opened again, and `read` is
+    called again: with the newest, if `number` is None.
+
+    number  number of the checkpoint; None: the newest
+    read    function that reads from the open checkpoint
+
+    Raises `ValueError` if the checkpoint does not exist, belongs to another run or has an invalid state. Raises
     `DamagedError` for a damaged one, and passes on errors of `read`.
     """
     while True:
@@ -45,10 +54,10 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
 
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
-    """Return the newest exploitability record of each checkpoint on disk, by evaluation method.
+    """Return {checkpoint number: {method: record}}, the newest exploitability record of each.
 
-    The result is {checkpoint number: {method, such as "exact": line of evaluations.jsonl}}. Checkpoints without a
-    record are left out.
+    A method is an evaluation method, such as "exact"; a record is a line of evaluations.jsonl. Checkpoints that are not
+    on disk, or have no record, are left out.
     """
     numbers = list_checkpoints(run.path(CHECKPOINTS))
     records: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in numbers}
@@ -62,6 +71,8 @@ def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
     """Return a checkpoint's tables by name, read into memory; their checksums are verified.
 
     kind  beginning of the names of the tables to read, such as "strategy_sum"; "": all tables
+
+    Raises `DamagedError` if a table is damaged.
     """
     specs = [spec for spec in checkpoint.specs if spec.name.startswith(kind)]
     return TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)

@@ -27,8 +27,9 @@ def check_export(
 ) -> None:
     """Check, before training, that a run can write its `[export]` table's policy at its end.
 
-    run_id   id of the run; None: it does not exist yet
-    replace  allow to replace another run's export
+    directory  directory of the run, existing or not
+    run_id     id of the run; None: it does not exist yet
+    replace    allow to replace another run's export
 
     Without an `[export]` table nothing is checked. Raises `ValueError` if the policy format does not support the game.
     Raises `FileExistsError` if the path holds anything but this run's earlier export, or with `replace` any policy. An

@@ -1,4 +1,4 @@
-"""Reports frequencies, equities and EVs over many flops, as tables by flop, texture and hand class.
+"""Reports action frequencies, equities and EVs over many flops, by flop, texture and hand class.
 
 The subject is a decision of a whole strategy, named by its betting line, or the first decision of a spot. A spot is a
 postflop situation with given ranges, pot and stacks.
@@ -43,7 +43,11 @@ class PageWriter(NamedTuple):
 
 
 def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
-    """Return three descriptions of each flop, [F] str each, from its cards [F, 3] (4·rank + suit).
+    """Return {name: [F] str}, three descriptions of each of F flops.
+
+    cards  [F, 3] the flops' cards, each as 4·rank + suit with ranks from 0 (deuce)
+
+    The names and descriptions are:
 
     suits      "monotone", "two-tone" or "rainbow"
     pairs      "three of a kind", "paired" or "unpaired"
@@ -197,9 +201,10 @@ def _of_line(
     sampling: tuple[int | None, int | None],
     effort: Effort,
 ) -> FlopReport:
-    """Return frequencies, equities and EVs on each flop, after a betting line of a policy or run.
+    """Return action frequencies, equities and EVs on each flop, after a betting line of a policy or run.
 
-    sampling  (sampled turns and rivers per flop, their seed); None: 10 and 0
+    target    the policy or run
+    sampling  (number of sampled turns and rivers per flop, their seed); None stands for 10, and for seed 0
     """
     opened = open_target(target)
     run_outs = _RUN_OUTS if sampling[0] is None else sampling[0]
@@ -210,7 +215,8 @@ def _of_line(
 def _refuse_given(what: str, **options: object) -> None:
     """Raise `ValueError` if any of `options` is not None, because it has no effect on this report.
 
-    what  the subject of the report, for the message
+    what     the subject of the report, for the message
+    options  {name of the command-line option, with "_" for "-": its value}
     """
     for name, value in options.items():
         if value is not None:

@@ -42,7 +42,8 @@ def requested_spot(
     come from the policy, and so does the menu of bet sizes; otherwise the menu is None.
 
     board   cards where the spot begins, such as "AsKd2c"; None if absent
-    typed   {"oop", "ip", "pot", "stack": value}: the ranges out of and in position, and chips; each None if absent
+    typed   {"oop", "ip", "pot", "stack": value}: the ranges out of and in position; the pot and the stack that each
+            player has left, in chips; each None if absent
     policy  path of a policy, run or exported networks; None if absent
     line    betting line in the policy up to the spot, such as "b300c/"; None if absent
 
@@ -65,7 +66,7 @@ def requested_spot(
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the `[game]` keys and the bet menu (`[game.menu]`) of the spot after a betting line.
 
-    A spot is the rest of a hand with given board, ranges, pot and stacks.
+    A spot is the rest of a hand with given board, ranges, pot and stacks. Amounts in the result are in chips.
 
     policy  path of a policy, run or exported networks
     line    betting line up to the start of a street: "b300c/"
@@ -189,7 +190,7 @@ def _menu_behind(
         lines = [added.replace("/", "") for added in menu[key]]
         menu[key] = [added[len(start) :] for added in lines if added.startswith(start) and len(added) > len(start)]
     if first == len(STREETS) - 1:
-        menu.pop("donk", None)  # nobody bets before a river on which the spot begins
+        menu.pop("donk", None)  # no player bets before a river on which the spot begins
     for street in STREETS[first:]:
         if table := menu.get(street):
             of_players = dict(zip(PLAYER_NAMES, (table.get(name) for name in pair), strict=True))

@@ -58,8 +58,8 @@ class ExportOptions:
     value_boards       policy: number of boards on which to compute values of buckets to add (`policy_values`); 0: none
     board              csv, parquet: write a row for each hand on this board ("": before the flop); None: for each
                        bucket
-    license            of the data, as the provenance states it; None: not stated
-    replace            allow to replace another run's export
+    license            license of the data, which the export states; None: not stated
+    replace            allow to replace the export of another run
     """
 
     format: str = "policy"
@@ -102,12 +102,13 @@ def export_run(
     options: ExportOptions = ExportOptions(),
     reporter: Reporter | None = None,
 ) -> Path:
-    """Export a run's checkpoint to `out`, by default its average strategy; return the path.
+    """Export a run's checkpoint to `out`, by default the newest as a policy; return `out`.
 
     reporter  receives the names of the phases, such as reading and writing; None: they are not reported
 
-    Raises `ValueError` for options that do not fit together. Raises `FileExistsError` if `out` exists, unless it is
-    empty or an export of this format. An export of another run may be replaced only with `options.replace`.
+    Raises `ValueError` for options that do not fit together, and if the checkpoint does not exist. Raises
+    `FileExistsError` if `out` exists, unless it is empty or an export of this format. An export of another run may be
+    replaced only with `options.replace`. Raises `DamagedError` if the checkpoint is damaged.
     """
     if (problem := options.problem()) is not None:
         raise ValueError(problem)
@@ -165,9 +166,9 @@ def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptio
 
 
 def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
-    """Return the fields of an export about its origin: program, run, checkpoint, evaluations.
+    """Return {field: value} of an export about its origin: program, run, checkpoint, evaluations.
 
-    Of these fields:
+    Two of these fields are:
 
     share_of_run  nodes, iterations or seconds trained over the run's limit of them, at most 1; the largest of these
                   shares; None: no limit
@@ -197,9 +198,9 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
 
 def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """Return a list of dicts: each method's figures of its last evaluation at this checkpoint.
+    """Return for each evaluation method {name: figure} of its last evaluation at this checkpoint.
 
-    Evaluations at a checkpoint have its counts of nodes touched and iterations.
+    Evaluations at a checkpoint have its counts of nodes touched and iterations. Figures that are None are left out.
     """
     found: dict[str, dict[str, Any]] = {}
     for line in run.read(EVALUATIONS):
@@ -211,7 +212,8 @@ def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
 def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
     """Return the mean chips won with each bucket at the first decisions of each street.
 
-    Both players use the strategy `source`. The policy format stores these values (`mccfr.policy.policy_values`).
+    Both players use the strategy `source` to the end of the hand. The policy format stores these values
+    (`mccfr.policy.policy_values`).
 
     boards    number of sampled boards, if cards are dealt from the whole deck; elsewhere all boards are enumerated
     reporter  receives the progress

@@ -77,14 +77,20 @@ class SolvedFlops(SampledEvaluation):
 
     The values of a sample are sums over the hands of each of 169 preflop classes such as AKs (`play` lists them). The
     last value is the exploitability reached, as a share of the pot.
+
+    pot      chips in the pot where the spot begins
+    actions  texts of the actions of the first decision
+    fields   number of values of a sample
     """
 
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
-        """Take a spot's `[game]` keys without board, and its flops.
+        """Store the spot and the flops; build the game on the first flop for the actions.
 
-        to  exploitability to reach, as a share of the pot
+        spot   `[game]` keys of the spot, without board
+        flops  flops on which both players can hold a hand
+        to     exploitability to reach, as a share of the pot
         """
         self._spot, self._flops, self._to = spot, flops, to
         self.identity_fields = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
@@ -104,10 +110,13 @@ class SolvedFlops(SampledEvaluation):
     def play(self, sample: int) -> Floats:
         """Solve the spot on one flop; return [fields] sums by hand class, and the exploitability.
 
-        A hand's weight is its weight in the range times that of the opposing hands without a common card. For each
-        player, a class has sums of weight, weight·equity and weight·value, and the sum of the weights of these values.
-        Then follows weight·frequency of each action of the first decision. Values are in chips, the exploitability is a
-        share of the pot. Solving ends when it is low enough, or at the iteration limit of spots.
+        A class has four sums over its hands for each player: of weight, weight·equity, weight·value, and weight again
+        (the divisor for a mean value). Then follows weight·frequency of each action of the first decision, for its
+        player (out of position). After all classes comes the exploitability.
+
+        A hand's weight is its weight in the range times that of the opposing hands without a common card. Equity is a
+        share of the pot, as is the exploitability; values are in chips. Solving ends when the exploitability is at most
+        `to`, or at the iteration limit of spots.
 
         sample  index of the flop
         """

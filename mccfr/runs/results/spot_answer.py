@@ -1,6 +1,7 @@
 """Computes results of a solved spot: both players' first actions, EV and equity by hand class.
 
-A spot is the rest of a hand with given board, ranges, pot and stacks.
+A spot is the rest of a hand with given board, ranges, pot and stacks. Player 0 is out of position (oop), player 1 in
+position (ip). There are H = 1,326 hands; those that share a card with the board have weight 0.
 """
 
 from dataclasses import replace
@@ -81,10 +82,10 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
 
 
 def _unlocked(game: Game, strategy: Strategy, threads: int) -> list[float] | None:
-    """Return each player's gain, in chips per hand, from a best response that ignores locks.
+    """Return [2] each player's gain, in chips per hand, from a best response that ignores locks.
 
-    Locks fix a player's action probabilities; this best response may change them. Returns None for a spot without
-    locks.
+    Locks fix a player's action probabilities at some decisions; this best response may change them. Returns None for a
+    spot without locks.
     """
     if game.tree.locks is None:
         return None
@@ -108,9 +109,10 @@ def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
 
 
 def _mean(weight: Floats, values: Floats) -> float | None:
-    """Return the weighted mean of the known values, to six decimals; None if none is known.
+    """Return the weighted mean of the known values, rounded to six decimals; None if none is known.
 
-    A value [H] is known if it is not NaN and has a weight [H] above 0.
+    weight  [H] weight of each hand
+    values  [H] number of each hand, such as its equity or EV; it is known if it is not NaN and its weight is above 0
     """
     return _rounded(range_mean(values, weight))
 
@@ -130,11 +132,12 @@ def _played(profile: Profile, dealing: IndexedCards, node: int, player: int) -> 
 
 
 def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
-    """Return the fields of each action of a decision, such as frequency and EV of its hands.
+    """Return a dict for each action of a decision, with its frequency and the EV of its hands.
 
-    The frequency is the weighted mean probability of the action, from 0 to 1. The EV is the mean of the hands that take
-    the action, in chips.
+    The frequency is the weighted mean probability of the action, from 0 to 1. The EV is a mean in chips; each hand
+    counts with its weight times the probability of the action.
 
+    node    tree node of the decision
     weight  [H] each hand's reach times the total weight of the opposing hands that share no card with it
     played  [A, H] probability of each action with each hand
     ev      [A, H] EV of each action with each hand, in chips
@@ -161,10 +164,10 @@ def _classes(
     ev: Floats,
     played: tuple[Floats, Floats],
 ) -> list[dict[str, Any]]:
-    """Return the fields of each hand class, such as "AKs", of a range, the highest EV first.
+    """Return a dict for each hand class, such as "AKs", of a player's range, the highest EV first.
 
-    Share is the class's part of the range's weight. Equity is a share of the pot, and frequencies are the probabilities
-    of actions; both are from 0 to 1. Classes outside of the range are left out.
+    Share is the class's weight over the weight of the range. Equity is a share of the pot, and frequencies are the
+    probabilities of actions; both are from 0 to 1. Classes outside of the range are left out.
 
     pot     chips in the pot where the spot begins
     weight  [H] each hand's reach times the weight of the opposing hands that it does not block

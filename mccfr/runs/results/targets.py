@@ -43,7 +43,7 @@ class Reference:
     average: str | None = None
 
     def check_exported(self) -> None:
-        """Raise `ValueError` if a field but `path` is set: an export leaves nothing to choose."""
+        """Raise `ValueError` if a field other than `path` is set: an export has one strategy only."""
         if self.average is not None:
             raise ValueError(f"{self.path} is no run, so it has one strategy only: leave --average out")
         if self.number is not None:
@@ -113,7 +113,9 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def open_networks(target: Reference) -> Networks | None:
-    """Return exported neural networks, or those of a run's checkpoint; None if there are none.
+    """Return exported neural networks, or those of a run's checkpoint; None if the path holds none.
+
+    Networks exist only for runs of algorithms that keep their strategy in networks, such as Deep CFR.
 
     Raises `ValueError` for an abstraction other than the run's, and if a checkpoint, an average or an abstraction is
     given for an export.
@@ -128,10 +130,10 @@ def open_networks(target: Reference) -> Networks | None:
 
 
 def open_source(target: Reference, *, check: bool = True) -> Behaviour:
-    """Open a strategy for look-ups of infosets: a policy, or the average strategy of a run's checkpoint.
+    """Open a strategy to look up infosets: a policy, networks, or the average of a run's checkpoint.
 
-    check  policy: True: compare length and checksum of every file. False: compare only the lengths of the large tables,
-           and checksums when a look-up reads them
+    check  for a policy. True: compare length and checksum of every file. False: compare only the lengths of the large
+           tables, and checksums when a look-up reads them
 
     Raises `ValueError` if the path holds no strategy, and for an abstraction other than the run's. Also if a
     checkpoint, an average or an abstraction is given for an export.
@@ -146,9 +148,11 @@ def open_source(target: Reference, *, check: bool = True) -> Behaviour:
 def plain_strategy_target(target: Target, name: str) -> Target:
     """Return `target` with a plain strategy instead of its own, such as "uniform".
 
-    name  key of PLAIN_STRATEGIES
+    The counts of training (`Target.counts`) are None.
 
-    The counts of training are None. Raises `ValueError` for another name.
+    name  name of the plain strategy, a key of PLAIN_STRATEGIES
+
+    Raises `ValueError` for another name.
     """
     if name not in PLAIN_STRATEGIES:
         raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
@@ -158,9 +162,10 @@ def plain_strategy_target(target: Target, name: str) -> Target:
 def opponent(target: Target, reference: Reference) -> Profile:
     """Return the strategy in `reference` as an opponent for `target`, with its game.
 
-    Two runs on one abstraction share one copy of its bucket tables. It is not checked that both games are equal; the
-    head-to-head evaluation does so.
+    If both are runs on one abstraction, they share one copy of its bucket tables. This function does not check that
+    both games are equal; the head-to-head evaluation does so.
 
+    target     strategy to evaluate against the opponent
     reference  its path is of a run, a policy or exported networks, or the name of a plain strategy, such as "uniform"
 
     Raises `ValueError` if the path is none of these, and for an abstraction other than the run's. Also if a checkpoint,

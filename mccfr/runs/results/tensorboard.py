@@ -35,8 +35,12 @@ def write_events(run: Run, out: Path) -> int:
     """Write a run's journals as TensorBoard event files; return the number of events.
 
     The files are in the folders `training`, `trends` and `evaluation` of `out`; the step of an event is the nodes
-    touched. Earlier files are appended to, so that a running TensorBoard continues. If the run has gone back to a
-    checkpoint, the file is replaced.
+    touched. New events are appended to earlier files, so that a running TensorBoard continues. If the run has gone back
+    to a checkpoint, the file is replaced.
+
+    out  folder of the three folders; created if missing
+
+    Raises `FileExistsError` if one of the paths has a file that is no event file.
     """
     metrics, count = run.read(METRICS), 0
     for name, events in (

@@ -47,7 +47,8 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 class RunState:
     """Counts and workers' states of a run while all workers rest; a checkpoint adds the tables.
 
-    A worker's state has its counts and the state of its random number generator.
+    A worker's state has its counts and the state of its random number generator. `training_seconds` are those of the
+    whole run.
     """
 
     totals: Totals
@@ -64,22 +65,25 @@ class Stop:
     Workers stop, for example, at limits, evaluation points, due checkpoints and signals.
     """
 
-    commit: bool
+    commit: bool  # a checkpoint is written
     evaluate: bool
     keep: bool  # the checkpoint is kept permanently
     done: bool  # the session ends here
-    due: bool = False  # an evaluation is due, but may be left to the next session
+    due: bool = False  # an evaluation is due; if `evaluate` is False, the next session makes it
 
 
 class GrowingDelay:
-    """Exponential backoff: the delay doubles after each consecutive failure, up to a limit."""
+    """Exponential backoff: the delay doubles after each consecutive failure, up to a limit.
+
+    Created with the delay after the first failure and the limit, both in seconds.
+    """
 
     def __init__(self, first_seconds: float, most_seconds: float) -> None:
         self._first, self._most = first_seconds, most_seconds
         self._failures = 0
 
     def after_failure(self) -> float:
-        """Return the seconds until the next attempt."""
+        """Count a failure, and return the seconds until the next attempt."""
         self._failures += 1
         return min(self._most, self._first * 2.0 ** min(self._failures - 1, 64))
 
@@ -95,9 +99,11 @@ class _LeftError(Exception):
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
     """Return {field: value} of a worker's state, for a checkpoint.
 
-    They are iterations, nodes and the random state. In a run with strata, groups of boards each trained by one worker
-    at a time, it is the state of one stratum. If not 0, `due` is added, a stratum's remainder from rounding its
-    iterations. So is `ends`, the number of period ends at which the worker has discounted the tables.
+    The fields are `iterations`, `nodes` and `rng`, the random state. Two more are added unless they are 0: `due`, a
+    stratum's remainder from rounding its iterations, and `ends`, the number of period ends at which the worker has
+    discounted the tables.
+
+    state  state of a worker; in a run with strata, of one stratum (a group of boards)
     """
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
     more = {"due": state.due, "ends": state.ends}
@@ -107,8 +113,11 @@ def _worker_fields(state: WorkerState) -> dict[str, Any]:
 class Saver:
     """Writes the checkpoints of a run in training, and evaluates its strategies.
 
-    `save` is called in a thread of its own. The attributes tell the newest checkpoint (`committed`) and why the last
-    attempt failed (`failure`).
+    The session calls `save` in a thread of its own.
+
+    committed           (number, counts) of the newest checkpoint; None: there is none
+    failure             sentence on why the last attempt at a checkpoint failed; None: it succeeded, or none was made
+    evaluates_in_place  whether all evaluations read the tables in training, so that no copy of them is of use
     """
 
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
@@ -118,15 +127,18 @@ class Saver:
         self._notes = table_attributes(game)
         self._evaluator = Evaluator(run, game)
         self.evaluates_in_place = self._evaluator.in_place
-        self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
-        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it succeeded
+        self.committed: tuple[int, Totals] | None = None
+        self.failure: str | None = None
         self._evaluating = self._left = False
         every = run.config.run.checkpoint_seconds
         self._delay = GrowingDelay(max(LEAST_RETRY_SECONDS, min(every, RETRY_SECONDS)), MOST_RETRY_SECONDS)
         self._next_checkpoint_at = time.monotonic() + every
 
     def is_checkpoint_time(self) -> bool:
-        """Return whether `run.checkpoint_seconds`, or a delay after a failure, has passed."""
+        """Return whether a checkpoint is due by the clock.
+
+        It is due `run.checkpoint_seconds` after the last one or the start; after a failure, at the end of a delay.
+        """
         return time.monotonic() >= self._next_checkpoint_at
 
     def begin(self, restored: checkpoints.Checkpoint | None) -> None:
@@ -144,7 +156,11 @@ class Saver:
         """Write a checkpoint and evaluate, as far as `stop` requires; return the evaluation records.
 
         arrays      {name: table}; before the evaluation, tables that it does not need are removed from it
-        background  run at low priority, because workers train meanwhile
+        now         counts and workers' states that belong to the tables
+        background  True: compress and write with low priority, because workers train meanwhile
+
+        If the disk fails, no error is raised: `failure` tells the reason, and a later call tries again. If an
+        evaluation is not possible, for example for want of memory, the reporter receives the reason.
 
         Raises `RuntimeError` for a NaN or infinite number in a table, which it names; nothing is then committed or
         evaluated.
@@ -176,8 +192,8 @@ class Saver:
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
         """Write a checkpoint; return its number, or None if the disk fails.
 
-        The next attempt is then due after a delay. The last checkpoint before training ends is tried several times
-        within this call, over two minutes; after None it is not tried again.
+        After None, the next attempt is due after a delay. Exception: the last checkpoint before training ends is tried
+        six times within this call, over two minutes; after None it is not tried again.
         """
         for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
@@ -202,7 +218,10 @@ class Saver:
         """Return the new checkpoint's number if it is complete on disk despite `error`, else None.
 
         Writing may fail in a step after the checkpoint itself, such as its line in the journal. A complete one counts
-        as committed.
+        as committed; its line is added to the journal if it is missing.
+
+        now   counts that the checkpoint must have
+        kept  whether it is to be kept permanently
         """
         root = self._run.path(CHECKPOINTS)
         try:
@@ -332,7 +351,7 @@ class Saver:
         return records
 
     def leave_evaluation(self) -> bool:
-        """Make a running evaluation end at its next step, unrecorded; return whether one runs."""
+        """Make a running evaluation end at its next step, without a record; return whether one was running."""
         self._left = self._left or self._evaluating
         return self._evaluating
 
@@ -343,8 +362,12 @@ class Saver:
     def _add_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
         """Add fields of the algorithm to evaluation records, in place.
 
-        These are figures that only this algorithm computes. An algorithm with several average strategies adds the name
-        of the evaluated one, and the results of the others by the same method.
+        These are figures that only this algorithm computes. An algorithm with several average strategies adds
+        `average`, the name of the evaluated one. It also adds `other_averages`, {name of another: its figures by the
+        same method}.
+
+        arrays  {name: table} of the run
+        totals  counts to which the tables belong
         """
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
@@ -382,6 +405,8 @@ def not_finite_text(
 ) -> str:
     """Return a sentence on a NaN or infinite cell: table, newest checkpoint, and possible cause.
 
+    layout      layout of the run's tables
+    error       error with the name of the table
     checkpoint  number of the newest checkpoint, which stays; None: there is none
     user_code   name of the user's code that may have caused it; None: the run uses none
     """

@@ -13,8 +13,8 @@ COMMAND, EPOCH, STOP_NODES, STOP_ITERATIONS, BASE_NODES, BASE_ITERATIONS, INTERV
 RUN, PAUSE, QUIT = 1, 2, 3
 """COMMAND: train until the run's totals reach STOP_NODES or STOP_ITERATIONS; pause; end. Each order has a new EPOCH.
 
-With strata, RUN trains one interval. BASE_NODES is the node count at its barrier, and INTERVAL_SCALE a float64 stored
-as bits. With an out-of-core schedule, BLOCK is the block to train, in frame FRAME.
+With strata, RUN trains one interval. BASE_NODES is the node count at the barrier before it, and INTERVAL_SCALE a
+float64 stored as bits. With an out-of-core schedule, BLOCK is the block to train, in frame FRAME.
 """
 
 # Rows of workers
@@ -23,7 +23,8 @@ COMPILING = 13
 """* RESTING_SINCE: epoch of the last order that the worker has carried out; it now pauses.
 * RNG: four cells of 64 bits.
 * PROGRESS: monotonic clock in nanoseconds at the last end of a batch or look at the orders; 0 before the first.
-* LONGEST_BATCH: nanoseconds.
+* BUSY_NANOSECONDS: time spent on training in this session; not used with strata.
+* LONGEST_BATCH: duration of the longest batch in this session, in nanoseconds; with strata, of a stratum's training.
 * COMPILING: estimated seconds of the compilation in progress; 0: none.
 """
 

@@ -38,7 +38,7 @@ def _go_on(run: Run) -> str:
 
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
-    """Return an `AbandonedError` with the text of `error`, the nodes lost, and how to continue.
+    """Return an `AbandonedError` with the text of `error`, the number of nodes lost, and how to continue.
 
     error   raised at a second signal
     totals  counts of the run now
@@ -83,7 +83,7 @@ def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> Runt
 
 
 def lost(losses: Mapping[int, str], run: Run, checkpoint: int | None) -> RuntimeError:
-    """Return the error for workers that died, or were ended because they did not answer.
+    """Return a `RuntimeError` for workers that died, or were ended because they did not answer.
 
     losses      {index of the worker: sentence on its loss}
     checkpoint  number of the checkpoint written after the loss, with all training but the lost worker's last

@@ -43,7 +43,8 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
     nodes, in all and by worker; the new run counts on from them. A worker's number of discounts done so far is
     limited to the number of periods that the new run's schedule has had by then.
 
-    Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
+    Raises `ValueError` if the named directory holds no run, or one of another `[game]` or algorithm, or one without a
+    checkpoint.
     """
     opened = _opened(run.config, run.directory)
     if opened is None:
@@ -66,17 +67,22 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 def _trunk(run: Run, game: Game) -> Game:
     """Return the game with the buckets by which cfr-br stores the regrets of opponents.
 
-    They are used on all streets but the last (the trunk); on the last, opponents play best responses with their real
-    cards. Returns `game` if opponents use the players' buckets.
+    These regrets are for all streets but the last (the trunk); on the last, opponents play best responses with their
+    real cards. Returns `game` itself if opponents use the players' buckets.
     """
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game
 
 
 def _opened(config: Config, base: Path) -> tuple[Run, Checkpoint] | None:
-    """Open the run that `solver.warm_start` names, and its newest checkpoint; None: no run.
+    """Return the run that `solver.warm_start` names and its newest checkpoint; None: it names no run.
 
-    Raises `ValueError` if the name is of no run, or the run has another `[game]` or algorithm, or no checkpoint.
+    `solver.warm_start` may also be unset or a number of nodes.
+
+    base  directory that the configuration's files are relative to
+
+    Raises `ValueError` if the named directory holds no run, or one of another `[game]` or algorithm, or one without a
+    checkpoint.
     """
     start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
     if not isinstance(start, str):

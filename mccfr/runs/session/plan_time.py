@@ -70,15 +70,17 @@ class Pace:
 
     @property
     def moving_seconds(self) -> float:
-        """Return the seconds to move all blocks to disk and back; 0 if they stay in memory."""
+        """Return the seconds to write and read all blocks on disk once; 0 if they stay in memory."""
         moved = sum(self.block_bytes)
         return 0.0 if self.disk is None else moved / self.disk.write + moved / self.disk.read
 
     def useful_workers(self, workers: int) -> float:
-        """Return the mean number of workers, of `workers`, that train at the same time.
+        """Return the mean number of workers that train at the same time.
 
         Without strata (groups of boards, each trained by one worker at a time) all do. With strata, workers with little
         work wait for the busiest one.
+
+        workers  number of workers of all machines together
         """
         if self.game.strata is None:
             return workers
@@ -96,7 +98,7 @@ class Pace:
         return 2 * first_street_bytes(self.layout) * workers
 
     def barrier_seconds(self, workers: int) -> float:
-        """Return the seconds that a barrier of `workers` workers takes."""
+        """Return the seconds that a barrier of `workers` workers takes, without waiting for the slowest."""
         if self.machines == 1:
             return _BARRIER_SECONDS
         sent = self.barrier_bytes(workers) * (self.machines - 1) / self.machines  # the coordinator is on one of them
@@ -105,8 +107,9 @@ class Pace:
     def seconds(self, nodes: float, workers: int) -> float:
         """Return the seconds in which `workers` workers touch the first `nodes` nodes of the run.
 
-        If the boards are divided into strata, they include waiting until all workers have ended a round. Out of core
-        they are at least the time to move tables between memory and disk. Both need `expected`.
+        If the boards are divided into strata, they include the barriers, at which all workers wait for the slowest. Out
+        of core they are at least the time to move tables between memory and disk. Barriers and moves are left out if
+        `expected` is None.
         """
         training = nodes / self.speed / self.useful_workers(workers)
         if self.game.strata is None or self.expected is None:
@@ -119,7 +122,10 @@ class Pace:
         return max(training, self.moving_seconds * iterations / turns_of(self.config)[1])
 
     def nodes(self, seconds: float, workers: int) -> float:
-        """Return the nodes that `workers` workers touch in the run's first `seconds` seconds."""
+        """Return the nodes that `workers` workers touch in the run's first `seconds` seconds.
+
+        It is the inverse of the method `seconds`, found by bisection.
+        """
         least, most = 0.0, max(0.0, seconds) * self.speed * workers
         for _ in range(_HALVINGS):
             middle = (least + most) / 2
@@ -150,8 +156,9 @@ def planned_time(
     play: MeasuredPlay,
     deadline: tuple[int, float | None],
 ) -> dict[str, Any]:
-    """Return the fields of a plan on time, visits, checkpoints and out-of-core cycles.
+    """Return {field: value} of a plan on time, visits, checkpoints and out-of-core cycles.
 
+    layout    layout of the run's tables
     found     fields of the plan found so far, such as `stored_bytes` and `abstraction_seconds`
     expected  expected nodes and visits of one iteration; None: not known
     play      training speed of one worker, measured by a short training or assumed
@@ -196,9 +203,10 @@ def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
     """Return the nodes touched when the run reaches the first of its limits.
 
     Limits are of nodes, iterations and seconds; that of seconds counts from each start or resumption. Returns None
-    without one, and for a limit of iterations alone if the nodes of an iteration are not known.
+    without any limit, and for a limit of iterations alone if the nodes of an iteration are not known.
 
-    left  seconds of training until the deadline, which limits a run without other limits; None: no deadline
+    workers  number of workers of all machines together
+    left     seconds of training until the deadline, which limits a run without other limits; None: no deadline
     """
     limits, found = pace.config.run, []
     if limits.nodes is not None:
@@ -213,7 +221,7 @@ def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
 
 
 def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | None) -> dict[str, Any]:
-    """Return fields on the expected number of visits (updates of sums) of an infoset in the run.
+    """Return {field: value} on the expected visits (updates of sums) of an infoset in the run.
 
     They are the mean on each street, the median and the tenth percentile over all infosets, and the share of infosets
     visited at least once. All but the means are upper estimates, because training makes rarely visited infosets still
@@ -243,17 +251,19 @@ def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
     """Return the size of the last checkpoint's tables as a share of their largest size on disk.
 
     It is 1 if tables are not compressed: without compression in the configuration, out of core, or on several machines.
+
+    play  result of a short training, with the estimated share
     """
     raw = config.tables.checkpoint_compression == "none" or config.tables.memory_budget is not None or machines > 1
     return 1.0 if raw else min(1.0, play.compressed)
 
 
 def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds: float | None) -> dict[str, Any]:
-    """Return the fields of a plan on checkpoints: number, bytes, and time of the whole run.
+    """Return {field: value} of a plan on checkpoints: number, bytes, and time of the whole run.
 
     found    fields of the plan so far
-    seconds  seconds of training; None: no limit, or not known; all these fields are then None
     share    size of the last checkpoint's tables as a share of their largest size on disk
+    seconds  seconds of training; None: no limit, or not known; all these fields are then None
     """
     if seconds is None:
         return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
@@ -284,7 +294,7 @@ def permanent_checkpoints(config: Config, nodes: float | None = None, iterations
 
 
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:
-    """Return fields on a deadline: workers and machines that meet it, nodes touched by then.
+    """Return {field: value} on a deadline: workers and machines that meet it, nodes touched by then.
 
     `budget_workers` is the fewest workers of one machine that end in time. `budget_machines` is the fewest machines
     that do, each of as many workers as planned. Both are None if no usable number is enough, and for a run that is
@@ -319,7 +329,7 @@ def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict
 
 
 def _cycles(pace: Pace, workers: int, total: float | None) -> dict[str, Any]:
-    """Return fields on out-of-core cycles: length, number, bytes; {} without `tables.memory_budget`.
+    """Return {field: value} on out-of-core cycles; {} without `tables.memory_budget`.
 
     Out of core, blocks of boards are trained in turns, so that other blocks' tables may be on disk. A cycle trains
     every block once.

@@ -46,7 +46,7 @@ from storage.schema import ArraySpec
 from storage.table_formats import compressed_share
 
 SECONDS = 1.0
-"""Processor time of a trial of at most `_INFOSETS`."""
+"""Seconds of processor time of a trial (short training) of a game with at most `_INFOSETS` infosets."""
 _INFOSETS, _LONGEST = 2e7, 8.0  # trials of more infosets are longer in proportion, up to so many times
 _MOST_BYTES = 1 << 30  # tables of a trial; larger ones are hardly slower
 _MEMORY_SHARE = 0.25
@@ -61,7 +61,7 @@ class MeasuredPlay(NamedTuple):
     """Result of a trial, a short training.
 
     nodes_per_second     nodes touched per second of processor time by one worker
-    nodes_per_iteration  nodes touched by an iteration; None: not known, as the trial is too short, or has random
+    nodes_per_iteration  nodes touched by an iteration; None: not known, because the trial is too short or has random
                          buckets
     compressed           estimated size of the tables in the run's last, compressed checkpoint, as a share of their full
                          size
@@ -73,7 +73,7 @@ class MeasuredPlay(NamedTuple):
 
 
 def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None:
-    """Measure a training of a few seconds of processor time; None if its tables are too large.
+    """Measure a training of a few seconds of processor time; return None if its tables are too large.
 
     The figures are of the later half of the time, because the first iterations may compile kernels. A run whose boards
     are divided into strata, groups with buckets of their own, is measured in them if all tables fit, else without them.
@@ -111,8 +111,9 @@ class _StrataTraining:
     """Trains all strata, one interval in each call, as a worker of the run does in the middle of the run.
 
     A stratum is a group of second-street boards. An interval is the training between two additions of the strata's
-    changes to the first street's tables.  Workers begin with different strata, so that they seldom write the same rows.
-    Unlike the run's, they share one copy of the first street, so its values are only about those of a run.
+    changes to the first street's tables. Several objects may train the same tables in threads. They begin with
+    different strata, so that they seldom write the same rows. Workers of a run have a copy of the first street each;
+    these objects share one, so its values are only about those of a run.
     """
 
     def __init__(self, algorithm: Algorithm, game: Game, tables: TableSet, share: Share) -> None:
@@ -131,9 +132,10 @@ class _StrataTraining:
         return sum(state.iterations for state in self._states), sum(state.nodes for state in self._states)
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Train an interval, whatever the counts and limits are; return its (iterations, nodes touched).
+        """Train one interval and return its (iterations, nodes touched).
 
-        The first call trains the run's first interval; then the strata are taken to be in the middle of the run.
+        The arguments have no effect; `Solver.run` has the same. The first call trains the run's first interval. Further
+        calls train intervals as long as those in the middle of the run.
         """
         del total_nodes, node_limit, iteration_limit
         counts, (interval, amounts) = self._totals(), self._barrier.begin(self._states)
@@ -152,6 +154,8 @@ class _Trial:
     """Short training on its own tables, to measure speed and compressibility for a plan.
 
     Each call of `train` continues the one before, possibly with another `[solver]` table.
+
+    nodes, iterations  counts of all calls together
     """
 
     def __init__(self, config: Config, game: Game) -> None:
@@ -170,9 +174,10 @@ class _Trial:
         The first batch is not part of the time, because it may compile kernels and allocates most pages of the
         tables. If an earlier call has reached the limits, its figures are returned.
 
-        seconds  processor time
-        most     limit of the nodes of the whole trial
-        last     limit of its iterations
+        solver   `[solver]` table with which to train
+        seconds  processor time of this call
+        most     limit of the nodes of the whole trial, all calls together
+        last     limit of its iterations, likewise
         """
         if self.nodes >= most or self.iterations >= last:
             return self._found
@@ -208,10 +213,13 @@ class _Trial:
 
     @contextmanager
     def _other_workers(self, algorithm: Algorithm, most: int, last: int) -> Iterator[None]:
-        """Let threads train the same tables in the meantime, as the run's other workers will.
+        """Let threads train the same tables during the `with` block, as the run's other workers will.
 
-        Processors that share a core slow each other down.  There are no more workers than processors.  Algorithms that
-        train in one process start their own threads.
+        So the measured speed includes that processors of one core slow each other down. This thread and the others
+        together are at most as many as the processors. No threads are started for algorithms that train in one process,
+        with threads of their own.
+
+        most, last  limits of nodes and of iterations, passed to the solver of each thread
         """
         count, ended = min(self._config.run.workers, len(os.sched_getaffinity(0))), threading.Event()
 
@@ -251,7 +259,7 @@ class _Trial:
         return compressed_share(self.layout.specs, self.tables, self._config.tables.format, change)
 
     def zeros(self) -> float:
-        """Return the share of the tables' cells that are zero; padding does not count."""
+        """Return the share of the tables' cells that are zero, from 0 to 1; padding does not count."""
         cells = (
             len({name.split("/")[0] for name in self.tables}) * (self._game.buckets * self._game.tree.row_slots).sum()
         )
@@ -261,10 +269,10 @@ class _Trial:
 def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) -> MeasuredPlay:
     """Train for a few seconds; return the speed, nodes per iteration and compressed size.
 
-    config        configuration without `run.strata` and `tables.memory_budget`
+    config        configuration to train; of the run, or the same without `run.strata` and `tables.memory_budget`
     game          game to train, possibly with random buckets
-    share         share of the run's buckets that `game` has
-    keeps_length  whether iterations of the run touch as many nodes as those of the trial: buckets are not random
+    share         number of buckets of `game` over those of the run, at most 1
+    keeps_length  True: iterations of the run touch as many nodes as those of the trial, because buckets are not random
     """
     trial, solver = _Trial(config, game), config.solver
     seconds = SECONDS * float(np.clip(game.infosets.sum(dtype=float) / _INFOSETS, 1, _LONGEST))
@@ -290,8 +298,8 @@ def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) ->
 def zeros_left(fallen: float, longer: float, run: float) -> float:
     """Return the share of a trial's zero cells that are still zero at the end of the run.
 
-    A trial is a short training. Infosets are visited at very different rates, so that the number of zero cells is taken
-    to fall like a power of the nodes touched.
+    A trial is a short training. The number of zero cells is assumed to fall like a power of the nodes touched, because
+    infosets are visited at very different rates. Returns 1 if the number did not fall in the trial, or fell to 0.
 
     fallen  zero cells at the end of the trial over zero cells after the first half of its time
     longer  nodes of the trial over nodes of this half

@@ -16,12 +16,16 @@ from storage.free_space import bytes_text
 FITS, FITS_BUT, CANNOT_WORK = "fits", "fits, but", "cannot work"
 LEAST_VISITS, ENOUGH_VISITS = 0.1, 10.0
 """Mean visits of an infoset: below the first a run cannot work; the second is enough on each street."""
-_PAUSE_SHARE = 10  # interval of proposed checkpoints, in times of writing one
+_PAUSE_SHARE = 10  # proposed time between checkpoints, over the time to write one
 _LONGEST_SECONDS = 366 * 86_400.0  # a longer training is no advice
 
 
 class Reason(NamedTuple):
-    """Sentence on a problem of a planned run; `is_fatal`: with this problem the run cannot work."""
+    """A problem of a planned run.
+
+    is_fatal  True: with this problem the run cannot work
+    text      sentence on the problem, in most cases with advice
+    """
 
     is_fatal: bool
     text: str
@@ -102,7 +106,7 @@ def _of_memory(plan: Mapping[str, Any]) -> Iterator[Reason]:
 def _of_deadline(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]:
     """Yield a fatal reason if a run with a limit ends after its deadline.
 
-    It names changes with which the run would end in time, such as more workers or fewer nodes.
+    The reason names changes with which the run would end in time, such as more workers or fewer nodes.
     """
     budget = plan.get("budget_seconds")
     if budget is None or not _has_limit(config) or plan["total_seconds"] <= budget:

@@ -47,8 +47,10 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
     """Return the pool class for `run.workers`, `run.strata` and `tables.memory_budget`.
 
-    Training is in this process, or in worker processes. These share all boards, or each has some groups of boards
-    (strata). With a memory budget, tables of groups that are not in training may be on disk.
+    * InlinePool: no workers; training is in this process
+    * ProcessPool: worker processes, each of which trains on all boards
+    * StrataPool: with `run.strata`; worker processes, each of which trains some strata (groups of boards)
+    * BlockPool: with `tables.memory_budget`; like StrataPool, but tables of strata that do not train may be on disk
     """
     if config.run.strata is not None or config.tables.memory_budget is not None:
         return StrataPool if config.tables.memory_budget is None else BlockPool

@@ -83,11 +83,12 @@ def advising(run: Run, number: int | None) -> Iterator[None]:
 def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> None:
     """Move checkpoints to the run's folder `set-aside/`, so that the run does not resume from them.
 
-    The run's lock is held meanwhile.
+    The run's lock is held meanwhile. Each moved checkpoint is reported.
 
-    numbers  checkpoints to move; None: all
+    numbers  numbers of the checkpoints to move; None: all
 
-    Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` lists all checkpoints.
+    Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` lists all checkpoints. Raises
+    `BlockingIOError` while another process works on the run.
     """
     root = run.path(CHECKPOINTS)
     with lock(run):

@@ -60,7 +60,7 @@ _HUGE_PAGE_BYTES, _HUGE_PAGE_GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.
 """
 _SWITCH = "'echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled' as root, or Linux 6.1,"
 
-_TRIED_SECONDS = 5.0  # longest iteration of which a trial has some
+_TRIED_SECONDS = 5.0  # no trial is made if an iteration is expected to take longer
 _LIBRARY_BYTES = 72 << 20  # pages of interpreter and libraries, which all processes share
 _COORDINATOR_BYTES, _WORKER_BYTES = 55 << 20, 46 << 20  # of their own, kernels compiled before
 _LAUNCHER_BYTES, _RANK_BYTES = 38 << 20, 62 << 20  # of several machines: MPI included
@@ -77,12 +77,12 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 
 
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Return the bytes that an evaluation needs besides the tables: strategies and lists of boards.
+    """Return the bytes of memory that an evaluation needs besides the tables: strategies and board lists.
 
-    It is the largest need of a configured method. Usually all probabilities are in memory, twice if the method has an
-    opponent. A method that reads strategy sums decision by decision needs at most LARGEST_EXPANDED_BYTES of
-    probabilities for the tables of one street and player. Strategies evaluated on the run's own tables
-    (`Method.in_place`) need none.
+    It is the largest need of a method in `[evaluation]`. Usually all action probabilities are in memory, twice if the
+    method has an opponent. A method that reads strategy sums decision by decision needs at most LARGEST_EXPANDED_BYTES
+    of probabilities for the tables of one street and player. A method that evaluates on the run's own tables
+    (`Method.in_place`, if the slots of sums are their first axis) needs no memory for probabilities.
     """
     algorithm, needed = algorithm_of(config), []
     slots_first = any(spec.name.startswith("strategy_sum/") and spec.axes == SLOT_FIRST for spec in layout.specs)
@@ -120,7 +120,9 @@ def make_plan(
     budget: float | None = None,
     room: Room | None = None,
 ) -> dict[str, Any]:
-    """Return a run's plan as a dict: tree and table sizes, memory, disk, visits, time, verdict.
+    """Return a run's plan, {field: value}: tree and table sizes, memory, disk, visits, time, verdict.
+
+    `mccfr plan --json` prints these fields.
 
     base       directory that the configuration's files are relative to
     directory  of the run, existing or not
@@ -187,8 +189,8 @@ def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int,
 def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimate | None:
     """Return the expected nodes touched and visits of each node in an iteration; None if not known.
 
-    Where a short training (`play`) has measured the nodes of an iteration, these are taken. The visits that the
-    algorithm estimates are scaled in proportion; without an estimate they are empty.
+    If a short training (`play`) has measured the nodes of an iteration, this number is taken. The visits that the
+    algorithm estimates are then scaled in the same proportion; without an estimate they are an empty array.
     """
     expected = algorithm_of(config).forecast(game)
     if play.nodes_per_iteration is None:
@@ -198,7 +200,7 @@ def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimat
 
 
 def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
-    """Return the field `huge_pages` of a plan: the speed-up by larger memory pages.
+    """Return the field `huge_pages` of a plan, a dict on the speed-up by larger memory pages.
 
     given   whether this machine gives huge pages to the tables
     gain    expected speed of sampling with huge pages over that without, for the size of the tables
@@ -250,7 +252,7 @@ def builders(config: Config, base: Path, progress: "Progress | None" = None) -> 
 
 
 def planned_memory(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> dict[str, int]:
-    """Return a run's memory in bytes, by purpose and in total; of one machine if several.
+    """Return {purpose: bytes} of a run's memory, with the total `memory_bytes`; of one machine if several.
 
     A checkpoint's copy of the tables is made only if it fits, so `least_memory_bytes` excludes it. The copy's strategy
     sums remain in memory for the evaluation afterwards. No copy is made without worker processes, with
@@ -281,7 +283,8 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
 def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> int:
     """Return the bytes of memory that a run needs besides the tables in training.
 
-    Bucket tables that are copied to shared memory are in memory twice for a moment.
+    It is the larger of the needs at the start and in training. At the start, bucket tables that are copied to shared
+    memory are in memory twice.
 
     in_cluster  the run has several machines; the memory is that of the coordinator's machine
     """
@@ -292,7 +295,9 @@ def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> 
 
 
 def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
-    """Return the bytes of memory that bucket tables and processes take during training.
+    """Return the bytes of memory that a run's bucket tables and processes take during training.
+
+    The tables of regrets and strategy sums are not included.
 
     in_cluster  the run has several machines; the memory is that of the coordinator's machine
     """
@@ -341,7 +346,7 @@ def description_bytes(config: Config, game: Game, layout: TableLayout, machines:
 
 
 def disk_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
-    """Return the largest disk use of a run's checkpoints, including one that is being written."""
+    """Return the most bytes of disk that a run's checkpoints take, with one that is being written."""
     each = stored_bytes(config, game, layout, machines) + description_bytes(config, game, layout, machines)
     return (config.run.keep_checkpoints + 1 + permanent_checkpoints(config)) * each
 
@@ -354,7 +359,8 @@ def space_problem(
     The sentence has the bytes needed and available.
 
     directory  directory of the run, existing or not
-    live       names, shapes and dtypes of the tables in this machine's memory; None: those of the configuration
+    live       names, shapes and dtypes of the tables in the memory of a cluster's coordinator; None: not on a cluster,
+               the tables of the configuration
 
     Raises `ValueError` if `tables.live_dir`, the directory of the tables in memory, does not exist.
     """
@@ -364,7 +370,7 @@ def space_problem(
             live_specs(config, game, layout) if live is None else live,
             format=tables.format,
             live_dir=tables.live_dir,
-            fixed_memory_bytes=fixed_memory_bytes(config, game),
+            fixed_memory_bytes=fixed_memory_bytes(config, game, in_cluster=live is not None),
         )
     except NotADirectoryError as error:
         raise ValueError(error.strerror or str(error)) from None

@@ -18,7 +18,7 @@ _METRICS_SECONDS = 5.0
 
 
 class TrainingClock:
-    """Clock of the training time: it runs while workers train, not while they pause."""
+    """Clock of a session's training time: it runs while workers train, not while they pause."""
 
     def __init__(self) -> None:
         self._before = 0.0
@@ -74,7 +74,7 @@ class Meter:
         """Return the estimated iterations at which the required exploitability is reached, or None.
 
         Assumes that exploitability falls as a power of the iterations. The power is fitted to the last two successive
-        evaluations between which it fell. Without such a pair, or without a goal, the result is None.
+        evaluations of this session between which it fell. Without such a pair, or without a goal, the result is None.
         """
         goal, measured = self._settings.goal, [point for point in self._found if min(point) > 0]
         for (first, before), (last, after) in reversed(list(pairwise(measured))):
@@ -85,10 +85,11 @@ class Meter:
     def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
         """Return the counts, speeds, share done and seconds left of the run, for the reporter.
 
-        Share and time are for the limit that is reached first, or None if there is none.
+        Share and seconds are for the limit that is reached first; they are None without a limit or a speed.
 
-        clock    clock of this process's training time
-        goes_on  workers train and were not told to pause, so a time left is estimated
+        pool     source of the counts and of the seconds of training
+        clock    clock of this session's training time
+        goes_on  True: workers train and were not told to pause, so the seconds left are estimated; False: they are None
         """
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
         nodes_per_second = (totals.nodes - self.origin.nodes) / seconds

@@ -8,7 +8,7 @@ from mccfr.runs.session.errors import AbandonedError
 
 
 class Signals:
-    """Receives signals during training, which asks this object whether to end.
+    """Receives signals during training; the session asks this object whether to end.
 
     number   number of the first signal, such as 15 for SIGTERM; None: none came
     closing  True if nothing is left to save: further signals are ignored
@@ -23,8 +23,8 @@ class Signals:
     def handled(self) -> Iterator[None]:
         """Receive the signals that come during the `with` block.
 
-        After a call of `interrupt`, and at first, the first signal raises `SignalInterrupt`. After a call of `note` it
-        only sets `number`. A second one raises `AbandonedError`, unless `closing`.
+        At first, and after a call of `interrupt`, the first signal raises `SignalInterrupt`. After a call of `note` the
+        first signal only sets `number`. A second signal raises `AbandonedError`, unless `closing`.
         """
         with signals_to(self._receive):
             yield

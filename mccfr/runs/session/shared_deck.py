@@ -28,7 +28,8 @@ class SharedGame(NamedTuple):
 def shared_bytes(game: Game, algorithm: Algorithm) -> int:
     """Return the bytes of the bucket tables that a run's processes share.
 
-    Those of a separate abstraction of the opponents are included. 0 if the algorithm does not use them.
+    Bucket tables of a separate abstraction of the opponents are included. Returns 0 if the algorithm does not use
+    bucket tables, or if the game has none that can be shared.
     """
     return sum(cards.shared_bytes for cards in _decks(game).values()) if algorithm.traits.looks_hands_up else 0
 
@@ -36,7 +37,8 @@ def shared_bytes(game: Game, algorithm: Algorithm) -> int:
 def copied_bytes(game: Game, algorithm: Algorithm) -> int:
     """Return the bytes of the bucket tables that are copied from other memory to shared memory.
 
-    The others are read from files directly into the shared memory.
+    The other bucket tables are read from files directly into the shared memory. Returns 0 if the algorithm does not use
+    bucket tables.
     """
     decks = _decks(game).values() if algorithm.traits.looks_hands_up else ()
     return sum(deck.shared_bytes for deck in decks if not (isinstance(deck, WholeDeck) and deck.read_into))
@@ -71,6 +73,8 @@ def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame
     """Return the game with the bucket tables in the shared file made by `share_buckets`.
 
     Returns the game unchanged if it has no such tables, or if the algorithm does not use them.
+
+    directory  directory of the shared file, that of the tables in training
     """
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)

@@ -20,10 +20,10 @@ from mccfr.config.toml_files import load_config
 
 TABLE = Path(__file__).parents[1] / "data" / "measured_runs.csv"
 EXACT = "exact"
-"""First word of the measure of figures that are no bounds."""
+"""First word of `MeasuredRun.measure` if the loss is exact, not a lower bound."""
 _MOST = 3
-_BUCKETS_FACTOR = 2.0  # between the buckets of similar runs, on each street
-_LENGTH_FACTOR = 30.0  # between their lengths
+_BUCKETS_FACTOR = 2.0  # most, between the numbers of buckets of similar runs on each street
+_LENGTH_FACTOR = 30.0  # most, between their nodes per infoset, or boards
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class MeasuredRun:
     infosets  number of infosets of both players
     nodes     nodes touched; None: training counts boards
     boards    iterations of CFR-BR; None: training counts nodes
-    mbb       loss to a best response, in mbb per game; exact, or a lower bound
-    low, high 95 % interval of mbb; None: unknown
+    mbb       loss to a best response, in mbb per game (thousandths of a big blind); exact, or a lower bound
+    low, high 95 % confidence interval of mbb; None: unknown
     measure   how the loss was measured, such as "exact on 24 flops"
     """
 
@@ -79,11 +79,15 @@ def _run(row: Mapping[str, str]) -> MeasuredRun:
 def similar_runs(config: Config, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the fields of up to three measured runs that are most like a planned one, the shortest first.
 
-    They agree with it in game, algorithm and whether negative regrets are pruned.  On each street their buckets differ
-    by a factor of 2 at most.  Their nodes per infoset, or boards of CFR-BR, differ by a factor of 30 at most, unless
-    the plan has no known length.  If the loss of one was measured exactly, those with bounds only are left out.
+    Each result is {field of `MeasuredRun`: value}, with `nodes_per_infoset` added.
 
-    plan  fields of `mccfr.runs.session.run_plan.make_plan`
+    The runs agree with the plan in game, algorithm and whether negative regrets are pruned. On each street their
+    numbers of buckets differ by a factor of 2 at most. Their nodes per infoset, or boards of CFR-BR, differ by a factor
+    of 30 at most, unless the plan has no known length. If the loss of one such run was measured exactly, those with a
+    lower bound only are left out.
+
+    config  configuration of the planned run
+    plan    fields of `mccfr.runs.session.run_plan.make_plan`
     """
     found = sorted(_near(config, plan), key=lambda pair: pair[0])
     if any(run.measure.startswith(EXACT) for _, run in found):

@@ -38,15 +38,15 @@ class SpotOptions:
     """Options of a spot's run, besides its board, ranges, pot and stacks; `start_spot` takes them.
 
     bets, raises  sizes such as "50%,100%/75%" of the pot, streets separated by "/"; with "auto:N" the program chooses N
-                  sizes. If both are None, the menu `own` is used, or without it half the pot for both. If one of them
-                  is None, it is half the pot; but if bets contain "auto:N", raises are the same text as bets
+                  sizes. If both are None, the menu `own` is used, or without it half the pot for both. If only one is
+                  None, it is half the pot. Exception: raises None are the text of bets, if this contains "auto:N"
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`, the bet menu, such as "donk"
     own           `[game.menu]` of the policy from whose betting line the spot comes; None: no policy
     directory     directory of the run; None: a separate one for each spot, in runs/
     overrides     further keys of the configuration, as "table.key=value"
-    seconds       limit of the time to choose sizes and train; None: no limit
+    seconds       limit of the time to choose sizes and train together; None: no limit
     """
 
     bets: str | None = None
@@ -64,8 +64,8 @@ class SpotOptions:
 class SpotRun:
     """The run of a spot, ready for training; after training, `answer` returns the results.
 
-    memory_bytes          memory that the run needs, as planned
-    seconds_an_iteration  estimated seconds of one iteration
+    memory_bytes          bytes of memory that the run needs, as estimated before training
+    seconds_an_iteration  estimated seconds of one iteration, from the size of the tables
     began                 monotonic time at which `start_spot` was called, in seconds
     """
 
@@ -118,8 +118,9 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
 def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:
     """Create or open the run that solves a spot; report hands that the board removes from ranges.
 
-    game   keys of `[game]`: at least board, ranges, pot and effective_stack (chips)
-    terms  permissions, and the receiver of messages
+    game     keys of `[game]`: at least board, ranges, pot and effective_stack (chips)
+    options  bet sizes, end of the run, directory and overrides
+    terms    permissions, and the receiver of messages
 
     Raises `ValueError` for an invalid spot, a key that is given twice, and too little memory or disk. Raises
     `FileExistsError` if other files are at its path, and `BlockingIOError` if another process creates it.
@@ -192,7 +193,10 @@ def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """Return a sentence if memory or disk are too small for a spot, with advice; None if they suffice."""
+    """Return a sentence if memory or disk are too small for a spot, with advice; None if they suffice.
+
+    directory  directory of the run, existing or not
+    """
     problem = space_problem(config, game, layout, directory)
     if problem is None:
         return None

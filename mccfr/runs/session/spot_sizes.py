@@ -30,7 +30,10 @@ from mccfr.solvers.public.size_choice import MOST_BOARDS, SizeChoice, SizeMenus
 from mccfr.solvers.variants import variant
 
 BETS, RAISES = ("33%,75%,150%", "75%", "75%"), ("75%,allin", "allin", "allin")
-"""Sizes of decisions that are not yet chosen, from the spot's first street on."""
+"""Bet and raise sizes in place of auto:N at decisions for which sizes are not chosen yet.
+
+An item for each street, from the spot's first street on.
+"""
 _FINE, _NONE = (",".join(FINE_SIZES),) * 3, ("",) * 3
 _SHOWN = 12  # lines in a message
 
@@ -126,6 +129,8 @@ def size_choice(game: Mapping[str, Any], sizes: TypedSizes, first_street: int, w
     sizes         typed sizes, some of them auto:N: the program chooses N sizes at each decision
     first_street  street on which the spot begins: 1 for the flop
     workers       number of threads
+
+    Raises `ValueError` for an invalid board, range, pot, stack or bet size.
     """
     fine, default = (
         _spot_config(game, sizes.filled(first_street, *texts)) for texts in ((_FINE, _FINE), (BETS, RAISES))

@@ -25,9 +25,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class StalledWorker(NamedTuple):
-    """A worker that has made no progress for `seconds`, and the reason as a sentence (`why`).
+    """A worker that has made no progress for `seconds`, and the reason (`why`).
 
-    worker    index of the worker
+    worker    index of the worker, from 0
+    why       reason as a clause, such as "it waits for a disk or for memory"
     computes  whether its process uses the processor; else it is stopped, or waits
     """
 
@@ -42,9 +43,9 @@ class StalledWorker(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A worker's last time stamp, and the processor time that its process has used some time later.
+    """A worker's last time stamp, and the processor time of its process at a later moment.
 
-    It is read when the stamp has half of the age at which the worker is reported as silent.
+    The processor time is read when the stamp has half of the age at which the worker is reported as silent.
 
     stamp              time stamp of the worker's row, in nanoseconds
     since              monotonic seconds at which the stamp was first seen
@@ -73,7 +74,11 @@ class StallWatch:
         self._silent: list[StalledWorker] = []
 
     def silent(self) -> list[StalledWorker]:
-        """Return the living workers that have shown no progress for long, with the reasons."""
+        """Return the living workers that have made no progress for long, with the reasons.
+
+        Long is `SILENT_SECONDS` plus twice the worker's longest batch. A worker that compiles its kernels at its start
+        is left out. The workers are looked at once a second at most; other calls return the last result.
+        """
         now = time.monotonic()
         if now - self._looked_at >= min(_LOOK_SECONDS, SILENT_SECONDS / 4):
             self._looked_at = now

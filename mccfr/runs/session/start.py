@@ -44,7 +44,7 @@ class Terms:
     reporter  receives messages on unusual settings, on the progress of building an abstraction, and on removed shared
               memory that dead processes left behind
     force     continue although memory or disk are too small
-    replace   allow to replace another run's export at the end
+    replace   allow the export at the end of training to replace the export of another run
     room      function that returns a sentence if memory or disk are too small for a run, else None
     """
 
@@ -72,7 +72,7 @@ class Start:
 
     @cached_property
     def foreseen(self) -> Game:
-        """The `Game` as known before its abstraction is built; hands may lack buckets."""
+        """The compiled game as known before its abstraction is built; the buckets of hands may be missing."""
         wanted = self.config.abstraction
         if self.made is not None or wanted is None:
             return self.game
@@ -87,7 +87,10 @@ class Start:
 
     @cached_property
     def completed(self) -> Config:
-        """The configuration with defaults that depend on the game, such as discounting periods."""
+        """The configuration with values that depend on the game filled in, such as discount periods.
+
+        Raises `ValueError` if no run of the configuration is possible with the game.
+        """
         return algorithm_of(self.config).completed(self.foreseen)
 
     @property
@@ -100,10 +103,12 @@ class Start:
 def check_start(start: Start) -> None:
     """Check all of a run but memory and disk, as far as possible before anything is built or written.
 
-    Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations. For a new run also if its
-    export would replace something else, or if it cannot start from `solver.warm_start`. For a new run whose game is not
-    compiled yet also for an unusable abstraction: it has another recipe (settings file) than configured, or is damaged
-    and has no recipe to rebuild it.
+    Raises `ValueError` or `OSError` in these cases:
+
+    * an invalid game, algorithm, tables or evaluations
+    * a new run whose export would replace something else, or which cannot start from `solver.warm_start`
+    * a new run whose game is not compiled yet, with an unusable abstraction: one built by another recipe (settings
+      file) than configured, or a damaged one without a recipe to rebuild it
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
@@ -168,10 +173,9 @@ def _created(start: Start) -> tuple[Run, Game]:
     if start.made is None:
         build_abstractions(start.config, start.base, start.terms.reporter)
     config, game = start.completed, start.game
-    layout = planned_layout(config, game)
     if game is not start.foreseen:  # the abstraction takes disk space, and sizes may now be known
-        lack = _check_space(config, game, layout, start.directory, start.terms)
-    run = rundir.create_run(config, start.base, start.directory, layout)
+        lack = _check_space(config, game, planned_layout(config, game), start.directory, start.terms)
+    run = rundir.create_run(config, start.base, start.directory)
     _report_unusual(run.config, game, lack, start.terms.reporter)
     return replace(run, replace=start.terms.replace), game
 
@@ -226,7 +230,7 @@ _CHANGEABLE = ("cluster", "evaluation", "export", "run", "tables")
 
 
 def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:
-    """Check that a run can continue; return the run and its game.
+    """Check that an opened run can continue; return the run and its game.
 
     Memory and disk are not checked while another process works on the run.
 
@@ -282,7 +286,9 @@ def _check_space(config: Config, game: Game, layout: TableLayout, directory: Pat
 
     Before the check, shared memory that dead processes left behind is removed. Returns None if memory and disk suffice.
 
-    terms  the caller's permissions, such as `force`: continue although memory or disk are too small
+    layout     layout of the run's tables
+    directory  directory of the run, existing or not
+    terms      the caller's permissions, such as `force`: continue although memory or disk are too small
     """
     for removed in sweep_live(config.tables.live_dir):
         terms.reporter.message(f"removed the live tables of a process that died: {removed}")

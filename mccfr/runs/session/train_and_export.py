@@ -26,11 +26,13 @@ _KINDS = {"nodes", "iterations", "seconds"}
 def limited(settings: RunSettings, limits: Mapping[str, Any], overridden: Iterable[str] = ()) -> RunSettings:
     """Return the `[run]` settings with this session's limits and workers filled in.
 
-    limits      {"nodes", "iterations", "seconds" or "workers": value}; None keeps the configured value
+    limits      {"nodes", "iterations", "seconds" or "workers": value}; a value None counts as not given
     overridden  keys that `--set` changes, such as "run.nodes"
 
-    If any limit is given, the configured limits of all three kinds are dropped.  Raises
-    `ValueError` for a number that a configuration may not have, and for a limit that is `overridden` as well.
+    If a limit of nodes, iterations or seconds is given, the configured limits of all three kinds are dropped.
+
+    Raises `ValueError` for a number that a configuration may not have. Also if `overridden` has a key that `limits`
+    sets, or the key of a limit that is dropped.
     """
     given = {key: value for key, value in limits.items() if value is not None}
     if _KINDS & set(given):
@@ -50,9 +52,13 @@ def train_and_export(
     force  do not check memory
     pools  opens the pool of workers: on this machine, or on several
 
-    Returns (`Outcome` of the session, path of the export or None). Raises `MemoryError` or `OSError` if the tables do
-    not fit in memory; raises `RuntimeError` if a worker died or the last checkpoint could not be written. Raises
-    `AbandonedError` after a second signal, and `BlockingIOError` while another process works on the run.
+    Returns (`Outcome` of the session, path of the export). The path is None if a signal has ended the session, or if
+    there is no `[export]` table.
+
+    Raises `MemoryError` or `OSError` if the tables do not fit in memory. Raises `RuntimeError` if all checkpoints are
+    damaged, a worker died, or the disk fails in training or at the last checkpoint. Raises `AbandonedError` after a
+    second signal, and `BlockingIOError` while another process works on the run. Raises `FileExistsError` if the
+    export's path is taken by other files.
     """
     with OpenDirectory(run.directory) as opened, errors_shown():
         run = replace(run, directory=opened.path)  # valid if the run is moved

@@ -66,18 +66,18 @@ _COPY_SHARE = 0.8  # largest copy of the tables, as a share of the available mem
 class Outcome:
     """Result of a session: why it ended, its counts, newest checkpoint and evaluation."""
 
-    signal: int | None  # signal that stopped it; None: a limit was reached
-    totals: Totals
-    checkpoint: int | None  # None: a signal came before any training
-    evaluation: Mapping[str, Any] | None  # the last one of the run
-    evaluated: bool  # it is this session's
+    signal: int | None  # number of the signal that ended it; None: a limit or the required exploitability was reached
+    totals: Totals  # of the run since it began
+    checkpoint: int | None  # number of the newest; None: a signal came before any training
+    evaluation: Mapping[str, Any] | None  # record of the run's last one; None: there is none
+    evaluated: bool  # whether this session has made that evaluation
     directory: Path  # directory of the run at the end of the session
     evaluation_due: bool = False  # a signal has left an evaluation to the next session
     at_limit: bool = False  # a limit was reached although a signal came
 
 
 class Session:
-    """Runs one session of a run: `train` calls `run` of it once, while it holds the run's lock."""
+    """Runs one session of a run: `train` calls `run` once, while this process holds the run's lock."""
 
     def __init__(
         self, run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
@@ -95,7 +95,7 @@ class Session:
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
         self._near_enough = False  # whether an evaluation has found no more exploitability than the settings allow
-        self._unmeasured = False  # whether the checkpoint that the session begins with was to be measured and is not
+        self._unmeasured = False  # whether the checkpoint that the session begins with lacks a due evaluation
         self._due = False  # whether a signal has left an evaluation to the next session
         self._training = False
         self._clock = TrainingClock()
@@ -104,8 +104,7 @@ class Session:
     def run(self) -> Outcome:
         """Train from the newest valid checkpoint to a limit or signal, and write a last checkpoint.
 
-        Raises `MemoryError` or `OSError` if the tables do not fit in memory; raises `RuntimeError` if a worker died or
-        the last checkpoint could not be written. Raises `AbandonedError` after a second signal.
+        A signal before any training gives no checkpoint. Raises the errors of `train` except `BlockingIOError`.
         """
         with self._signals.handled():
             try:
@@ -168,7 +167,7 @@ class Session:
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report the share (0 to 1) of a warm start's sampling that is done; raise if a signal came."""
+        """Report the share (0 to 1) of a warm start that is done; raise `SignalInterrupt` if a signal came."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
@@ -292,7 +291,7 @@ class Session:
         return ends
 
     def _end_late(self, pool: Pool) -> None:
-        """End workers that take too long to pause; without a signal, spare those that compute."""
+        """End workers that pause too late (`REST_SECONDS`); without a signal, spare those that compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
             for sentence in pool.end_late(since, REST_SECONDS, spare_computing=self._signals.number is None):
@@ -314,7 +313,7 @@ class Session:
             self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
-        """Return whether the last evaluation was at the node count of `totals`; keep its record."""
+        """Return whether the run's last evaluation was at the node count of `totals`; keep its record."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
@@ -334,7 +333,7 @@ class Session:
     def _train_to_next_event(self, pool: Pool) -> Snapshot | None:
         """Let the workers train until a limit, evaluation or checkpoint is due, or a signal comes.
 
-        Returns memory for a copy of the tables (`Snapshot`) if a checkpoint is due by the clock. Returns None
+        Returns memory, not yet filled, for a copy of the tables if a checkpoint is due by the clock. Returns None
         otherwise, and if memory is too small or a copy of no use.
         """
         if not self._training:
@@ -453,7 +452,7 @@ class Session:
         return job.result()
 
     def _tick(self, pool: Pool) -> None:
-        """Report stalled workers, and pass progress to the reporter and metrics.jsonl."""
+        """Report workers that stall or recover; pass progress to the reporter and, every 5 s, metrics.jsonl."""
         self._watch(pool)
         self._meter.report(self._progress(pool))
 
@@ -486,8 +485,9 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pool
     force  do not check memory
     pools  opens the pool of workers: on this machine, or on several
 
-    Raises `MemoryError` or `OSError` if the tables do not fit in memory; raises `RuntimeError` if a worker died or the
-    last checkpoint could not be written. Raises `AbandonedError` after a second signal, `BlockingIOError` if locked.
+    Raises `MemoryError` or `OSError` if the tables do not fit in memory. Raises `RuntimeError` if all checkpoints are
+    damaged, a worker died, or the disk fails in training or at the last checkpoint. Raises `AbandonedError` after a
+    second signal, and `BlockingIOError` while another process works on the run.
     """
     with lock(run) as locked_run:
         assert locked_run.lock is not None

@@ -32,7 +32,7 @@ _NAP_SHARE = 0.05  # of the time that it has rested
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
     """Map a run's live tables, those in training, into this process for writing.
 
-    The result has the tables as arrays by name, and in the form that compiled kernels take. That form is missing
+    The result has the tables as arrays by name, and in the form that compiled kernels take (`kernel`). `kernel` is None
     without regret tables, and if regrets, or strategy sums, have several dtypes.
 
     regions  where each table lies in shared memory
@@ -52,7 +52,9 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 
     The coordinator reads them there.
 
-    row  [columns] int64, changed in place; an unset random state is written as zeros
+    row           [columns] int64, changed in place; an unset random state is written as zeros
+    state         the counters and random state; its `due` is not written
+    busy_seconds  time that the worker has spent on training in this session
     """
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
@@ -64,6 +66,8 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
     """Return a worker's counters and random state from its row of the shared cells.
 
+    The row does not have `due`, which is 0 in the result.
+
     row  [columns] int64, which the coordinator reads too
     """
     stream = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
@@ -72,7 +76,7 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
 
 
 def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]) -> None:
-    """Carry out the coordinator's orders (train, pause) until QUIT or until it has ended.
+    """Carry out the coordinator's orders (train, pause) until it orders QUIT or has ended.
 
     solver  trains the tables in batches
     cells   [rows, columns] int64 cells of orders and counters, shared with the coordinator; row 0 is the coordinator's,

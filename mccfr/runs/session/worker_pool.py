@@ -45,15 +45,18 @@ _LOW_MEMORY_SHARE = 0.05  # of all memory; a kill with less left is probably the
 
 
 class ExtraState(Protocol):
-    """Part of a run's state that a checkpoint needs besides the tables in memory.
+    """Part of a run's state that a checkpoint needs besides the tables in this machine's memory.
 
-    A pool has it if its tables are partly elsewhere, such as on disk or on other machines.
+    A pool has it if its tables are partly elsewhere: on disk (out of core) or on other machines.
     """
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Write this part to disk; return (fields of the checkpoint, {name: content hash}).
 
-        The names are those of directories that the checkpoint needs, such as versions of blocks of table rows.
+        The names are those of directories that the checkpoint needs, such as versions of blocks of table rows. The
+        hashes are of their manifests.
+
+        Raises `OSError` if the disk fails or is full.
         """
 
     def facts(self) -> dict[str, Any]:
@@ -66,7 +69,7 @@ class ExtraState(Protocol):
 class Pool(Protocol):
     """Interface of the workers that train a run's tables; a session gives it orders.
 
-    The defaults are those of a pool whose tables are all in memory, and that never continues after losing a worker.
+    The defaults are those of a pool whose tables are all in memory, and whose workers are never lost.
 
     tables   the live tables: those in training, shared with the workers
     game     the game, with the workers' shared data in shared memory
@@ -90,7 +93,10 @@ class Pool(Protocol):
         """Restore a checkpoint's data besides tables (None: a new run); call it before `begin`."""
 
     def extra_state(self) -> ExtraState | None:
-        """Return a checkpoint's data besides the tables, or None; only while workers rest."""
+        """Return the part of a checkpoint besides the tables, or None if all tables are in memory.
+
+        Call it only while workers rest.
+        """
         return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -100,7 +106,15 @@ class Pool(Protocol):
         """
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Make the workers train until the run's total nodes or iterations reach these counts."""
+        """Order the workers to train until the run's totals reach a limit, without waiting for them.
+
+        Training ends at the first limit reached.  Workers finish their batch of iterations, or with `run.strata` their
+        interval, so totals may be larger.  Some pools train, or begin later intervals, only while the caller calls
+        `wait`, so call it until `resting` returns True.
+
+        stop_nodes       total nodes of the run since it began, over all workers
+        stop_iterations  total iterations of the run since it began, over all workers
+        """
 
     def pause(self) -> None:
         """Make workers pause, each after its batch of iterations.
@@ -109,16 +123,16 @@ class Pool(Protocol):
         """
 
     def wait(self, seconds: float) -> None:
-        """Wait for about `seconds` at most; return early when all rest, or one is found dead."""
+        """Wait for about `seconds` at most; return early when all workers rest, or one is found dead."""
 
     def resting(self) -> bool:
         """Return whether all workers rest, except lost ones."""
 
     def totals(self) -> tuple[int, int]:
-        """Return (nodes, iterations) of the run so far; exact while all rest."""
+        """Return (nodes, iterations) of the run since it began; exact while all workers rest."""
 
     def busy_seconds(self) -> float:
-        """Return the seconds that the busiest worker has trained in this session; with strata, with its waits."""
+        """Return the seconds that the busiest worker has trained in this session; with strata, with all waits."""
 
     def states(self) -> list[WorkerState]:
         """Return all workers' counters and random states, for a checkpoint; only while all rest.
@@ -131,7 +145,7 @@ class Pool(Protocol):
         return {}
 
     def died(self) -> bool:
-        """Return whether a worker died by itself, and was not ended by this process."""
+        """Return whether a worker has died that this process did not end."""
         return False
 
     def can_save(self) -> bool:
@@ -139,7 +153,10 @@ class Pool(Protocol):
         return True
 
     def silent(self) -> list[StalledWorker]:
-        """Return a `StalledWorker` (index, seconds, reason) for each worker without progress."""
+        """Return a `StalledWorker` (index, seconds, reason) for each worker without progress for long.
+
+        Long is `SILENT_SECONDS` plus twice the time of the longest batch (on several machines: interval).
+        """
         return []
 
     def compiling(self) -> int:
@@ -154,7 +171,7 @@ class Pool(Protocol):
         ordered_at       time of the order, by the monotonic clock
         spare_computing  do not end workers that compute
 
-        Returns a sentence for each ended worker; they count as lost.
+        Returns a sentence for each worker that this call has ended; they count as lost.
         """
         return []
 
@@ -163,7 +180,7 @@ class Pool(Protocol):
         self.pause()
 
     def close(self) -> None:
-        """End the workers after their present batches, or within batches that last too long."""
+        """End the workers after their present batches; kill those whose batches last too long."""
         self.pause()
 
 
@@ -243,7 +260,10 @@ class ProcessPool(Pool):
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
-        """Create the int64 cells [rows, columns] shared with workers, with the order to pause."""
+        """Create the int64 cells [rows, columns] shared with workers, with the order to pause.
+
+        rows  number of rows: one for this process (the coordinator), and the others for workers or strata
+        """
         self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
         self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE
@@ -320,7 +340,8 @@ class ProcessPool(Pool):
     def _begin_workers(self, workers: int) -> None:
         """Start the worker processes, and a watch for workers that make no progress.
 
-        Their rows of the shared cells must hold the counters and random states to continue from.
+        Their rows of the shared cells must hold the counters and random states to continue from. If one cannot be
+        started, those already started are killed, and the error is passed on.
         """
         self._ordered_at = time.monotonic()
         self._kills_before = free_space.killed_for_memory()
@@ -380,7 +401,7 @@ class ProcessPool(Pool):
         return len(self._lost) > before
 
     def _memory_text(self) -> str:
-        """Return a text if a killed worker was probably killed for want of memory; else ""."""
+        """Return a text if the system probably killed a worker for want of memory; else ""."""
         available, total = free_space.available_memory_bytes(), free_space.total_memory_bytes()
         if free_space.killed_for_memory() > self._kills_before:
             return f": the system has killed processes for want of memory, and {available:,} bytes are available now"

@@ -5,9 +5,11 @@ network's weight and by the player's own reach with that network's strategies.  
 each player (Brown, Lerer, Gross & Sandholm 2019), whose probabilities enter the table without own reach.
 
 A table has a row for each class of hands and each decision.  A class of hands is a hand and board up to a renaming of
-suits; one deal represents it.  Classes are handled in parts, and all networks of an average are evaluated on a part, so
-that only the strategy is kept.  If there are too many classes for a table, each deal is a class of its own
-(`deal_classes`).
+suits; one deal represents it.  If there are too many classes for a table, sampled deals take their place, each a class
+of its own (`deal_classes`).
+
+Classes are handled in parts, and all networks of an average are evaluated on a part before the next.  On all streets
+but the last, each network's strategies times own reach are kept for the next street.  Deep CFR's average needs none.
 """
 
 from collections.abc import Sequence
@@ -75,7 +77,7 @@ class BlockDecisions(NamedTuple):
 def is_tabulated(game: Game) -> bool:
     """Return whether networks' average strategy can be tabulated in a game.
 
-    The game must deal from the whole deck, and have few enough classes of hands that are equal up to suits.
+    The game must deal from the whole deck, and have few enough classes of hands (equal up to suits) to list.
     """
     return game.cards.boards is None and game.cards.can_list
 
@@ -83,7 +85,7 @@ def is_tabulated(game: Game) -> bool:
 def check_tabulated(game: Game) -> None:
     """Raise `ValueError` unless networks' average strategy can be tabulated in a game.
 
-    The game must deal from the whole deck, and have few enough classes of hands that are equal up to suits.
+    `is_tabulated` states the conditions.
     """
     if not is_tabulated(game):
         raise ValueError(
@@ -93,11 +95,11 @@ def check_tabulated(game: Game) -> None:
 
 
 def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
-    """Return, for each street, the classes of hands and boards that are equal up to suits.
+    """Return a list by street of the `Classes` of hands and boards that are equal up to suits.
 
     card_view  constants of the networks' inputs, such as the numbers of cards that a player sees on each street
 
-    Raises `ValueError` if there are too many for a table, and for games that deal board cards on two streets.
+    Raises `ValueError` if there are too many for a table, and for games with board cards before the last street.
     """
     check_tabulated(game)
     classes: list[Classes] = []
@@ -119,9 +121,12 @@ def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
 
 
 def deal_classes(card_view: CardView, hands: SampledHands, player: int) -> list[Classes]:
-    """Return, for each street, K classes for K sampled deals, each deal a class of its own.
+    """Return a list by street of `Classes` for K sampled deals, each deal a class of its own.
 
     Class k has the cards of deal k that the player sees on that street.
+
+    card_view  gives the number of board cards on each street
+    hands      the K deals
     """
     itself = np.arange(len(hands))
     return [Classes(hands.visible_cards(player, board, card_view.cards), itself) for board in card_view.known]
@@ -152,11 +157,11 @@ def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
 def meet_all(hands, lines, out):
     """Compute a network layer for all pairs of n hand classes and R decisions, in place.
 
-    The layer is the first that combines cards and bets. Its output is a part for the cards plus a part for the betting
+    The layer is the first that combines cards and bets. Its output is a term of the cards plus a term of the betting
     line, or 0 if that is negative: out[h·R + r] = max(hands[h] + lines[r], 0).
 
-    hands  [n, U] float32     part of each class of hands, for U units
-    lines  [R, U] float32     part of each decision's betting line
+    hands  [n, U] float32     term of each class of hands, for U units
+    lines  [R, U] float32     term of each decision's betting line
     out    [n·R, U] float32   the layer's output
     """
     for hand in range(hands.shape[0]):
@@ -210,7 +215,7 @@ class Tabulation:
     """
 
     def __init__(self, state: SampledCardsState, classes: Sequence[Sequence[Classes]]) -> None:
-        """Prepare the tables of some classes of hands.
+        """Prepare the computation of tables for given classes of hands; `strategy` computes them.
 
         state    game, inputs and layers of the networks
         classes  [player][street] classes of hands, from `hand_classes` (the same for both players) or `deal_classes`
@@ -255,7 +260,7 @@ class Tabulation:
         return sigma.reshape(len(values), len(decisions.node), self._width)
 
     def _table(self, player: int, networks: Sequence[tuple[float, Array]], shares: bool) -> list[tuple[Floats, Floats]]:
-        """Return, for each street, a player's (probabilities [classes, slots], weights [classes, rows]).
+        """Return a list by street of a player's (probabilities [classes, slots], weights [classes, rows]).
 
         A row is one decision, a slot one action of it.  A weight is the sum over networks of weight times own reach;
         with `shares` it is the network's weight.

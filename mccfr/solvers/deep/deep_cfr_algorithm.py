@@ -52,11 +52,13 @@ class DeepCfr(Algorithm):
         self._solver = config.solver
 
     def completed(self, game: Game) -> Config:
-        """Return the configuration, with horizon and iterations filled in if it keeps all networks.
+        """Return the configuration, with horizon and iterations filled in if the run keeps all networks.
 
-        `solver.horizon` is the number of iterations for whose networks there is space.  Of it and `run.iterations`
-        each defaults to the other.  Raises `ValueError` if a run that keeps all networks has neither, or if
-        `run.iterations` exceeds the horizon.  Also for options that the game does not support.
+        `solver.horizon` is the number of iterations for whose networks there is space.  If it is not set, it becomes
+        `run.iterations`; if `run.iterations` is not set, it becomes the horizon.
+
+        Raises `ValueError` if a run that keeps all networks has neither, or if `run.iterations` exceeds the horizon.
+        Also for options that the game does not support.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
         if samples_cards(game):
@@ -79,9 +81,9 @@ class DeepCfr(Algorithm):
         return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
 
     def _check_evaluation(self, game: Game) -> None:
-        """Raise `ValueError` if the run is to be evaluated, but its average has no table.
+        """Raise `ValueError` if `[evaluation]` requests evaluations, but the average cannot be a table.
 
-        Evaluations read tables.  There is none if hands have too many classes (hands equal up to suits).
+        Evaluations read tables.  The hands of some games have too many classes (hands equal up to suits) for a table.
         """
         points = self.config.evaluation
         try:
@@ -126,8 +128,11 @@ class DeepCfr(Algorithm):
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
         """Return {field: number} for the plan of a run: sizes and the estimated speed.
 
-        They are "memories_bytes" and "networks_bytes" (all samples and networks), "parameters" (their number in one
-        network), and "seconds_per_iteration" estimated for one processor.
+        "memories_bytes" and "networks_bytes" are the sizes of both players' sample memories and networks.  "parameters"
+        is the number of parameters of one network, the larger of the two.  "seconds_per_iteration" is estimated for one
+        processor.
+
+        layout  layout of the planned run's tables
         """
         config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
         networks = [spec for spec in layout.specs if spec.name.startswith("network")]
@@ -172,9 +177,11 @@ class DeepAverages(Averages):
         return table.partition("/")[0] in (names if self._keeps_sums else names | {"networks"})
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """Return one average strategy as a table.
+        """Return one average strategy as a table; for "network" this may fit a network first.
 
-        name  "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
+        nodes       not used
+        iterations  iterations of the run until it had these tables
+        name        "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
 
         Raises `ValueError` for another name, and if hands have too many classes for a table.
         """
@@ -187,7 +194,8 @@ class DeepAverages(Averages):
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
         """Return the `Networks` of one average strategy; Deep CFR's network is fitted here.
 
-        name  "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
+        iterations  iterations of the run until it had these tables
+        name        "sd" (Single Deep CFR) or "network" (Deep CFR); None: the first of `solver.averages`
 
         Raises `ValueError` for another name, and if the run fits no networks.
         """
@@ -204,8 +212,9 @@ class DeepAverages(Averages):
     def figures(self, tables: TableSet) -> dict[str, Any]:
         """Return {field: [player 0's number, player 1's]} for evaluation records.
 
-        "loss" is that of the newest fit, "explained" the share of the mean square that it explains. "samples" counts
-        those offered to the memory of regrets, and "networks" the networks or strategies added.
+        "loss" is the weighted mean squared error of the newest fit, on samples of the memory of regrets in squared
+        chips.  "explained" is 1 minus that error over the mean square of the regrets.  "samples" counts the samples
+        offered to the memory of regrets so far.  "networks" counts the networks or strategies added to the average.
         """
         figures, counters = (
             [tables[f"{kind}/player{player}"] for player in range(2)] for kind in ("figures", "counters")

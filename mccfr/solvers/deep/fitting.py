@@ -2,17 +2,17 @@
 
 A memory holds samples of regrets or strategies at infosets, from the traversals of Deep CFR.
 
-The loss is the weighted mean of squared errors over the legal actions.  Weights are relative to the memory's mean, so
-that the bound on the gradient's norm has the same meaning in every iteration.  Each fit starts Adam with moments of 0,
-so Adam's state does not outlive an iteration.
+The loss is the weighted mean of squared errors over the legal actions.  Weights are divided by their mean over the
+memory, so that the bound on the gradient's norm has the same meaning in every iteration.  Each fit starts Adam with
+moments of 0, so Adam's state does not outlive an iteration.
 
-Solving for the last layer (`solve_output`) removes the noise of minibatches there.  Regrets of single traversals are
-many times as large as their means, so this noise limits a fit (docs/measured/deep.md has figures).  The output is
-linear in the last layer, so the loss over a whole memory is a quadratic form in its weights.  Its minimum solves a
-system of linear equations for each action, with one equation for each unit and one for the bias.  The pass over the
-memory goes forward only, a third of the cost of training steps on the same samples.  A small multiple of the squared
-weights (ridge regression) keeps weights small where the memory has little information.  The penalty is on the weights
-and not on their change: changes add up from fit to fit.
+Solving for the last layer (`solve_output`) removes the noise of minibatches in this layer.  Regrets of single
+traversals are many times as large as their means, so this noise limits a fit (docs/measured/deep.md has figures).  The
+output is linear in the last layer, so the loss over a whole memory is a quadratic form in its weights.  Its minimum
+solves a system of linear equations for each action, with one equation for each unit and one for the bias.  The pass
+over the memory goes forward only, a third of the cost of training steps on the same samples.  A small multiple of the
+squared weights (ridge regression) keeps weights small where the memory has little information.  The penalty is on the
+weights and not on their change: changes add up from fit to fit.
 """
 
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ LONGEST_GRADIENT = 1.0
 RIDGES = {"last": 1e-6, "all": 1e-4}
 """Penalty of each squared weight of a solved last layer, as a share of a unit's mean squared output.
 
-The keys say which layers the output sees.  A larger penalty biases outputs that see few units; a smaller one leaves
-large weights with many units.  docs/measured/deep.md has figures.
+The keys are values of `solver.readout`: the output layer takes the last hidden layer, or all of them.  A larger penalty
+biases outputs of few units; a smaller one leaves large weights with many units.  docs/measured/deep.md has figures.
 """
 
 
@@ -116,7 +116,7 @@ class MergedBatches:
         """Prepare minibatches of `batch` samples (None: all) from the first `samples` samples of a memory.
 
         inputs  network inputs of the player's infosets
-        merged  scratch with an entry for each of the player's infosets, used for every minibatch
+        merged  scratch with an entry for each of the player's infosets; every minibatch overwrites it
         start   any number; determines the order of the samples
         """
         self.weight = float(memory.weight[:samples].sum(dtype=np.float64)) / samples * (batch or samples)
@@ -138,9 +138,10 @@ def fit(
 ) -> None:
     """Fit a network's parameters [P] float32 by a step of Adam for each of `steps` minibatches, in place.
 
-    config  gives `learning_rate` and its `decay`
-    shares  True: targets are probabilities, which a softmax of the outputs over the legal actions predicts; False:
-            targets are regrets, which the outputs predict
+    batches  source of the minibatches
+    config   gives `learning_rate` and its `decay`
+    shares   True: targets are probabilities, which a softmax of the outputs over the legal actions predicts; False:
+             targets are regrets, which the outputs predict
     """
     gradient, first, second = np.zeros((3, network.size), np.float32)
     scale = 2.0 / batches.weight
@@ -180,7 +181,7 @@ def softmax(output: Array, legal: Array) -> Array:
 
 
 def solve_output(network: Network, parameters: Array, batches: Iterable[Batch], ridge: float) -> None:
-    """Set the last layer, in place, to the least weighted squared error over all samples of `batches`.
+    """Set the last layer, in place, so that the weighted squared error over all `batches` is least.
 
     parameters  [P] float32 of the network; those of the last layer are changed
     ridge       penalty of each squared weight and bias, as a share of the weighted sum of a unit's squared outputs

@@ -25,14 +25,14 @@ NO_CELL = -1
 
 
 class Numbering(NamedTuple):
-    """Numbering of the infosets of B blocks: base + bucket · rows + row for a bucket and row.
+    """Numbers of the infosets of B blocks: a bucket and row have the number base + bucket · rows + row.
 
     A block is one player on one street, and a row is one decision of it.
 
     base     [B] int64  number of the block's first infoset
-    rows     [B] int64  rows of the block: infosets of one bucket
-    buckets  [B] int64  buckets of the block
-    first    [3] int64  number of each player's first infoset, then the number of all infosets
+    rows     [B] int64  number of rows of the block: infosets of one bucket
+    buckets  [B] int64  number of buckets of the block
+    first    [3] int64  number of each player's first infoset, then the count of all infosets
     """
 
     base: npt.NDArray[np.int64]
@@ -134,7 +134,7 @@ def list_infosets(game: Game) -> Infosets:
             infoset = places.base[block_before] + bucket * places.rows[block_before] + int(arrays.row[last])
             parent_cell, own = infoset * width + action, int(depth[infoset[0]]) + 1
         if assigned[infoset_rows[0]] and (parent[infoset_rows] != parent_cell).any():
-            raise ValueError(f"{game.name}: a player forgets his own actions: deep-cfr needs perfect recall")
+            raise ValueError(f"{game.name}: a player forgets its own actions: deep-cfr needs perfect recall")
         assigned[infoset_rows] = True
         actions[infoset_rows], parent[infoset_rows], depth[infoset_rows] = arrays.count[node], parent_cell, own
     spans = [slice(int(places.first[p]), int(places.first[p + 1])) for p in range(2)]
@@ -209,7 +209,7 @@ class Averaging:
                 _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
 
     def strategy(self, shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> Strategy:
-        """Return a `Strategy`, a table for each street and player, from values of all infosets.
+        """Return a `Strategy`, a table for each street and player, from the arrays of all I infosets.
 
         shares   [I, A] probabilities
         weights  [I] weight of each infoset's row

@@ -96,8 +96,9 @@ def meet(hands, lines, block, level, rows, out):
 def expand(tree, level, sigma, words, traverser, below):
     """Write the nodes that follow a level to `below`; return their number.
 
-    All children of the traverser's decisions follow, and one drawn child of the opponent's.
+    All children of the traverser's decisions follow, and one drawn child of each of the opponent's.
 
+    tree       TreeArrays
     level      Level of n nodes; its `first` is filled in
     sigma      [n, A] float64 strategies at the level's decisions
     words      [K] uint64 random word of each deal
@@ -126,6 +127,7 @@ def expand(tree, level, sigma, words, traverser, below):
 def settle(tree, level, sigma, result, traverser, under, value, gain):
     """Fill the traverser's values of a level's n nodes, and the regrets at the traverser's decisions.
 
+    tree    TreeArrays
     level   Level           the n nodes, with `first` filled in by `expand`
     sigma   [n, A] float64  strategies at the level's decisions
     result  [K] float64     showdown result of each deal for player 0: 1, 0 or -1
@@ -157,6 +159,11 @@ class Strategies:
     for each deal, that of the bets once for each node.
 
     Before a player's first fit all parameters are 0; then all outputs are 0, which gives uniform play.
+
+    tree        tree of the game
+    card_view   constants of the networks' inputs
+    apart       [2] each player's network, split into terms of cards and bets
+    parameters  [2] × [P] float32 parameters of each player's network
     """
 
     def __init__(
@@ -207,9 +214,10 @@ def traverse(
 ) -> tuple[LockstepSamples, LockstepSamples, int]:
     """Run one traversal of each of K deals, all in lockstep.
 
-    hands      the K deals
-    words      [K] uint64 random word of each deal, from `fill_words`
-    traverser  player 0 or 1, all of whose actions are visited
+    strategies  both players' strategies, fixed during the traversals
+    hands       the K deals
+    words       [K] uint64 random word of each deal, from `fill_words`
+    traverser   player 0 or 1, all of whose actions are visited
 
     Returns (samples of the traverser's regrets, samples of the opponent's strategies, number of nodes touched).
     """

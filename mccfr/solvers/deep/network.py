@@ -25,8 +25,8 @@ _SET_THREADS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64
 def use_one_thread() -> bool:
     """Make this process compute numpy's matrix products in one thread; return whether that succeeded.
 
-    It fails if numpy's wheel has no OpenBLAS, or one in which no known function sets the number of threads.  That
-    number would change the products' last bits.
+    It fails if numpy's wheel has no OpenBLAS, or one in which no known function sets the number of threads.  With
+    another number of threads the products' last bits may differ.
     """
     root = Path(np.__file__).parent
     for path in sorted([*root.parent.glob("numpy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]):
@@ -113,7 +113,7 @@ class LayerBuilder:
 class Network:
     """A neural network; its P parameters are not kept here but given to methods as a flat array.
 
-    layers  in order of computation; the last is the output
+    layers  in order of computation; the result of the last is the output
     size    P
     join    index of the `Join` layer of two sources, one that depends on cards only and one on bets only; None: there
             is none, and `SplitNetwork` cannot evaluate the network
@@ -213,7 +213,12 @@ def _result(
     inputs: Array | npt.NDArray[np.int64],
     results: Sequence[Array] | Mapping[int, Array],
 ) -> Array:
-    """Return a layer's result [n, units] from the network's inputs [n, F] and earlier layers' results."""
+    """Return a layer's result [n, units].
+
+    parameters  [P] of the network
+    inputs      [n, F] inputs of the network; or [n] int64, for each row the column of a one-hot input that is 1
+    results     results [n, units] of earlier layers, by index of the layer
+    """
     if isinstance(layer, Dense):
         source = inputs if layer.source < 0 else results[layer.source]
         weight, bias = _weights(layer, parameters)
@@ -283,7 +288,8 @@ class SplitNetwork:
     def rest(self, parameters: Array, joined: Array) -> Array:
         """Return the network's output [n, A] from the first layer that takes cards and bets.
 
-        joined  [n, U] result of that layer: max(cards' term + bets' term, 0)
+        parameters  [P]
+        joined      [n, U] result of that layer: max(cards' term + bets' term, 0)
         """
         results: dict[int, Array] = {self._place: joined}
         for number in range(self._place + 1, len(self._layers)):
@@ -293,7 +299,8 @@ class SplitNetwork:
     def _part(self, number: int, parameters: Array, values: Array) -> Array:
         """Return the result [n, units] of layer `number`, which depends only on cards or only on bets.
 
-        values  [n, columns] network inputs; columns that the layer does not use may be missing at the end
+        parameters  [P]
+        values      [n, columns] network inputs; columns that the layer does not use may be missing at the end
         """
         layer = self._layers[number]
         sources = layer.sources if isinstance(layer, Join) else () if isinstance(layer, Columns) else (layer.source,)
@@ -316,7 +323,7 @@ def _span(layer: Dense) -> slice:
 
 
 def _weights(layer: Dense, flat: Array) -> tuple[Array, Array]:
-    """Return a layer's W [inputs, outputs] and b [outputs, or 0 without bias], as views of flat [P]."""
+    """Return a layer's (W [inputs, outputs], b [outputs, or 0 without bias]), as views of `flat` [P]."""
     middle = layer.at + layer.inputs * layer.outputs
     return flat[layer.at : middle].reshape(layer.inputs, layer.outputs), flat[middle : _span(layer).stop]
 
@@ -364,7 +371,7 @@ def stacked_network(
     actions    number of outputs
     layers     number of hidden layers, with `units` units each
     cards      number of leading columns that are cards, which `SplitNetwork` evaluates apart from bets; 0: no split
-    reads_all  True: the output sees every hidden layer; False: only the last
+    reads_all  True: the output layer takes every hidden layer; False: only the last
     """
     builder, source, width = LayerBuilder(), -1, inputs
     if cards:
@@ -388,7 +395,8 @@ def branches(
     actions     number of outputs
     units       units of each embedding and layer, but for the card branch's first two layers
     card_units  units of the card branch's first two layers
-    reads_all   True: the output sees every layer of the trunk; False: only the last, which is normalised in both cases
+    reads_all   True: the output layer takes every layer of the trunk; False: only the last. The last one is normalised
+                in both cases
     """
     builder, at, embedded = LayerBuilder(), 0, []
     for columns in groups:
@@ -409,7 +417,11 @@ def branches(
 
 
 def _output(builder: LayerBuilder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
-    """Add the output layer: it takes the last of layers `hidden`, or with `reads_all` all of them joined."""
+    """Add the output layer to a network: `actions` outputs, not rectified.
+
+    hidden     indices of the hidden layers, with `units` units each
+    reads_all  True: the output layer takes all of them joined; False: the last one
+    """
     if reads_all and len(hidden) > 1:
         builder.dense(builder.add(Join(tuple(hidden))), units * len(hidden), actions, rectified=False)
     else:

@@ -1,8 +1,9 @@
 """Network inputs of an infoset: its cards and the betting so far, or a one-hot vector of the infoset.
 
-There is one group of card columns for the hand and one for the cards of each street.  A group has the number of its
-cards of each rank, of each suit, and of each card.  So a product with a matrix is the sum of three embeddings over the
-group.  The inputs of a bucket are those of its first hand on the first board that has it.
+There is one group of card columns for the hand, and one for the board cards that each street deals, if any.  A group
+has a column for each rank, each suit and each card, which counts the group's cards of that kind.  So a product with a
+matrix is the sum of three embeddings over the group.  The inputs of a bucket are those of its first hand on the first
+board that has it.
 
 Bets have two columns for the first, second, ... last possible action of each street.  They hold whether the action has
 happened (1 or 0), and its chips as a share of the pot before it.  The last column is the pot as a share of the largest
@@ -64,7 +65,7 @@ def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
 
 
 def column_names(game: Game) -> list[str]:
-    """Return a description of each input column; [] for one-hot vectors."""
+    """Return a list of texts that describe the network's input columns in order; [] for one-hot vectors."""
     cards = game.cards
     ordered = list if cards.boards is None else sorted
     every = ordered(cards.card_texts.values())
@@ -83,9 +84,9 @@ def column_names(game: Game) -> list[str]:
 
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
-    """Return [buckets, columns] card inputs of a player on a street, and each group's column count.
+    """Return ([buckets, columns] card inputs of a player on a street, number of columns of each group).
 
-    A group is the hand, or the board cards that one street deals.
+    A group is the hand, or the board cards that one street deals.  Buckets that no hand has get 0.
     """
     names = cards.card_texts
     ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
@@ -122,7 +123,7 @@ def _suit(name: str) -> str:
 
 
 def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[int]]:
-    """Return ({decision node: list of actions before it}, most such actions on each street).
+    """Return ({decision node: list of actions before it}, [streets] most such actions on each street).
 
     An action is (street, index among the actions of that street, its chips as a share of the pot before it).
     """
@@ -150,7 +151,9 @@ def _pots(game: Game) -> dict[int, float]:
 def bet_columns(game: Game) -> npt.NDArray[np.float32]:
     """Return [N, columns] float32 betting inputs of each tree node: earlier actions, and the pot.
 
-    Nodes that are not decisions have 0.
+    For each action that a street can have there are two columns: 1 if it has happened, and its chips as a share of the
+    pot before it.  The last column is the pot as a share of the largest pot at a decision.  Nodes that are no decisions
+    have 0 in all columns.
     """
     (steps_of_node, most), pots = _steps(game), _pots(game)
     largest = max(pots.values())

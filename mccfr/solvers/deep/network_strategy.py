@@ -30,9 +30,11 @@ from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
 def network_tables(tables: Tables) -> Tables:
-    """Return {name: array} of the tables that `Networks` needs: networks and any strategy sums.
+    """Return {name: array} of the tables that `Networks` needs: networks, and strategy sums if any.
 
-    The memories of samples are left out; `counters/player{0,1}`, the counts of samples and networks, are 0.
+    The memories of samples are left out.  `counters/player{0,1}`, the counts of samples and networks, are set to 0.
+
+    tables  all tables of a run
     """
     arrays = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
     return {**arrays, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
@@ -90,7 +92,8 @@ class Networks:
 
         seed  number of a hand, for which each player's network is drawn by weight; None: the average
 
-        Raises `ValueError` if network inputs are cards and hands, merged up to suits, are too many for a table.
+        Raises `ValueError` if network inputs are cards, and there are too many hands for a table.  Hands that differ
+        only by a renaming of suits count once.
         """
         if samples_cards(self.game):
             networks = [self._dealt.networks(player) for player in range(2)]
@@ -148,6 +151,7 @@ class Networks:
 
         A weight is the sum over networks of a network's weight times the player's own reach.
 
+        node   tree node of the decision; the player is the one who acts there
         cards  [n, C] uint8 the player's hand, then the board; cards of later streets are ignored
         seed   number of the hand that one network plays; None: the explicit average, uniform if no network reaches the
                decision
@@ -171,7 +175,12 @@ class Networks:
         return sums, weights
 
     def _probabilities(self, parameters: Array, node: int, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-        """Return [n, A] action probabilities of one network at a decision, for n hands."""
+        """Return [n, A] action probabilities of one network at a decision, for n hands.
+
+        parameters  [P] of the network
+        node        tree node of the decision
+        cards       [n, C] uint8 the player's hand, then the board; cards of later streets are ignored
+        """
         dealt, arrays = self._dealt, self.game.tree.arrays
         block, count = int(arrays.block[node]), int(arrays.count[node])
         visible = np.array(cards)
@@ -189,6 +198,6 @@ class Networks:
 def is_unlisted(game: Game) -> bool:
     """Return whether network inputs are cards, and hands are too many for a strategy table.
 
-    Hands count up to a renaming of suits.
+    Hands that differ only by a renaming of suits count once.
     """
     return samples_cards(game) and not is_tabulated(game)

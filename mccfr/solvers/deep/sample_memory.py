@@ -89,11 +89,12 @@ def new_merged(infosets: int, width: int) -> MergedSamples:
 
 @njit
 def reservoir_index(word, number):
-    """Return the random index, 0 to `number`, at which a full reservoir stores item `number` (from 0).
+    """Return the random index, 0 to `number`, at which a full reservoir stores an item.
 
     The caller drops the item if the index is not below the reservoir's size.
 
-    word  uint64 random number of the reservoir
+    word    uint64 random number of the reservoir
+    number  number of the item, from 0, in the order in which items are offered
     """
     draw = random_at(word, np.uint64(number)) >> np.uint64(11)
     return np.int64(np.float64(draw) * _UNIT * np.float64(number + 1))
@@ -113,7 +114,9 @@ def _fill_places(word, offered, room, places):
 
 
 def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:
-    """Offer samples to a memory, in place; return the total number offered so far.
+    """Offer n samples to a memory of M, in place; return the total number offered so far.
+
+    All are stored while there is space; then each replaces a random sample or is dropped (reservoir sampling).
 
     memory   the memory's arrays, [M, ...] each, such as infoset, weight and value
     samples  the same arrays [n, ...] of the new samples

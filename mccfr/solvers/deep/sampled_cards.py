@@ -110,7 +110,7 @@ def view(game: Game) -> CardView:
 def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> SampledHands:
     """Return the deals number `first` to `first`+`count`-1; seed, purpose and number determine each.
 
-    board_cards  number of board cards at the showdown, which decides the result
+    board_cards  number of board cards at the showdown; `result` is decided on them
     purpose      number that selects one of several independent series of deals; default: the run's training deals
     """
     cards, result, state = np.zeros((count, DEAL_CARDS), np.int8), np.zeros(count), np.zeros(4, np.uint64)
@@ -174,6 +174,7 @@ class SampledCardsMemory(NamedTuple):
 def _read(memory, numbers, ends, lines, inputs, weight, total):
     """Fill network inputs, weights, and weights times values of n samples of a memory, in place.
 
+    memory   SampledCardsMemory
     numbers  [n] int64        indices of the samples in the memory
     ends     [G] int64        number of cards up to the end of each group of cards
     lines    [N, B] float32   network inputs of the betting, by node of the tree
@@ -202,7 +203,10 @@ def _read(memory, numbers, ends, lines, inputs, weight, total):
 
 
 class SampledCardsBatches:
-    """Minibatches from a memory whose samples name a decision and cards; computes network inputs."""
+    """Minibatches from a memory whose samples name a decision and cards.
+
+    `next` computes the network inputs of the samples that it returns.
+    """
 
     def __init__(
         self, seen: CardView, memory: SampledCardsMemory, held: int, batch: int, start: int, unit: float = 1.0

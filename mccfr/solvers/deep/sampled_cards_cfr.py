@@ -45,9 +45,10 @@ def samples_cards(game: Game) -> bool:
 
 
 def check_options(game: Game, config: DeepCfrConfig) -> None:
-    """Raise `ValueError` for buckets of the deck, and for options that need a list of infosets.
+    """Raise `ValueError` for a card abstraction, and for options that need a list of infosets.
 
-    Inputs are cards. The options are `fit = "table"` and `batch = "all"`.
+    Network inputs are cards, so hands may share a bucket only if they are equal up to suits. The refused options are
+    `fit = "table"` and `batch = "all"`.
     """
     streets = [STREET_NAMES[game.cards.cards_on(street)] for street in range(game.cards.streets)]
     if game.cards.buckets[:, 0].tolist() != [LOSSLESS_BUCKETS[street] for street in streets]:
@@ -144,11 +145,14 @@ class SampledCardsState(FitState):
         return SampledCardsBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
-        """Yield minibatches of a player's memory of regrets: one or more, at most `solver.steps`.
+        """Yield minibatches of a player's memory of regrets, to solve the last layer exactly.
 
-        No sample is repeated, unless the memory has fewer samples than a minibatch.
+        There are as many as the memory fills, at least one and at most `solver.steps`.  No sample is repeated, unless
+        the memory has fewer samples than a minibatch.  The memory must not be empty.  Each minibatch overwrites the
+        arrays of the one before.
 
-        start  number that determines the order of the samples
+        player  0 or 1
+        start   any number; determines the order of the samples
         """
         batches, count, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
         for _ in range(max(1, min(self.config.steps, count // batch))):
@@ -162,7 +166,7 @@ class SampledCardsState(FitState):
         return Strategies(self.game.tree.arrays, self.view, (self.apart, self.apart), parameters)
 
     def networks(self, player: int) -> list[tuple[float, Array]]:
-        """Return (weight in the average, parameters) of every kept network."""
+        """Return a list of (weight in the average, parameters [P]) of a player's kept networks."""
         at = f"networks/player{player}"
         weights = self.tables[f"{at}/weight"]
         return [(float(weights[k]), self.tables[f"{at}/parameters"][k]) for k in np.flatnonzero(weights).tolist()]
@@ -171,7 +175,7 @@ class SampledCardsState(FitState):
         """Return (mean squared error of a player's network in squared chips, share explained).
 
         The share is 1 minus the squared error over the square of the regrets, both weighted.  Both are measured
-        on at most 16,384 samples of the player's memory of regrets.
+        on at most 16,384 samples of the player's memory of regrets.  Both are 0 for an empty memory.
         """
         memory, count = self.memory(player)
         if not count:
@@ -218,8 +222,8 @@ class SampledCardsCfr(DeepIterations):
     ) -> tuple[LockstepSamples, LockstepSamples, list[npt.NDArray[np.uint8]], int]:
         """Run traversals number+first to number+stop-1 of the run, in which `player` is the traverser.
 
-        Returns the traverser's regrets, the opponent's strategies, [K, C] each player's hand and whole board, and nodes
-        touched.
+        Returns (samples of the traverser's regrets, samples of the opponent's strategies, cards, nodes touched).  The
+        cards are a list of two arrays [K, C]: each player's hand and the whole board of the K deals.
         """
         config, seen_cards = self._config, self.state.view
         hands = draw_hands(config.seed, number + first, stop - first, seen_cards.known[-1])
@@ -234,8 +238,10 @@ class SampledCardsCfr(DeepIterations):
     ) -> tuple[npt.NDArray[Any], ...]:
         """Return samples as the arrays of a memory: nodes, visible cards, weights t, values.
 
-        cards  [K, C] uint8 the player's hand and the whole board of each of K deals; in a sample the cards of streets
-               after its decision are NO_CARD
+        t          iteration, which is the weight of all samples
+        traversed  the n samples of one player
+        cards      [K, C] uint8 the player's hand and the whole board of each of K deals. In a sample the cards of
+                   streets after its decision are NO_CARD
         """
         hidden = np.arange(cards.shape[1]) >= self._known[traversed.node][:, None]
         visible = np.where(hidden, np.uint8(NO_CARD), cards[traversed.deal])

@@ -52,6 +52,7 @@ class DeepIterations(ABC):
     state          FitState: typed access to the run's tables
     iteration      iterations done so far
     nodes_touched  nodes touched so far
+    threads        number of threads that share the traversals; below 1 counts as 1
     """
 
     state: FitState
@@ -91,7 +92,10 @@ class DeepIterations(ABC):
         counters[counter] = insert(memory, samples, int(counters[counter]), self._config.seed, player + stream)
 
     def iterate(self, count: int = 1) -> None:
-        """Run `count` iterations; 0 compiles the kernels."""
+        """Run `count` iterations; 0 compiles the kernels and changes nothing.
+
+        Raises `ValueError` if all networks must be kept, and an iteration needs more than `solver.horizon` of them.
+        """
         if not count:
             self.warm_up()
         for _ in range(count):
@@ -183,9 +187,10 @@ class SingleDeepCfr(DeepIterations):
     def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, Samples, int]]:
         """Run traversals of the drawn deals first to stop-1, in which `player` is the traverser.
 
-        Counted over the whole run, these deals have the numbers number+first to number+stop-1.  Each item of the result
-        covers some of the traversals: samples of the player's regrets and of the opponent's strategies, and the number
-        of nodes touched.
+        Counted over the whole run, these deals have the numbers number+first to number+stop-1.
+
+        Returns a list of (samples of the player's regrets, samples of the opponent's strategies, nodes touched).  Each
+        item covers some of the traversals, in order.
         """
         tree, infosets, parts = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
@@ -202,9 +207,12 @@ class SingleDeepCfr(DeepIterations):
                 return parts
 
     def _samples(self, player: int, t: int, traversed: Samples) -> tuple[Array, Array, Array]:
-        """Return samples as arrays of a player's memory: infosets, weights t, values [n, A].
+        """Return samples as arrays of a player's memory: infosets [n], weights [n], values [n, A].
 
         Infosets are numbered in the player's own list.
+
+        t          iteration, which is the weight of all samples
+        traversed  the n samples
         """
         first = self.state.infosets.of(player).start
         return traversed.infoset - first, np.full(len(traversed.infoset), float(t)), traversed.value

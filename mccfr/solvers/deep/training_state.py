@@ -25,9 +25,9 @@ from mccfr.tables.table_layout import TableSet, table_name
 from storage.schema import ArraySpec
 
 SAMPLES, STRATEGIES, NETWORKS = range(3)
-"""Cells of `counters`: samples offered to a player's two memories, and networks so far."""
+"""Cells of `counters`: samples offered to a player's memory of regrets and of strategies; networks so far."""
 LOSS, EXPLAINED = range(2)
-"""Cells of `figures`, from `squared_error` of the newest fit."""
+"""Cells of `figures`: the two results of `squared_error` for the newest fit."""
 ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM, HAND_STREAM = 0, 2, 4, 6
 """Numbers of random streams; the player's number is added."""
 LEAST_WEIGHT = 1e-30
@@ -111,9 +111,10 @@ def keeps_sums(config: DeepCfrConfig) -> bool:
 
 
 def network_capacity(config: DeepCfrConfig) -> int:
-    """Return the number of a player's networks that the tables can hold.
+    """Return the number of networks that the tables can hold for each player.
 
-    Player 1's first network is the uniform strategy before its first fit.
+    If the run keeps all networks, it is `solver.horizon`: one network for each iteration.  For player 1 the first of
+    them is the uniform strategy before its first fit.
     """
     if config.keep_networks != "all":
         return int(config.keep_networks)
@@ -145,7 +146,8 @@ def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> t
 def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[ArraySpec]:
     """Return names, shapes and dtypes of a player's tables of networks, counters, and errors of the fit.
 
-    size  number of parameters of a network; None: there are no networks
+    config  gives the number of networks that are kept
+    size    number of parameters of a network; None: there are no networks
     """
     at, specs = f"networks/player{player}", []
     if size is not None:
@@ -255,6 +257,8 @@ class FitState(ABC):
 
         Iteration 1 starts from random parameters, later ones from those of the iteration before.  With
         `last_layer = "solved"` the last layer is then solved exactly.
+
+        t  number of the iteration, from 1; it determines the random numbers
         """
         config, parameters, network = self.config, self.tables[f"network/player{player}"], self.network_of(player)
         if t == 1:
@@ -354,13 +358,17 @@ class TrainingState(FitState):
         return (output * inputs.legal).astype(np.float64)
 
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
-        """Fill sigma [I, A] at a player's infosets by regret matching on advantages [n, A], in place."""
+        """Fill sigma [I, A] at a player's n infosets by regret matching on advantages [n, A], in place.
+
+        If no advantage is positive, the largest gets probability 1; equals share it.
+        """
         match_regrets(advantages, self.infosets.actions, self.infosets.of(player).start, sigma)
 
     def average(self, name: str, iterations: int) -> Strategy:
-        """Return an average strategy after `iterations` iterations.
+        """Return an average strategy as a table.
 
-        name  "sd" (Single Deep CFR) or "network" (Deep CFR)
+        name        "sd" (Single Deep CFR) or "network" (Deep CFR)
+        iterations  iterations of the run so far; used for "network" only
         """
         if name == "network":
             return self.average_of_samples(iterations)

@@ -17,7 +17,7 @@ from mccfr.common.rng import ACTIONS, seed_stream, uniform
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 TRAVERSER, START, STOP, SEED, NUMBER = range(5)
-"""Cells of a kernel's `span` [5] int64: player, first deal, end, seed, number of the first traversal."""
+"""Cells of a kernel's `span` [5] int64: player, first deal, end of the deals, seed, number of the first traversal."""
 
 
 class Samples(NamedTuple):
@@ -78,9 +78,9 @@ def choose(probability, first, count, u):
 def external(tree, numbering, sigma, deals, span, samples, plays, work):
     """Traverse deals while both buffers have room; return numbers of deals, samples, plays, nodes.
 
-    sigma    [I·A] float64  strategies at all infosets, which are numbered by `numbering` (Numbering)
-    span     [5] int64      traverser, first deal, end of the deals, seed, number of the first traversal
-    samples  Samples        receives the traverser's regrets; `plays` (Samples) receives the opponent's strategies
+    sigma    [I·A] float64 strategies at all infosets, which are numbered by `numbering` (Numbering)
+    span     [5] int64 traverser, first of `deals` (Deals), end of them, seed, number of the first traversal
+    samples  Samples for the traverser's regrets; `plays` (Samples) gets the opponent's strategies; `work` is scratch
     """
     order, child, value, state = work.order, work.child, work.value, work.state
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]

@@ -1,9 +1,9 @@
 """Full-width CFR over explicit histories in any variant, with or without partial pruning.
 
 The tree holds every history, so a row of a player's tables is one infoset; a slot is one action of a row.  The
-traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates
-player 0 traverses and updates first, then player 1 against the updated player 0, and so on.  With simultaneous updates
-one traversal serves all.
+traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates player 0
+traverses and updates first, then player 1 against the updated player 0, and so on.  With simultaneous updates one
+traversal serves all.
 
 A traversal has two passes over node records.  The forward pass computes the others' reach of each player (times
 chance).  With more than two players there is a backward pass for each, because their values are not opposites.  The
@@ -19,7 +19,8 @@ probability 0 changes no other player's regret in that iteration.  There a best 
 after the action grows, and the action gets the best response's value.  The paper's condition R <= -Δ(I) is not used,
 because the bound (8) does not need it.  Best responses are exact: one for each infoset, summed over its histories.
 
-Values are float64 throughout; tables are float32 or float64.
+In kernels `tree` is a TreeArrays of N nodes, `walk` a HistoryWalk, `side` a HistorySide of the player concerned, and
+`step` a Step.  Values are float64 throughout; tables are float32 or float64.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
 BOTH = -1
-"""Traverser of a simultaneous update of all players; else the number of one."""
+"""Value of `traverser` for a simultaneous update of all players; otherwise it is a player's number."""
 
 _BATCH = 1024  # iterations of one call, whose steps are computed beforehand
 _DTYPES = ("float32", "float64")
@@ -119,11 +120,7 @@ class Plan(NamedTuple):
 
 @njit
 def _strategies(step, side):
-    """Write the current strategy at every infoset of a player to `side.sigma`.
-
-    step  Step: parameters of the iteration
-    side  HistorySide of the player
-    """
+    """Write the current strategy at every infoset of a player to `side.sigma`."""
     for row in range(side.above.shape[0]):
         first = side.starts[row]
         current_strategy(step, side.tables, Rows(first, side.starts[row + 1] - first, 0, 1), side.sigma, first)
@@ -132,9 +129,6 @@ def _strategies(step, side):
 @part_njit
 def _averages(step, side):
     """Multiply a player's strategy sums by `step.keep`, then add the current strategy, in place.
-
-    step  Step: parameters of the iteration
-    side  HistorySide of the player
 
     The strategy is weighted by `step.weight` and own reach.  Own reach is also written to `side.slot_reach` and
     `side.row_reach`.
@@ -154,9 +148,6 @@ def _regrets(step, side):
     """Update a player's regrets from the values in `side.increment`, and set these to 0.
 
     Regrets are discounted by the factors in `step`.  The value of each row (infoset) is written to `side.row_reach`.
-
-    step  Step: parameters of the iteration
-    side  HistorySide of the player
     """
     for row in range(side.above.shape[0]):
         first, stop = side.starts[row], side.starts[row + 1]
@@ -220,7 +211,7 @@ def _forward(tree, walk, traverser, prune):
 
 @inline_njit
 def node_value(tree, walk, node):
-    """Compute the value of an inner node from its children and write it to `walk.value`."""
+    """Compute the value in chips of an inner node from its children and write it to `walk.value`."""
     first, total = tree.first[node], 0.0
     for a in range(tree.count[node]):
         share = tree.probability[first + a] if tree.kind[node] == CHANCE else walk.sigma[walk.cell[node] + a, 0]
@@ -257,6 +248,7 @@ def _respond(tree, walk, side, player, visited):
     The game has two players.  The values go to `side.increment`, which must be 0 before.  Best responses go to the
     infosets of `side.sigma` with own reach 0 (`side.row_reach`).  They take the first of equal actions.
 
+    player   0 or 1, the player of `side`
     visited  number of inner nodes that a traversal has just visited, in `walk.order`; `walk.reach` must be computed
     """
     increment, sigma, sign = side.increment, side.sigma, 1.0 - 2.0 * player
@@ -281,7 +273,7 @@ def _respond(tree, walk, side, player, visited):
 
 @part_njit
 def _set_payoffs(tree, walk, player):
-    """Copy a player's payoffs to `walk.value` at terminals, in a game of three or more players."""
+    """Copy a player's payoffs in chips to `walk.value` at terminals, in a game of three or more players."""
     for node in range(walk.value.shape[0]):
         if tree.kind[node] == TERMINAL:
             walk.value[node] = walk.payoffs[player, node]
@@ -291,7 +283,8 @@ def _set_payoffs(tree, walk, player):
 def _traverse(tree, sides, walk, plan, step, traverser):
     """Run one traversal and the traversers' updates; return the number of nodes touched.
 
-    sides      a `HistorySide` of each player
+    sides      tuple of a `HistorySide` for each player, by player number
+    plan       Plan: pruning and best responses
     traverser  a player, or BOTH for all
     """
     visited, touched = _forward(tree, walk, traverser, plan.prune)
@@ -312,7 +305,10 @@ def _traverse(tree, sides, walk, plan, step, traverser):
 
 @njit
 def _run(tree, sides, walk, plan):
-    """Run the iterations of a `Plan`; change tables of `sides` in place; return the nodes touched."""
+    """Run the K iterations of a `Plan`; change the tables of `sides` in place; return the nodes touched.
+
+    sides  tuple of a `HistorySide` for each player, by player number
+    """
     touched = 0
     for k in range(plan.factors.shape[0]):
         factors = plan.factors[k]
@@ -388,7 +384,10 @@ def new_walk(game: Game, dtype: str) -> HistoryWalk:
 
 
 def first_cells(game: Game) -> npt.NDArray[np.int64]:
-    """Return [P] index of each player's first action among all players' infoset actions."""
+    """Return [P] the index of each player's first slot among the slots of all players, player 0's first.
+
+    A slot is one action of an infoset.
+    """
     slots = game.tree.row_slots[: game.tree.players]
     return np.cumsum(slots) - slots
 
@@ -453,7 +452,7 @@ class HistoryCfr:
         )
 
     def iterate(self, count: int) -> None:
-        """Run `count` iterations; 0 compiles the kernels."""
+        """Run `count` iterations and change the tables in place; 0 only compiles the kernels."""
         last = self.iteration + count
         for first in range(self.iteration, last + 1, _BATCH):
             batch = min(_BATCH, last - first)
@@ -467,11 +466,17 @@ class HistoryCfr:
         return Plan(steps[0].rule, steps[0].predicts, *flags, factors.reshape(-1, 4))
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy in float64; weights are sums of iteration weight times own reach."""
+        """Return the average strategy of all players in float64.
+
+        The weight of a row (infoset) is the sum over iterations of the iteration's weight times own reach.
+        """
         return strategy_of(self.game, [side.tables.strategy_sum for side in self._sides])
 
     def current_strategy(self) -> Strategy:
-        """Return the players' strategy of the next iteration."""
+        """Return the strategy of all players in the next iteration, which the regrets give.
+
+        In it every infoset has weight 1, up to rounding.
+        """
         step = self.variant.step(self.iteration + 1)
         for side in self._sides:
             _strategies(step, side)
@@ -481,9 +486,9 @@ class HistoryCfr:
 def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
     """Return the strategy in proportion to the sums of each infoset; it is uniform if all are 0.
 
-    sums  of each player [slots, 1], such as strategy sums; a slot is one action of an infoset
+    sums  list with an array [slots, 1] of each player, such as its strategy sums; a slot is one action of an infoset
 
-    Raises `ValueError` if a cell is negative or not finite.
+    The weight of an infoset is the total of its sums.  Raises `ValueError` if a cell is negative or not finite.
     """
     players = game.tree.players
     tables = {table_name("strategy_sum", player, players): cells.reshape(1, -1) for player, cells in enumerate(sums)}

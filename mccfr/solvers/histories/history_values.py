@@ -27,7 +27,7 @@ def _best_total(starts, above, booked, noted):
     starts  [R+1] int64    first slot of each row, and the end of the last
     above   [R] int64      slot of the responder's last action before each row, or NO_SLOT
     booked  [1+S] float64  sums of probability times payoff, by the responder's last action before the terminals: index
-                           0 for none, else slot + 1; values of rows are added to it
+                           0 for none, else slot + 1; values of rows are added to it, in place
     noted   [S] float64    receives 1 for the best action of each row, the first of equals, else 0
     """
     for row in range(starts.shape[0] - 2, -1, -1):

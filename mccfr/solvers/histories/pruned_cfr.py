@@ -45,8 +45,8 @@ def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
     They hold regrets, strategy sums and the state of pruning.  All are [slots, 1] float64, except `value_sum` [rows, 1]
     float64 and `pruned_since` [slots, 1] uint32.  A row is an infoset, a slot one action of it.
 
-    Raises `ValueError` unless the variant has regret matching without discounts, or regret matching plus without a
-    discount of positive regrets.  Also raises it for an optimistic variant.
+    Raises `ValueError` unless the variant is CFR or CFR+: regret matching without discounts, or regret matching plus
+    without a discount of positive regrets.  Also raises it for an optimistic variant.
     """
     plus = variant.regret_minimiser == "regret-matching-plus"
     plain = variant.regret_minimiser == "regret-matching" and variant.beta == inf
@@ -72,6 +72,7 @@ def _bounds(tree, best, sign):
 
     The bound is the value if both players together maximise it.
 
+    tree  TreeArrays of N nodes
     sign  1 for player 0, -1 for player 1
     """
     for node in range(tree.kind.shape[0] - 1, -1, -1):
@@ -88,7 +89,10 @@ def _bounds(tree, best, sign):
 def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
     """Convert one player's slots (infoset actions) to numbers over both players: plus `offset`.
 
-    The result is int64.  NO_SLOT does not change.
+    cells   slots of the player, or NO_SLOT, which does not change
+    offset  0 for player 0; for player 1 the number of player 0's slots
+
+    The result is int64.
     """
     return np.where(cells == NO_SLOT, NO_SLOT, cells + offset).astype(np.int64)
 
@@ -180,7 +184,7 @@ class PrunedCfr:
         self._load()
 
     def iterate(self, count: int) -> None:
-        """Run `count` iterations; 0 compiles the kernels."""
+        """Run `count` iterations and change the tables in place; 0 only compiles the kernels."""
         last = self.iteration + count
         for first in range(self.iteration, last + 1, _BATCH):
             batch = min(_BATCH, last - first)
@@ -191,9 +195,9 @@ class PrunedCfr:
             self._store()
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy; its weights are the sums of iteration weight times own reach.
+        """Return the average strategy of both players; the tables do not change.
 
-        The tables do not change.
+        The weight of an infoset is the sum over iterations of the iteration's weight times own reach.
         """
         bring_all_forward(self._pruning, self._walk)
         average = self._split(self._pruning.state.tables.strategy_sum)
@@ -201,13 +205,19 @@ class PrunedCfr:
         return average
 
     def current_strategy(self) -> Strategy:
-        """Return the players' strategy of the next iteration."""
+        """Return the players' strategy of the next iteration; the tables do not change.
+
+        Actions that are pruned have probability 0.
+        """
         bring_all_forward(self._pruning, self._walk)
         self._load()
         return self._split(self._walk.sigma)
 
     def _weights(self, first: int, last: int) -> npt.NDArray[np.float64]:
-        """Return [n] the weights t^γ that iterations t = `first` to `last` have in the average strategy."""
+        """Return [n] the weights t^γ of the iterations t = `first` to `last` in the average strategy.
+
+        γ is the variant's averaging power.
+        """
         return np.arange(first, last + 1, dtype=np.float64) ** self.variant.powers(1)[2]
 
     def _split(self, cells: npt.NDArray[Any]) -> Strategy:
@@ -217,7 +227,7 @@ class PrunedCfr:
     def _parts(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
         """Yield pairs of 1-D views: a player's part of an array of kernels, and the player's table.
 
-        Both hold the same quantity, such as regrets.
+        Both hold the same quantity, such as regrets.  Players who never act have no tables and no pairs.
         """
         state = self._pruning.state
         fields = state._asdict() | {kind: getattr(state.tables, kind)[:, 0] for kind in ("regret", "strategy_sum")}
@@ -232,7 +242,8 @@ class PrunedCfr:
     def _load(self) -> None:
         """Copy the tables into the kernels' arrays.
 
-        Also set `PruningScratch.totals` (weight of iterations, number of traversals) to those after `self.iteration`.
+        Also set `PruningScratch.totals` (by player: total weight of iterations, number of the opponent's traversals) to
+        those after `self.iteration`.
         """
         for cells, table in self._parts():
             cells[:] = table

@@ -7,6 +7,14 @@ Sandholm 2015.
 A row is one infoset, a cell is one action of a row; both are numbered over both players, player 0 first.  T0 is the
 iteration in which an action was pruned.  π_{-i} is the opponent's reach times that of chance.  U is an upper bound of
 the value that follows an action.
+
+These arguments are the same in all kernels here:
+
+tree     TreeArrays of N nodes
+pruning  PruningArrays, changed in place
+walk     HistoryWalk, whose `sigma` has the current strategies of both players
+step     Step: parameters of the iteration
+cell     number of the action
 """
 
 from typing import NamedTuple
@@ -170,8 +178,8 @@ def meet(step, pruning, sigma, row):
     last visit.  So its sums grow by the reach that has arrived since, times that strategy.  If no regret is positive,
     the strategy is uniform over the actions that are not pruned.
 
-    pruning  PruningArrays
-    sigma    [C, 1] float64 current strategies of both players; the rows' cells are written
+    sigma  [C, 1] float64 current strategies of both players; the rows' cells are written
+    row    number of the infoset
     """
     infosets, scratch = pruning.infosets, pruning.scratch
     tables, reach_sum, since = pruning.state.tables, pruning.state.reach_sum, pruning.state.pruned_since
@@ -208,15 +216,15 @@ def meet(step, pruning, sigma, row):
 
 @inline_njit
 def added(restarts, regret, gain):
-    """Return regret + gain; for CFR+ (`restarts`) a positive gain replaces a regret <= 0."""
+    """Return the regret plus a gain; with `restarts` (CFR+) a gain > 0 replaces a regret <= 0."""
     return gain if restarts and gain > 0.0 and regret <= 0.0 else regret + gain
 
 
 @part_njit
 def _push_histories(tree, pruning, walk, step, cell):
-    """Push the node after an action onto `scratch.stack`, for each history the opponent has ever reached.
+    """Push the node after action `cell` in each history of its infoset onto `scratch.stack`.
 
-    The histories are those of the infoset of action `cell`.  Returns the number of nodes pushed.
+    Histories that the opponent has never reached are left out.  Returns the number of nodes pushed.
     """
     infosets, stack, height = pruning.infosets, pruning.scratch.stack, 0
     row = infosets.row_of[cell]
@@ -302,6 +310,7 @@ def settle(tree, pruning, walk, step, cell):
 
     With CFR+ the regret of an action that has gained becomes at least its mean gain for an iteration since T0, when it
     was pruned.  All gains since T0 would give it the regret of many iterations at once, which no bound allows.
+    Prunings of the player's actions further down end too, as far as the opponent has ever reached them.
 
     Returns (number of the player's rows (infosets) after the action, listed in `scratch.after`; nodes visited).
     """
@@ -334,9 +343,16 @@ def settle(tree, pruning, walk, step, cell):
 
 @part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
-    """End the pruning of the player's actions after action `cell`; return the number of nodes visited.
+    """Settle the player's pruned actions after action `cell`; return the number of nodes visited.
 
-    Actions pruned in `iteration` itself stay pruned, with everything after them.
+    The player is the one who acts at `cell`, an action that is about to be pruned itself.  To settle an action ends its
+    pruning and updates regrets (`settle`).  Actions below a settled one that the opponent never reached stay pruned.
+
+    Actions that were pruned in `iteration` itself stay pruned too, with all after them, because the settlement of
+    `cell` will end their pruning as well.  The pruning of `cell` itself is unchanged.
+
+    iteration  number of the current iteration, from 1
+    cell       number of the action
     """
     infosets, since, waiting = pruning.infosets, pruning.state.pruned_since, pruning.scratch.waiting
     waiting[0], height, touched = cell, 1, 0

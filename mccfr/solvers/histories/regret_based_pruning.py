@@ -50,7 +50,8 @@ def _forward(tree, pruning, walk, step, traverser):
     walk       HistoryWalk
     traverser  player 0 or 1, or BOTH
 
-    Returns the numbers of inner nodes (listed in `walk.order`), of rows (in `scratch.rows`) and of all nodes visited.
+    Returns (inner nodes visited, rows visited, all nodes visited); inner nodes are listed in `walk.order`, rows in
+    `scratch.rows`.
     """
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
@@ -105,6 +106,7 @@ def _backward(tree, pruning, walk, traverser, visited):
     A pruned action gets π_{-i}·U: the reach of opponent and chance times an upper bound of the action's value.
     π_{-i}·U of every action of a traverser is added to `bound_sum`.
 
+    pruning    PruningArrays; walk is a HistoryWalk
     traverser  player 0 or 1, or BOTH
     visited    number of inner nodes visited, in `walk.order`; the last one is handled first
     """
@@ -128,6 +130,7 @@ def _backward(tree, pruning, walk, traverser, visited):
 def _update(pruning, walk, traverser, rows):
     """Update regrets of traversers' infosets by the values in `walk.increment`; set these to 0.
 
+    pruning    PruningArrays; walk is a HistoryWalk
     traverser  player 0 or 1, or BOTH
     rows       number of infosets visited, in `scratch.rows`
 
@@ -166,10 +169,13 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
 
     A row is an infoset.  A better action of the row must stay visited.  Actions that end the game need no threshold.
 
+    pruning    PruningArrays; walk is a HistoryWalk
+    iteration  number of the iteration, from 1
     traverser  player 0 or 1, or BOTH: whose rows are handled
     rows       number of rows visited, in `scratch.rows`
 
-    Before, older prunings of actions below are ended; returns the number of nodes visited for that.
+    Before an action is pruned, older prunings of its player's actions after it are ended; returns the number of nodes
+    visited for that.
 
     Rows are handled in reverse order.  So actions that a player prunes below and above in one iteration have the same
     start of pruning, and ending the upper pruning serves both.
@@ -200,6 +206,8 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
 def _traverse(tree, pruning, walk, step, iteration, traverser):
     """Run one traversal: update regrets, end and begin prunings; return how many nodes were visited.
 
+    pruning    PruningArrays; walk is a HistoryWalk
+    step       Step, with the weight of the iteration in the average strategy
     iteration  number of the iteration, from 1
     traverser  player 0 or 1, or BOTH
     """
@@ -224,9 +232,11 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
 def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
     """Run K iterations from `first_iteration` on, in place; return the number of nodes touched.
 
-    pruning      PruningArrays; walk is a HistoryWalk
-    weights      [K] float64 weight of each iteration in the average strategy
-    alternating  1: player 0 traverses and updates, then player 1; 0: one traversal for both
+    tree             TreeArrays
+    pruning          PruningArrays; walk is a HistoryWalk
+    weights          [K] float64 weight of each iteration in the average strategy
+    first_iteration  number of the first of these iterations, counted from 1 at the start of the run
+    alternating      1: player 0 traverses and updates, then player 1; 0: one traversal for both
     """
     touched = 0
     for k in range(weights.shape[0]):

@@ -24,7 +24,7 @@ class Sequences(NamedTuple):
     """One player's rows (infosets) and slots (actions of all rows): R rows, S slots.
 
     starts  [R+1] int64  first slot of each row, and the end of the last
-    above   [R] int64    slot of the owner's action that leads to each row; NO_SLOT if there is none
+    above   [R] int64    slot of the player's last action before each row; NO_SLOT: no action is before it
     row_of  [S] int64    row of each slot
     """
 
@@ -94,11 +94,12 @@ def sequence_form(
 ) -> SequenceForm:
     """Return the sequence form of a game; a slot is one action of an infoset.
 
-    sigma    [P, S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
+    sigma    [P, >= S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
     checked  [P] whether to check each player's recall; None: all.  For others `above` in `players` may be wrong
 
-    Raises `ValueError` for a game that deals cards outside its tree, and if a checked player lacks perfect recall. Also
-    raises it if the slots of a checked player's infoset do not come after the slot of the action before the infoset.
+    Raises `ValueError` for a game that deals cards outside its tree, and if a checked player lacks perfect recall.
+    Also raises it if the slots of a checked player's infoset do not come after the slot of the action before the
+    infoset.
     """
     check_histories(game)
     players = game.tree.players

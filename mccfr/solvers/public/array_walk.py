@@ -57,6 +57,9 @@ class WalkValues(NamedTuple):
 class ArrayWalk:
     """Computes values of a strategy and of best responses to it in a small game with listed cards.
 
+    The constructor takes the game and the strategy; the caller must check `is_small`.  It raises `ValueError` if chance
+    is not uniform, for example if boards are missing.
+
     H hands; N of them are in the traverser's range and M in the opponent's.  B boards of a street.  Arrays [2, ...]
     hold the value of the strategy, then that of a best response.
 
@@ -86,6 +89,7 @@ class ArrayWalk:
     def values(self, player: int, respond_from: int = 0) -> Floats:
         """Return [2] values of a player's strategy and of its best response, in chips times weight.
 
+        player        the evaluated player; the opponent plays the strategy
         respond_from  first street of the best response; before it the player follows the strategy
 
         Each value is a sum over all pairs of hands.  Divided by `joint_weight` it is in chips a deal.
@@ -95,8 +99,9 @@ class ArrayWalk:
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return `WalkValues` of a player: of its hands at the root, of its actions at decisions.
 
-        game   the game of this walk
-        nodes  first-street decisions whose action values are returned
+        game    the game of this walk
+        player  player whose hands are valued
+        nodes   first-street decisions whose action values are returned; zeros for those of the opponent
         """
         hands, first, actions = self._hands[player], dict[int, Floats](), []
         root = self._root(player, 0, first)
@@ -113,6 +118,7 @@ class ArrayWalk:
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
         """Return [2, N] values of the player's N hands at the root: of the strategy, and of a best response.
 
+        player        the traverser, who owns the N hands
         respond_from  first street of the best response; before it the player follows the strategy
         first         receives {node: values [2, B, N] on B boards} of the first street's nodes
         """
@@ -190,7 +196,9 @@ class ArrayWalk:
 
         They are chips, times the board's probability, times the weight of the opponent's hands.
 
-        reach  [B, M] the opponent's range on each board of the street
+        street  street of the terminal, from 0
+        player  the traverser, who owns the N hands
+        reach   [B, M] the opponent's range on each board of the street
         """
         arrays, last = self._game.tree.arrays, len(self._live) - 1
         fixed, showdown = float(arrays.fixed[node]), float(arrays.showdown[node])
@@ -211,7 +219,9 @@ class ArrayWalk:
     def _met(self, street: int, player: int, reach: Floats) -> Floats:
         """Return [B, N] total weight of the opponent's hands that share no card with the player's hand.
 
-        reach  [B, M] the opponent's range on each board of the street; hands that share cards with a board have 0
+        street  street of the boards, from 0
+        player  the traverser, who owns the N hands
+        reach   [B, M] the opponent's range on each board of the street; hands that share cards with a board have 0
         """
         return np.asarray((reach @ self._disjoint[1 - player]) * self._live[street][player])
 

@@ -98,9 +98,9 @@ class Walk:
         self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
 
     def responding(self) -> "Walk":
-        """Return a copy that computes one value of each hand, for best responses.
+        """Return a copy of this walk that computes one value of each hand: that of a best response.
 
-        It shares the scratch arrays with this walk.
+        It shares most scratch arrays with this walk, so only one of both may run at a time.
         """
         walk = copy(self)
         walk.root, *walk._scratch = (one_value(of) for of in (self.root, *self._scratch))
@@ -109,11 +109,11 @@ class Walk:
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """Return [V] values of a player in chips times weight: sums over its weighted hands.
 
+        player        the evaluated player
         respond_from  first street of the best response; before it the player follows its strategy
 
-        With V = 2 they are the values of the strategy (FOLLOW) and of a best response (RESPOND).  With V = 1 there
-        is only the latter.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first
-        street.
+        With V = 2 they are the values of the strategy (FOLLOW) and of a best response (RESPOND).  With V = 1 there is
+        only the latter.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first street.
         """
         public, root = self._public, self.root
         root.by_hand.value.fill(0)
@@ -162,14 +162,15 @@ def values(
     public: PublicTree | None = None,
     threads: int = 1,
 ) -> npt.NDArray[np.float64]:
-    """Return [players, 2] mean chips of each player against the other's part of `strategy`.
+    """Return [players, 2] mean chips a deal of each of `players` against the other's part of `strategy`.
 
     public   the game's public tree if it exists already
     threads  number of threads; the result does not depend on it
 
     Column FOLLOW is for the player's own strategy, RESPOND for a best response.  Neither contains `Game.offset_chips`,
-    half of a pot from neither player.  Without `public`, boards on which the strategy plays alike up to suits
-    are walked once.  Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot be listed.
+    half of a pot whose chips come from neither player.  Without `public`, boards on which the strategy plays alike up
+    to suits are walked once.  Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot
+    be listed.
     """
 
     walk = _walk(game, strategy, public, threads)
@@ -201,9 +202,9 @@ def best_strategy(
     """Return values [players, 2], and `strategy` with the parts of `players` as best responses.
 
     A player's values are chips a deal with its own strategy and with the best response.  The first of equal actions is
-    taken; locked (fixed) probabilities stay as they are.  Each hand on each board needs a row of its own, or may share
-    one with hands alike but for suits (`is_lossless`).  Raises `ValueError` for a game with chance nodes in its tree,
-    or with cards that cannot be listed.
+    taken; locked (fixed) probabilities stay as they are.  In the returned Strategy all rows have weight 1.  Each hand
+    on each board needs a row of its own, or may share one with hands alike but for suits (`is_lossless`); the caller
+    must check this.  Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot be listed.
     """
     tables = [strategy.probability[block].T for block in range(len(strategy.probability))]
     noted = [np.ascontiguousarray(table) if table.size else np.zeros((1, 1)) for table in tables]
@@ -250,9 +251,9 @@ def hand_values(
 
 
 def is_large(game: Game) -> bool:
-    """Return whether strategy sums are so large that they are read without a float64 copy.
+    """Return whether a game's strategy sums are so many that they are read without a float64 copy.
 
-    This is for games with cards and without a card abstraction, from 131,072 cells on.
+    This holds from 131,072 sums (`IN_PLACE_CELLS`) on, in games with cards and without a card abstraction.
     """
     return game.cards.dealt and game.known_cards is None and int(game.tree.row_slots @ game.buckets) >= IN_PLACE_CELLS
 
@@ -292,8 +293,9 @@ def _narrow_walk(
 ) -> Walk:
     """Return a walk on strategy sums in 16-bit cells.
 
-    blocks  for each street and player, cells [slot, bucket] int16 and scales [row, bucket] uint8; a row is one
-            decision, a slot one action of it
+    public  public tree from `tree_by_rows`, in float32
+    blocks  for each street and player, (cells [slot, bucket] int16, scales [row, bucket] uint8); a row is one decision,
+            a slot one action of it
     """
     cells, scales = (
         [
@@ -308,7 +310,13 @@ def _narrow_walk(
 
 
 def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> Walk | ArrayWalk:
-    """Return a walk of the strategy: an `ArrayWalk` in a small game, else a `Walk` of the public tree."""
+    """Return a walk of the strategy: an `ArrayWalk` in a small game, else a `Walk` of the public tree.
+
+    public   the game's public tree if it exists already; None: it is built if it is needed
+    threads  most threads of a `Walk`
+
+    Raises `ValueError` for a game with chance nodes in its tree, or with cards that cannot be listed.
+    """
     if is_small(game):
         return ArrayWalk(game, strategy)
     if strategy.narrow is not None and (by_rows := measuring_tree(game, public)) is not None:

@@ -23,9 +23,9 @@ from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import TableLayout, TableSet
 
 HANDS_A_CELL = 20
-"""Visits (of a hand at a node) in a discount period for each cell of the players' tables.
+"""Visits in a discount period for each cell of the players' tables; a visit is one hand at one node.
 
-It bounds the cost of discounts, which change all cells.
+It bounds the cost of discounts, which change all cells at the end of a period.
 """
 
 
@@ -35,7 +35,7 @@ def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
     The opponents learn by CFR on buckets in the trunk, which is all streets but the last.  On the last street they play
     best responses with their real cards.
 
-    Raises `ValueError` for a game without cards, and for buckets that do not exist.
+    Raises `ValueError` for a game without cards, and for a value of `solver.trunk` that does not suit the game.
     """
     if not game.cards.dealt:
         raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
@@ -53,12 +53,12 @@ def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
             )
         return replace(game, cards=game.known_cards)
     if game.opponent_cards is None:
-        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, opponent_cards")
+        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets; set `opponent_cards`")
     return replace(game, cards=game.opponent_cards)
 
 
 class CfrBestResponse(Algorithm):
-    """CFR on buckets against a best response that sees the real cards, on sampled boards."""
+    """Trains by CFR-BR on sampled boards: CFR on buckets against a best response that sees the real cards."""
 
     options = CfrBrConfig
     traits = Traits(sweeps=True)
@@ -76,7 +76,8 @@ class CfrBestResponse(Algorithm):
     def completed(self, game: Game) -> Config:
         """Return the configuration with a discount period so long that discounts cost little time.
 
-        A period that the configuration sets is kept.  If the default period is long enough, it stays unset.
+        It has at least about `HANDS_A_CELL` (20) visits for each cell of the players' tables.  A period that the
+        configuration sets is kept.  If the default period (100,000 nodes) is long enough, it stays unset.
         """
         cells = sum(prod(spec.shape) for spec in table_specs(game))
         period = HANDS_A_CELL * cells // max(1, game.cards.most_hands)
@@ -88,7 +89,8 @@ class CfrBestResponse(Algorithm):
     def layout(self, game: Game) -> TableLayout:
         """Return names, shapes [slot, bucket] and dtypes of the tables of players and opponents.
 
-        A slot is one action of a decision.  There is no padding.
+        A slot is one action of a decision.  There is no padding.  Raises `ValueError` for a game without cards, and for
+        a value of `solver.trunk` that does not suit the game.
         """
         tables, trunk = self.config.tables, trunk_game(self._solver, game)
         sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"

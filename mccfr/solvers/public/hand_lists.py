@@ -27,12 +27,13 @@ class HandLists(NamedTuple):
     A column is one cell of a range: a hand or, with `merge`, all hands of a board that share a bucket.  Columns are
     counted from 0 on each board.  Tables of sums by card hold, for each card, the reach of the hands that contain it.
 
-    every    [4, F] int32   hand and its column, in the order of columns; then hand and its column, by strength.
-                            Without `merge` only the second and third are written, because `columns` has the others
+    every    [4, F] int32   0: hands in the order of columns; 1: the columns of these hands; 2: hands by strength; 3:
+                            the columns of these. Without `merge` only 1 and 2 are written, because `columns` has the
+                            others
     ranked   [F, 2] uint16  rows of a hand's cards in tables of sums by card, by strength; not written without `merge`
-    columns  [4, F] int32   first hand and bucket of each column, in the order of columns; then the columns by strength,
-                            and for each the other player's column of the same two cards, else the number of
-                            that player's columns
+    columns  [4, F] int32   0: first hand of each column; 1: its bucket; both in the order of columns. 2: columns by
+                            strength; 3: for each of these the other player's column of the same two cards, else the
+                            number of that player's columns
     card     [F, 2] uint16  rows of the cards of each column's first hand in tables of sums by card, by strength
     group    [F, 3] int32   for each set of columns of equal strength: number of columns up to its end, of the other
                             player's weaker hands, and of these plus the equal ones
@@ -143,10 +144,12 @@ def _card_rows(mine, theirs, hand_cards, row):
 def _arrange(player, live, bucket, strength, merge, scratch):
     """Write a player's hands on a board to `scratch` by bucket and by strength, with their columns.
 
+    player    0 or 1
     live      [H] bool, whether the player can hold a hand
     bucket    [H] int32
     strength  [H] int32, higher wins; equal hands stay in the order of buckets
     merge     whether hands of a bucket share a column
+    scratch   OnBoard; `order`, `ranked`, `column` and `held` of the player are set
     """
     order, ranked, column = scratch.order[player], scratch.ranked[player], scratch.column[player]
     count, columns = np.int64(0), np.int64(0)  # not literals, for which numba would compile `_sort` once more
@@ -192,9 +195,11 @@ def _arrange_both(board, live, bucket, strength, merge, scratch):
 def _list_hands(player, bucket, merge, scratch, at, out):
     """Write a player's hands on a board to `out.every`, and their columns by bucket to `out.columns`.
 
-    bucket  [H] of the hands on this board
-    at      [3] indices in the lists of the player's next column, group (columns of equal strength) and hand
-    out     HandLists
+    bucket   [H] of the hands on this board
+    merge    whether hands of a bucket share a column
+    scratch  OnBoard, which holds both players' hands in order (`_arrange_both`)
+    at       [3] indices in the lists of the player's next column, group (columns of equal strength) and hand
+    out      HandLists
     """
     every, columns, before = out.every, out.columns, -1
     for i in range(scratch.held[player, 0]):
@@ -214,6 +219,8 @@ def _list_columns(player, hand_cards, strength, merge, scratch, at, out):
     They are written to `columns`, `card` and `group` of `out`; with `merge` the rows of all hands' cards to `ranked`.
 
     strength  [H] of the hands on this board
+    merge     whether hands of a bucket share a column
+    scratch   OnBoard, which holds both players' hands in order (`_arrange_both`)
     at        [3] indices in the lists of the player's next column, group and hand
     out       HandLists
     """
@@ -250,8 +257,9 @@ def list_hands(live, bucket, strength, hand_cards, merge, scratch, counts, out):
     strength      [N, H]     showdown order, higher wins; the caller passes equal numbers before the last street
     hand_cards    [H, 2]     -1 for missing cards
     merge         whether hands of a bucket share a column
-    scratch       OnBoard; its `at` gives the indices of the next entries and moves on
-    counts        [3, 2, N]  receives the numbers of columns, groups and hands
+    scratch       OnBoard; its `at` gives for each player the indices at which columns, groups and hands are written
+                  next, and grows by their numbers
+    counts        [3, 2, N]  receives the numbers of columns, groups and hands of each player on each board
     out           HandLists
     """
     at = scratch.at

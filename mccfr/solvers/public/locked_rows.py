@@ -5,7 +5,15 @@ barred (probability 0), and the hand plays its learnt strategy over the others. 
 the hand does not reach the decision.  A best response keeps locks too.
 
 Locks are set by hand, or by bucket.  Kernels read them from `PublicTree.locks`: `share` [locked actions, hands or
-buckets] holds probabilities, -1 for a free action.  A decision's argument `lock` is its first row in `share`.
+buckets] holds probabilities, -1 for a free action.
+
+These arguments are the same in all kernels here:
+
+public  PublicTree with locks
+player  player to act at the decision
+board   index of the board in `public.ranges`
+lock    row of the decision's first action in `public.locks.share`
+rows    Rows: `actions` of the decision, `count` hands of the player on the board
 """
 
 from abstraction.kernels.jit import part_njit
@@ -19,7 +27,7 @@ _NEVER = 1e30  # chips; the negative is below any value
 def _key(public, entry):
     """Return the column of `public.locks.share` for a hand on a board: the hand's number, or its bucket.
 
-    entry  index of the hand on the board in `public.ranges`
+    entry  index in the arrays `public.ranges.hand` and `bucket`, which list the hands of all boards
     """
     return public.ranges.hand[entry] if public.locks.by_hand else public.ranges.bucket[entry]
 
@@ -45,10 +53,7 @@ def hold(public, player, board, lock, rows, sigma, offset):
 
     Free actions share the rest in proportion to their probabilities in sigma, or evenly if these are 0.
 
-    board  index of the board in `public.ranges`
-    lock   row of the decision's first action in `public.locks.share`
-    rows   Rows: `actions` of the decision, `count` hands of the player on the board
-    sigma  [., >= count] strategy of each hand
+    sigma  [., >= count] strategy of each hand; row offset+a is for action a
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
@@ -77,8 +82,6 @@ def seen(public, player, board, lock, rows, reach, out):
     A locked action has a fixed probability.  So these hands' strategies enter the average even if no hand reaches the
     decision.
 
-    lock        row of the decision's first action in `public.locks.share`
-    rows        Rows: `actions` of the decision, `count` hands of the player on the board
     reach, out  [>= count] by hand
     """
     share, first = public.locks.share, public.ranges.first[player, board]
@@ -94,8 +97,6 @@ def level(public, player, board, lock, rows, values, child, total):
 
     A locked action has a fixed probability.
 
-    lock    row of the decision's first action in `public.locks.share`
-    rows    Rows: `actions` of the decision, `count` hands of the player on the board
     values  [., >= count] by hand; row child+a is the value of action a
     total   [>= count] value of the decision for each hand
     """
@@ -113,9 +114,8 @@ def respond_locked(public, player, board, lock, rows, values, child, value):
     Such a hand plays its locked probabilities and its best free action.  Other hands keep their value.  If free actions
     remain, the values of the locked ones become -1e30 chips, so that later steps do not choose them.
 
-    lock    row of the decision's first action in `public.locks.share`
-    rows    Rows: `actions` of the decision, `count` hands of the player on the board
     values  [., >= count] by hand; row child+a is the value of action a
+    value   [>= count] value of the decision for each hand, changed in place
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):

@@ -58,7 +58,10 @@ def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | N
 def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
     """Return the tree with deal weights of another dtype.
 
-    The weights are scaled by a power of two, which is exact and keeps float32 far from its limits.
+    dtype  float32 or float64
+
+    Each player's weights are scaled by a power of two, so that the largest is from 1 to 2.  This is exact and keeps
+    float32 far from its limits.  `joint_weight` is scaled too.
     """
     scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
     row_weight = public.row_weight.copy()
@@ -73,7 +76,7 @@ def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
 
 
 def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
-    """Return [2, E] weights of E columns in the strategy sums and in the regrets of their rows.
+    """Return [2, E] weights of E columns in their rows' strategy sums (0) and in their regrets (1).
 
     A column is one hand on a board, or several hands that share a bucket.  It counts its hands, times the boards that
     its board stands for; in regrets also times the deal weight.
@@ -99,6 +102,8 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
     """Return whether no two walked boards of a street share a bucket.
 
     The buckets of a board must also be consecutive numbers.
+
+    cards  ListedCards of the game of `public`
     """
     ranges, starts = public.ranges, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     for player, first in enumerate(ranges.first):

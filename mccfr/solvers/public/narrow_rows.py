@@ -8,6 +8,14 @@ decision.
 Cells are rounded up or down at random, so that they are right on average; rounding to nearest would lose small
 increments.  Numbers that a cell can hold exactly do not change.  The random bits are a hash of iteration, slot, bucket
 and number, so results do not depend on the thread.
+
+These arguments are the same in all kernels here:
+
+step         Step: rule, factors and weight of the iteration
+tables       Tables of floats [slot, bucket], used if `narrow_rows` is None
+narrow_rows  Int16Rows, or None for float tables
+street       street of the decision, from 0
+rows         Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
 """
 
 from typing import NamedTuple
@@ -100,7 +108,6 @@ def widen(cells, scales, row, rows, out):
     cells   [slot, bucket] int16
     scales  [decision, bucket] uint8
     row     number of the decision in `scales`
-    rows    Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
     """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]
@@ -125,11 +132,11 @@ def _chance(number, salt):
 def narrow(cells, scales, row, rows, numbers, spare, iteration):
     """Round numbers [actions, :count] float32 at random to 16-bit cells, and write these and scales.
 
-    cells      [slot, bucket] int16
-    scales     [decision, bucket] uint8
+    cells      [slot, bucket] int16, changed in place
+    scales     [decision, bucket] uint8, changed in place
     row        number of the decision in `scales`
-    rows       Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
-    spare      [:count] float32 scratch
+    numbers    [actions, >= count] regrets or strategy sums of the decision
+    spare      [>= count] float32 scratch
     iteration  seeds the rounding
     """
     column, stop = rows.column, rows.column + rows.count
@@ -164,11 +171,7 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
 def strategy_of(step, tables, narrow_rows, street, rows, sigma, offset, wide):
     """Write a decision's current strategy to sigma[offset : offset+actions], from float or 16-bit regrets.
 
-    step         Step: rule of the current strategy
-    tables       Tables of floats [slot, bucket], read if `narrow_rows` is None
-    narrow_rows  Int16Rows, or None for float tables
-    rows         Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
-    wide         [actions, >= count] float32 scratch, overwritten if cells have 16 bits
+    wide  [actions, >= count] float32 scratch, overwritten if cells have 16 bits
     """
     if narrow_rows is None:
         ask_if_alone(tables.basis, rows)
@@ -185,10 +188,8 @@ def strategy_of(step, tables, narrow_rows, street, rows, sigma, offset, wide):
 def sums_strategy(table, narrow_rows, street, rows, sigma, offset, wide):
     """Write a decision's average strategy to sigma[offset : offset+actions], from float or 16-bit sums.
 
-    table        [slot, bucket] strategy sums of floats, read if `narrow_rows` is None
-    narrow_rows  Int16Rows, or None for float tables
-    rows         Rows: first slot, actions, first bucket (`column`) and number of buckets (`count`)
-    wide         [actions, >= count] float32 scratch, overwritten if cells have 16 bits
+    table  [slot, bucket] strategy sums of floats, read if `narrow_rows` is None
+    wide   [actions, >= count] float32 scratch, overwritten if cells have 16 bits
     """
     if narrow_rows is None:
         ask_if_alone(table, rows)
@@ -204,12 +205,11 @@ def sums_strategy(table, narrow_rows, street, rows, sigma, offset, wide):
 def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, work):
     """Update a decision's float or 16-bit strategy sums: keep · sum + weight · reach · strategy.
 
-    step      Step, with `keep` and `weight`
     strategy  (sigma, offset): the strategy is sigma[offset : offset+actions]
     reach     [>= count] the player's reach with each hand
     work      Int16Work, overwritten if cells have 16 bits
 
-    With `narrow_rows` None the float `tables` are updated.
+    `keep` and `weight` are those of `step`.  With `narrow_rows` None the float `tables` are updated.
     """
     sigma, offset = strategy
     if narrow_rows is None:
@@ -229,12 +229,11 @@ def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, wor
 def add_regrets(step, tables, narrow_rows, street, rows, counted, total, work):
     """Add each action's gain over the decision's value to float or 16-bit regrets; discount these.
 
-    step     Step, with the factors of positive and negative regrets
     counted  (values, first): values[first+a] are the values of action a by hand
     total    [>= count] value of the decision by hand
     work     Int16Work, overwritten if cells have 16 bits
 
-    With `narrow_rows` None the float `tables` are updated.
+    The discounts are `step.positive` and `step.negative`.  With `narrow_rows` None the float `tables` are updated.
     """
     values, first = counted
     if narrow_rows is None:

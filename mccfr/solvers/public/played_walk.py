@@ -45,7 +45,7 @@ class PlayedRows(NamedTuple):
     A street tree is the betting of one street after one earlier sequence of actions.  W is the most slots of a player
     in a street tree; a slot is an action of one of its decisions.  n is the number of hands.
 
-    tables       RowTables of all blocks (street and player); each player's hold its policy
+    tables       RowTables of all blocks (street and player): both players' policies
     first, stop  [2, U] int64       rows first to stop-1 of a player's block are its decisions in a street tree
     at           [M] int64          row of `sigma` with the action that leads to a node; 0 at the roots of street trees
     factor       [M] float64        probability that the other player understands that action as the one into the node;
@@ -87,7 +87,8 @@ class PlayScratch(NamedTuple):
 
     A street tree is the betting of one street after one earlier sequence of actions; a line is the actions in it so
     far.  There is room for one street tree of each street, and for a group of small ones on the last.  A way is the
-    number of a street tree in progress and of the ranges at its start: one for each street, and those of the group.
+    index of both players' ranges at the start of a street tree in progress: one for each street, and those of the
+    group.
 
     member_first  [S] int64          first row of a street in arrays of N rows
     tree          [S] int64          stack: street tree of each street
@@ -114,7 +115,10 @@ class PlayScratch(NamedTuple):
 
 
 def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
-    """Return scratch arrays for boards of at most `hands` hands and a deck of `cards` cards."""
+    """Return scratch arrays for boards of at most `hands` hands and a deck of `cards` cards.
+
+    trees  StreetTrees of the betting tree that is walked
+    """
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members = len(room), int(room.sum())
@@ -146,8 +150,11 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 def _take_jobs(scratch, player, start):
     """Load up to LANES jobs of a player, from number `start` on, into `scratch.lanes`.
 
-    A job is the fold and the showdown after one line of actions; the player acted last in it.  Each lane of a vector
-    values one job.  Returns whether any of them has a showdown.
+    A job is the fold and the showdown after one line of actions.  Each lane of a vector values one job.  Returns
+    whether any of them has a showdown.
+
+    scratch  PlayScratch with the jobs
+    player   the player who acted last in these jobs
     """
     none, rows, jobs, showdown = scratch.shares.shape[0] - 1, scratch.lanes.rows, scratch.jobs, False
     last = jobs.count[player] - 1
@@ -166,9 +173,11 @@ def _take_jobs(scratch, player, start):
 def _settle(board, scratch, street):
     """Return player 0's chips at the terminals of all jobs, over pairs of hands; clear the jobs.
 
-    A job is the fold and the showdown after one line of actions.
+    A job is the fold and the showdown after one line of actions.  A pair of hands counts times both players' weights.
 
-    street  street of the terminals
+    board    SampledBoard in order of strength
+    scratch  PlayScratch with the jobs
+    street   street of the terminals
     """
     lanes, count, won = scratch.lanes, scratch.jobs.count, 0.0
     for player in range(2):
@@ -219,10 +228,13 @@ def _new_job(scratch, player, way, source):
 def _add_job(board, scratch, street, way, kind, m, chips):
     """Add the terminal at row `m` of scratch to a job, and multiply its row in `shares` by ±`chips`.
 
-    A job is the fold and the showdown after one line of actions.
+    A job is the fold and the showdown after one line of actions.  It belongs to the player who acted last.
 
-    way    index of both players' ranges at the start of the street
-    kind   0: showdown, where player 0 can win `chips`; 1: fold, where player 0 gets `chips`
+    board    SampledBoard in order of strength
+    scratch  PlayScratch, changed in place
+    street   street of the terminal
+    way      index of both players' ranges at the start of the street
+    kind     0: showdown, where player 0 can win `chips`; 1: fold, where player 0 gets `chips`
 
     The sign is - at a showdown if player 1 acted last, else +.
     """
@@ -260,9 +272,13 @@ def _share(before, sigma, factor, count, out):
 def _descend(trees, played, board, scratch, tree, base, way):
     """Carry both players' range shares down a street tree; list its terminals for valuation.
 
-    tree  number of the street tree
-    base  row of the tree's root in scratch arrays
-    way   index of both players' ranges at the root
+    trees    StreetTrees
+    played   PlayedRows: both policies
+    board    SampledBoard in order of strength
+    scratch  PlayScratch, changed in place
+    tree     number of the street tree
+    base     row of the tree's root in scratch arrays
+    way      index of both players' ranges at the root
     """
     first, range_of, shares = trees.first[tree], scratch.range_of, scratch.shares
     street = np.int64(trees.rows.block[first]) // 2
@@ -314,7 +330,7 @@ def _enter(scratch, street, way, m, below):
 def _last_street(trees, played, board, scratch, level):
     """Walk the next last-street trees below a tree, as many as scratch holds; return player 0's chips.
 
-    The chips are summed over weighted pairs of hands.
+    The chips are summed over weighted pairs of hands.  `scratch.exit[level]` says where the next call continues.
 
     level  street before the last; the tree is `scratch.tree[level]`
     """
@@ -338,7 +354,13 @@ def _last_street(trees, played, board, scratch, level):
 
 @part_njit
 def _begin(board, scratch):
-    """Set both players' ranges at the root; return the total weight of pairs of disjoint hands."""
+    """Set both players' ranges at the root; return the total weight of pairs of disjoint hands.
+
+    A pair's weight is the product of both hands' weights.
+
+    board    SampledBoard in order of strength
+    scratch  PlayScratch, changed in place
+    """
     reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)

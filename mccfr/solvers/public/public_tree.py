@@ -30,10 +30,14 @@ _LEAST_ROOM = 1 << 18  # cells, 1 MB
 class PublicBoards(NamedTuple):
     """The boards that follow each board: S streets, T boards of all streets.
 
-    weight  [S] float64   1 / (boards of street s below one board that are compatible with two hands)
-    below   [T, 2] int64  boards of the next street below a board: first and end
-    last    [T, 2] int64  last-street boards below a board (itself on the last street): first and end
-    root    [2] int64     boards of the first street: first and end
+    Boards are numbered from 0, street by street.  Ranges are (first, end) in this numbering; `end` is not included.
+
+    weight  [S] float64   probability of each board of street s that fits two disjoint hands, given these and the board
+                          before (none for s = 0).  It is 1 if the street deals no cards by chance.  If only some boards
+                          are listed, it is 1 / (their share of all boards · number of all boards that fit)
+    below   [T, 2] int64  boards of the next street that continue a board; (0, 0) for boards of the last street
+    last    [T, 2] int64  boards of the last street that continue a board; for a last-street board only itself
+    root    [2] int64     boards of the first street
     """
 
     weight: npt.NDArray[np.float64]
@@ -91,7 +95,7 @@ class PublicTree(NamedTuple):
 
     @property
     def streets(self) -> int:
-        """Return the number of streets."""
+        """Return the number of streets of the game."""
         return len(self.boards.weight)
 
 
@@ -106,9 +110,9 @@ def public_tree(
     merge       whether hands of a board that share a bucket share a column: one cell of ranges and values
     some        whether the listed boards may be a part of those the deck allows; `joint_weight` is then 1
 
-    Raises `ValueError` for a game whose cards are chance nodes of its tree, and for a hand that can be dealt but has no
-    bucket.  Also raises it if chance is not uniform: hands of unequal numbers of cards, two hands of the same two
-    cards, or missing boards.
+    Raises `ValueError` for a game whose cards are chance nodes of its tree, or cannot be listed.  Also raises it for a
+    hand that can be dealt but has no bucket, and for boards out of order.  Also raises it if chance is not uniform:
+    hands of unequal numbers of cards, two hands of the same two cards, or missing boards unless `some`.
     """
     if not game.cards.dealt:
         raise ValueError(
@@ -139,7 +143,10 @@ def public_tree(
 def with_betting(public: PublicTree, game: Game) -> PublicTree:
     """Return the public tree of another game with the same hands and boards, but other betting and ranges.
 
-    Hands of positive weight must be the same. Locks (fixed strategies) and hands that share a column are not supported.
+    game  the other game; the hands of positive weight must be those of `public`'s game
+
+    Locks (fixed strategies) and hands that share a column are not supported.  `joint_weight` and `copies` stay those of
+    `public`.
     """
     return public._replace(
         trees=(trees := _betting(game)),
@@ -149,7 +156,7 @@ def with_betting(public: PublicTree, game: Game) -> PublicTree:
 
 
 def _betting(game: Game) -> StreetTrees:
-    """Return the street trees of a game (the betting of single streets), with each pot's rake."""
+    """Return the street trees of a game (the betting of single streets), with each pot's rake in `chips`."""
     trees = street_trees(game.tree)
     if game.rake is not None:
         trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
@@ -160,8 +167,10 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
     """Return the tree with precomputed results of run-outs (all-ins before the last street).
 
     A board's results are a matrix: for each pair of hands, the last-street boards won minus those lost.  All matrices
-    have at most an eighth as many cells as the game's strategy, or `_LEAST_ROOM` cells if that is more.  A street
-    without room for its matrices gets none, nor does a board on which they save no work.
+    together have at most an eighth as many cells as the game's strategy (of both players), or `_LEAST_ROOM` cells if
+    that is more.  A street without room for its matrices gets none, nor does a board on which they save no work.
+
+    Returns `public` itself if it has results already, or has no run-outs.
     """
     trees, cards = public.trees, game.listed_cards()
     street_of = np.repeat(trees.street, np.diff(trees.first))
@@ -201,10 +210,12 @@ def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
 
     A member is a node of the first street's tree.  There are two kinds of tasks:
 
-    * (member, first, end): a member that leads to the next street, on the boards first to end-1 that follow
+    * (member, first, end): a member that leads to the next street, on the boards first to end-1 of those that follow
     * (first, first, end): the members first to end-1, for the run-outs (all-ins) among them
 
     boards  number of boards that follow each board of the first street
+
+    There are none (K = 0) in a game of one street.
     """
     if trees.most.shape[1] == 1:
         return np.zeros((0, 3), np.int64)
@@ -230,6 +241,10 @@ def _board_ranges(
     """Return two [T, 2] (first, end) of the boards below each board: on the next street, on the last.
 
     T counts the boards of all streets, numbered street by street.
+
+    start  [S+1] number of the first board of each of S streets, and T
+
+    Raises `ValueError` if the boards of a street are not in the order of the boards that they continue.
     """
     total, last_street = int(start[-1]), cards.streets - 1
     child, last = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
@@ -252,6 +267,9 @@ def board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.f
     It is the same for all boards of a street that are compatible with the hands, and 1 for a board known in advance.
 
     some  whether the listed boards may be a part of those the deck allows
+
+    Raises `ValueError` for hands of unequal numbers of cards, and for missing boards unless `some`.  Also raises it for
+    a street without new cards that has more or fewer boards than the street before.
     """
     live = (cards.reach > 0).any(axis=0)
     held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))

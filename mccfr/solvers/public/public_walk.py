@@ -4,6 +4,15 @@ The streets are nested by an explicit stack.  The betting of a street is walked 
 The work below the first street is cut into tasks for threads (`walk_threads`).  A task is an exit of the first street,
 which leads to the next one, on some boards, or some run-outs: all-ins before the last street.  Each task writes its
 values to its own array.  They are added in the order of tasks, so results do not depend on the threads.
+
+These arguments are the same in all kernels here:
+
+public     PublicTree
+traversal  Traversal: the traverser, its tables and the opponent's
+step       Step of the iteration; None: strategies are fixed, and only values are computed
+street     number of a street, from 0
+tree       number of a street tree: the betting of one street after one betting line of earlier streets
+board      number of a board among those of all streets
 """
 
 from collections.abc import Sequence
@@ -56,8 +65,8 @@ def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
     Columns: factor of positive regrets, of negative regrets, of old strategy sums; weight of the new strategy; number
     of the iteration.
 
-    steps      Step of each iteration, with the first four columns
-    iteration  number of the first iteration
+    steps      Step of each of the n iterations, which has the first four columns
+    iteration  number of the first iteration, from 1
     """
     factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
     return np.column_stack([factors, np.arange(iteration, iteration + len(steps))])
@@ -90,8 +99,8 @@ def _hand_down(ranges, player, board, place, scratch, handed, street, sides):
     place    index of the node in the arrays `own.row` and `opponent.row` of `scratch`
     scratch  StreetScratch with the ranges
     handed   StreetExchange that passes ranges and values between streets; its value[street] is set to 0
-    street   street to which the ranges are handed
-    sides    0: both ranges are copied; 1: only the opponent's
+    street   street to which the ranges are handed: the one after the node's
+    sides    first range to copy: 0, both are copied; 1, only the opponent's
 
     Returns whether the opponent's range has a positive cell.
     """
@@ -115,8 +124,9 @@ def _hand_down(ranges, player, board, place, scratch, handed, street, sides):
 def _hand_up(ranges, player, board, found, out):
     """Copy values of a player's hands to the order of their columns on a board.
 
-    found  [V, H] V values of each hand by number of the hand
-    out    [V, W] by column: a hand of the board, or hands that share a bucket (the first hand's value is taken)
+    ranges  Ranges: hands and columns of each board
+    found   [V, H] V values of each hand by number of the hand
+    out     [V, W] by column: a hand of the board, or hands that share a bucket (the first hand's value is taken)
     """
     hand = ranges.hand[ranges.first[player, board] : ranges.first[player, board + 1]]
     for kind in range(found.shape[0]):
@@ -127,7 +137,7 @@ def _hand_up(ranges, player, board, found, out):
 def _next_exit(trees, tree, member):
     """Return the first exit (node that leads to the next street) of a street tree after `member`, or -1.
 
-    tree    number of the street tree: the betting of one street after one betting line of earlier streets
+    trees   StreetTrees
     member  node, counted from the root of the street tree, like the result; -1: search all nodes
     """
     base = trees.first[tree]
@@ -141,8 +151,8 @@ def _next_exit(trees, tree, member):
 def _enter(scratch, level, tree, first, stop):
     """Put a street tree and its boards first to stop-1 on the stack, in row `level` of `scratch.state`.
 
-    level  street of the tree
-    tree   number of the street tree: the betting of one street after one betting line of earlier streets
+    scratch  StreetScratch
+    level    street of the tree
     """
     state = scratch.state[level]
     state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
@@ -152,9 +162,7 @@ def _enter(scratch, level, tree, first, stop):
 def _walk(public, traversal, step, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] to boards[1]-1, with all later streets.
 
-    step     Step of the iteration; None: strategies are fixed
     street   street of the tree and of the boards
-    tree     number of the street tree: the betting of `street` after one betting line of earlier streets
     scratch  this thread's StreetScratch
 
     It reads the ranges scratch.by_hand.reach[:, street] [2, H] of H hands.  It adds the values of the traverser's hands
@@ -208,7 +216,6 @@ def _task(public, traversal, step, board, root, task, scratch):
 
     An exit is a node that leads to the next street; a run-out is an all-in before the last street.
 
-    step     Step of the iteration; None: strategies are fixed
     board    board of the first street
     root     StreetScratch of the first street, shared by all threads
     task     number of the task
@@ -262,8 +269,7 @@ def _collect(public, traversal, board, root):
 def _traverse(public, views, step, iteration, scope, root, scratch, crew):
     """Run this thread's part of a traversal for each player and first-street board of `scope`.
 
-    views      tables (Views) of player 0 and of player 1
-    step       Step of the iteration; None: strategies are fixed
+    views      (Views of player 0's tables, Views of player 1's)
     iteration  seed for rounding 16-bit cells
     scope      Scope: traversers, boards and kind of the walk
     root       StreetScratch of the first street, shared by all threads

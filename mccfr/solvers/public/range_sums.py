@@ -140,6 +140,9 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
     """Return an array's rows of both players, without the unused rows between them.
 
-    room  array: rows before `end` are player 0's, rows `begin` to `stop-1` are player 1's
+    room   array: rows before `end` are player 0's, rows `begin` to `stop-1` are player 1's
+    begin  first row of player 1, at least `end`
+
+    The result is a view if no row is unused, else a copy.
     """
     return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])

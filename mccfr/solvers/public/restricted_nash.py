@@ -35,7 +35,10 @@ Tables = Sequence[npt.NDArray[np.float64]]
 
 
 class Mixture:
-    """Computes the behaviour strategy of a player who draws one of two strategies before the deal."""
+    """Computes the behaviour strategy of a player who draws one of two strategies before the deal.
+
+    The player keeps the drawn strategy to the end of the hand.  The opponent does not know which it is.
+    """
 
     def __init__(self, game: Game, player: int) -> None:
         """Prepare mixtures for a player; raise `ValueError` if it has imperfect recall."""
@@ -48,9 +51,12 @@ class Mixture:
     def write(self, share: float, one: Tables, other: Tables, out: Tables) -> None:
         """Write to `out` the mixture that plays `one` with probability `share` and else `other`.
 
-        one, other, out  tables [slots, buckets] by block; the player's blocks of `out` are changed in place
+        share            probability of `one`, from 0 to 1, drawn once for the whole hand
+        one, other, out  tables [slots, buckets] of action probabilities by block; the player's blocks of `out` are
+                         changed in place
 
-        A block is a street and player, a slot is one action of a decision.
+        A block is a street and player, a slot is one action of a decision.  Rows that neither strategy reaches get
+        `share` · one + (1 - `share`) · other.
         """
         tree, reach = self._game.tree, dict[int, npt.NDArray[np.float64]]()
         arrays = tree.arrays
@@ -77,17 +83,20 @@ class RestrictedNash:
     player's regrets against the other's strategy.
 
     mixture    Mixture that combines the opponent's fixed strategy with its learning one
-    tables     {name: [slot, bucket] float64} regrets and strategy sums of both players
+    tables     {name: [slot, bucket] float64} regrets and strategy sums of the responder and of the opponent's learning
+               part
     iteration  iterations done
     """
 
     def __init__(self, game: Game, responder: int, fixed: Tables, share: float) -> None:
-        """Prepare a game with listed cards; raise `ValueError` if the opponent has imperfect recall.
+        """Prepare a game with listed cards.
 
-        responder  player who responds
+        responder  player who responds; the other player is the opponent
         fixed      [slots, buckets] for each block (street and player): the opponent's fixed strategy, action
                    probabilities; the responder's part is not read
         share      probability of the fixed strategy, from 0 to 1
+
+        Raises `ValueError` if the opponent has imperfect recall, and for cards that cannot be listed.
         """
         self.game, self.iteration, self._variant = game, 0, variant(_VARIANT)
         self.mixture, self._responder, self._fixed, self._share = Mixture(game, 1 - responder), responder, fixed, share
@@ -112,7 +121,10 @@ class RestrictedNash:
         return [self.tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(len(self._starts))]
 
     def average_strategy(self) -> Strategy:
-        """Return both players' average strategy; rows that were never reached are uniform."""
+        """Return the average strategy of the responder and of the opponent's learning part.
+
+        The opponent's fixed strategy is not mixed in: `mixture.write` does that.  Rows of weight 0 are uniform.
+        """
         return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def iterate(self, count: int = 1) -> None:
@@ -131,6 +143,8 @@ class RestrictedNash:
 
         The responder trains against the mixture of the opponent's fixed and learning strategies.  The opponent trains
         against the responder's current strategy.
+
+        `_freeze` must have written the current strategies before.
         """
         if player == self._responder:
             self.mixture.write(self._share, self._fixed, self._frozen, self._opponents)
@@ -139,7 +153,10 @@ class RestrictedNash:
             self._opponents[block][:] = self._frozen[block]
 
     def _train(self, step: Step, player: int) -> None:
-        """Walk the tree; write the changes of a player's tables to `_regrets` and `_sums`."""
+        """Walk the tree; add the changes of a player's tables to `_regrets` and `_sums`, which are 0 before.
+
+        step  Step of the iteration
+        """
         regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
         opponents, public = street_tables(self._opponents, 1 - player), self._public
         views = (Views(regrets, frozen, sums), Views(opponents, opponents, opponents))
@@ -153,13 +170,19 @@ class RestrictedNash:
         return StepTables(regret, regret, sums)
 
     def _freeze(self, step: Step) -> None:
-        """Write both current strategies to `_frozen`; locked rows get their fixed probabilities."""
+        """Write both current strategies to `_frozen`; locked rows get their fixed probabilities.
+
+        step  Step of the iteration, which gives the rule from regrets to strategies
+        """
         for block, starts in enumerate(self._starts):
             freeze(step, self._block_tables(block), starts, self._frozen[block])
         self._locked.hold(self._frozen)
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Add the changes from `_train` to a player's tables, with discounts, and set them to 0."""
+        """Add the changes from `_train` to a player's tables, with discounts, and set them to 0.
+
+        step  Step of the iteration, which gives the discounts and the strategy's weight
+        """
         for block in range(player, len(self._starts), 2):
             increments = (self._regrets[block], self._sums[block])
             absorb(step, self._block_tables(block), self._starts[block], increments, np.ones(increments[0].shape[1]))

@@ -290,9 +290,10 @@ def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
 
 @intrinsic
 def times_rows(typing_context, out, rows, reach, span):
-    """Set out[place+a, k] = rows[first+a, k] · reach[k] for each action a; all three are scratch.
+    """Set out[place+a, k] = rows[first+a, k] · reach[k] for each action a.
 
-    span  (place, first, actions, count) int64, with k < count
+    out, rows, reach  [., W], [., W] and [W] scratch
+    span              (place, first, actions, count) int64, with k < count
     """
 
     def codegen(context, builder, signature, arguments):
@@ -315,7 +316,8 @@ def times_rows(typing_context, out, rows, reach, span):
 def weigh(typing_context, out, cells, weights, start, count):
     """Set out[k] = weights[start+k] · cells[k] for k < count.
 
-    out and cells are rows of scratch and may be the same.  weights is read only for k < count.
+    out, cells  rows of scratch, which may be the same
+    weights     [>= start+count]; not read from start+count on
     """
 
     def codegen(context, builder, signature, arguments):
@@ -382,7 +384,7 @@ def add_rows(typing_context, values, sigma, span):
 
 @part_njit
 def _span(place, rows):
-    """Return (place, slot, column, actions, count): a row of scratch, and the fields of Rows."""
+    """Return (place, slot, column, actions, count) as int64: row `place` of scratch, the fields of `rows`."""
     return np.int64(place), np.int64(rows.slot), np.int64(rows.column), np.int64(rows.actions), np.int64(rows.count)
 
 

@@ -181,7 +181,8 @@ def _unique_rows(bucket, ordered, rows, found, local, direct):
 def both_buckets(first: SampledBoard, second: SampledBoard) -> SampledBoard:
     """Return a board with player 0's buckets from `first` and player 1's from `second`.
 
-    first, second  SampledBoards: the same board in two games that differ only in their buckets
+    first, second  SampledBoards: the same board in two games that differ only in their buckets; all else is taken from
+                   `first`
     """
     parts = ("rows", "bucket", "local", "direct")
     mixed: dict[str, Any] = {
@@ -193,7 +194,9 @@ def both_buckets(first: SampledBoard, second: SampledBoard) -> SampledBoard:
 def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> SampledBoard:
     """Return a copy of the board with other buckets for one player's hands.
 
-    bucket  [S, 2, H] int32 buckets of all H hands of the game on each street, by player
+    player  player whose buckets change
+    bucket  [S, 2, H] int32 buckets of all H hands of the game on each street, by player; those of the other player are
+            not read
     """
     parts: dict[str, Any] = {name: getattr(board, name).copy() for name in ("rows", "bucket", "local", "direct")}
     found = board._replace(**parts)
@@ -272,7 +275,10 @@ class BoardSource:
         return deck[:count].tolist()
 
     def board(self, iteration: int) -> SampledBoard:
-        """Return the SampledBoard of an iteration: its board with both players' hands on it."""
+        """Return the SampledBoard of an iteration: its board with both players' hands on it.
+
+        The first 128 different listed boards are kept; the same object is returned when such a board is drawn again.
+        """
         drawn = self.drawn(iteration)
         if self.listed is None:
             return self._made(drawn)
@@ -292,7 +298,7 @@ def _shuffle(state, items, count):
     """Move `count` random items, drawn without replacement, to the front, in place (Fisher & Yates).
 
     state  [4] uint64 of the random generator, advanced in place
-    items  [.] int64
+    items  [.] int64, at least `count` of them
     """
     for i in range(count):
         j = i + below(state, items.shape[0] - i)

@@ -45,9 +45,13 @@ ITERATIONS = 40
 On six rivers, pairs of sizes chosen by 30 and 60 iterations lost 0.025 and 0.019 % of the pot; by 20 they lost more.
 """
 RARE = 0.005
-"""Product of both players' shares of hands at a decision, below which it keeps default sizes."""
+"""Least product of both players' reaches at a decision whose sizes are chosen.
+
+At rarer decisions default sizes stay.  A reach is the weight of the player's range there as a share of its weight at
+the root of the spot.
+"""
 MOST_BOARDS = None, None, 6, 4
-"""Boards used below each board of the street before, by the number of streets; None: all."""
+"""Boards used below each board of the street before; the index is the number of streets; None: all."""
 _EQUAL = 1e25  # regret of each compared tree: too large for increments to change, so all are played equally often
 _NO_REACH = 1e-6  # share of a hand's weight that is kept, because kernels need the same hands everywhere
 
@@ -139,6 +143,9 @@ class SizeChoice:
         here  tree with the sizes chosen so far
         line  text of the actions that lead to the decision
         cfr   solver that has solved this tree
+
+        If no more sizes are possible than are to be chosen, all are returned.  At a rare decision (`RARE`) the first of
+        the default sizes are returned, as many as are to be chosen.
         """
         state, dealt = here.state[line], self.spot.listed_cards().reach
         count, amounts = self.menus.count(state) or 0, self.menus.fine.raise_targets(state)
@@ -161,8 +168,9 @@ class SizeChoice:
         return [amounts[place] for place in sorted(best_subset(len(amounts), count, values))]
 
     def _solved(self, tree: CompiledTree, reach: Floats, equal: tuple[int, int] | None = None) -> VectorCfr:
-        """Solve a betting tree and return its solver.
+        """Solve a betting tree by `ITERATIONS` iterations of CFR and return its solver.
 
+        tree   betting tree of the spot, or trees side by side
         reach  [2, H] ranges at the root
         equal  (player at the root, n): its first n actions there are played equally often; None: nothing is fixed
         """
@@ -180,6 +188,7 @@ class SizeChoice:
         While the tree is solved, all root actions are played equally often.  A value is the sum of the counterfactual
         values of the player's hands, each times the hand's weight in `ranges`.
 
+        tree     betting tree; its root is a decision of `player`
         actions  number of root actions
         player   player who acts at the root
         ranges   [2, H] both players' ranges at the root
@@ -195,6 +204,9 @@ class SizeChoice:
 
     def _reach(self, cfr: VectorCfr, node: int) -> Floats:
         """Return [2, H] both players' ranges at a decision by the average strategies of a solver.
+
+        cfr   solver of a betting tree
+        node  decision of this tree
 
         Each action on the way multiplies the weights of the acting player's hands by its probability, averaged over the
         boards of its street.
@@ -217,10 +229,11 @@ class SizeChoice:
 def best_subset(total: int, count: int, values: Callable[[Sequence[frozenset[int]]], Floats]) -> frozenset[int]:
     """Return the indices of `count` of `total` ascending sizes that have a high value together.
 
-    First the best additions are chosen among every second size and the last.  Then one size at a time moves to a
-    neighbour while that gains.
+    First sizes are added one by one, each the best addition.  Candidates are every second size and the last; if these
+    are used up, all others.  Then one size at a time moves to a neighbour while that gains.
 
-    values  function that takes a list of index sets and returns an array with the value of each set
+    values  function that takes a list of index sets and returns an array with the value of each set; each set is passed
+            to it once
     """
     known = dict[frozenset[int], float]()
 

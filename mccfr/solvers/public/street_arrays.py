@@ -47,8 +47,8 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 
     tables  [slot, bucket] tables by block (street and player), 2·street + player
 
-    Streets that the game lacks get a table of one cell. The tuple always has the same length, so that kernels are not
-    compiled anew for each number of streets.
+    The tuple always has four tables, so that kernels are not compiled anew for each number of streets.  Streets that
+    the game lacks get a table of one cell.
     """
     chosen = tables[player::2]
     return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
@@ -120,7 +120,8 @@ class LineRanges(NamedTuple):
     A cell is a hand of the board, or hands that share a bucket.
 
     row    [N] int32  row of `reach` with the range at a node; several nodes may share one
-    reach  [N, W]     deal weights times the probabilities of the player's actions so far
+    reach  [N, W]     weight of the hand in the player's range at the root, times the probabilities of the player's
+                      actions so far
     """
 
     row: npt.NDArray[np.int32]
@@ -180,11 +181,12 @@ class StreetScratch(NamedTuple):
 
 
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> StreetScratch:
-    """Return scratch arrays for walks of some streets.
+    """Return scratch arrays of zeros for walks of some streets.
 
+    public   PublicTree that is walked
     streets  streets whose betting the scratch has room for; ranges and values passed between streets have room for all
     dtype    of ranges, strategies and values: float32 or float64
-    values   number of values of each hand: 1 or 2
+    values   number of values of each hand: 1, or 2 for fixed strategies (of the strategy and of a best response)
     """
     here = np.isin(np.arange(public.streets), streets)
     members, cells = public.trees.most * here
@@ -214,7 +216,7 @@ def one_value(room: StreetScratch) -> StreetScratch:
 
     room  StreetScratch for one or two values of each hand
 
-    Only `by_hand.value` and `by_hand.task` are new arrays.
+    Only `by_hand.value` and `by_hand.task` are new arrays, filled with zeros; `value` is a view.
     """
     handed = [np.zeros((len(of), 1, of.shape[2]), of.dtype) for of in (room.by_hand.value, room.by_hand.task)]
     return room._replace(value=room.value[:1], by_hand=room.by_hand._replace(value=handed[0], task=handed[1]))

@@ -10,15 +10,21 @@ the traverser's hands come up.  At the traverser's decisions there are two cases
   a best response.  A best response takes the best action for each hand on each board, against the opponent's whole
   range there.  It is exact in the real game, also where strategies are bucketed.
 
-Kernels for a `step` of None contain the second case only: numba drops code that depends on an argument that is None.
-Kernels for a `Step` contain both.
-
 Rows are updated in place, when they are visited, if each hand on each board has a row of its own.  Hands that are alike
 (`merged_rows`) may share one column.  Otherwise current strategies are written to tables beforehand, and increments are
-added up in tables, each with its hand's deal weight.
+added up in tables, each with its hand's deal weight.  Constant factors of a whole row are left out: the probability of
+its board and, if no other hand shares the row, the hand's weight in regrets.  A board that stands for others
+(`mccfr.cards.suit_symmetry`) counts once for each of them.
 
-Constant factors of a whole row are left out: the probability of its board and, if no other hand shares the row, the
-hand's weight in regrets.  A board that stands for others (`mccfr.cards.suit_symmetry`) counts once for each of them.
+Most functions share these arguments:
+
+public     PublicTree
+traversal  Traversal: the traverser, its tables and the opponent's
+step       Step of the iteration, or None; then numba drops all code for training
+here       BettingRound: street, street tree and board
+rows       Rows: slots (actions) and columns (hands or buckets) of the decision in the tables
+lock       first row of the decision's fixed probabilities in `public.locks`, or -1
+scratch    StreetScratch with ranges, strategies and values
 """
 
 import numpy as np
@@ -52,7 +58,7 @@ def copy(source, out):
 
 @inline_njit
 def first_side(traversal, step):
-    """Return the first range that a walk carries: 0, the traverser's (training); 1, the opponent's."""
+    """Return the first range that a walk carries: 0, the traverser's (training); 1, the opponent's only."""
     return 1 if step is None or traversal.fixed else 0
 
 
@@ -106,7 +112,6 @@ def _take_rows(ranges, player, board, table, rows, out, place):
     """Copy the probabilities of a player's hands on a board from a table to out[place : place+actions].
 
     table  [slot, bucket] probabilities; a slot is one action of a decision
-    rows   Rows: first slot, actions, and number of hands of the decision
     out    [., W] by hand of the board; row `place` is for the first action
     """
     first = ranges.first[player, board]
@@ -117,7 +122,7 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
-    """Write the opponent's strategy at a decision to rows of scratch.opponent.reach, from `place` on."""
+    """Write the opponent's strategy at a decision to scratch.opponent.reach[place : place+actions]."""
     table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
     if step is None or traversal.fixed:
         if traversal.in_place is not None:
@@ -157,7 +162,7 @@ def _learns_at_once(public, traversal, step, lock):
 def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
     """Write the opponent's range after each action to scratch.opponent.reach[place : place+actions].
 
-    at  (place, row of its range at the decision in the same array, first row of its fixed probabilities or -1)
+    at  (place, row of its range at the decision in the same array, lock)
     """
     (place, row, lock), reach = at, scratch.opponent.reach
     learns = step is not None and not traversal.fixed
@@ -174,7 +179,7 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 def _counted(public, player, board, rows, scratch, at):
     """Put fixed probabilities into scratch.sigma; return the reach [W] for the strategy sums.
 
-    at  (first row of the decision in sigma, row of the range in scratch.own.reach, row of fixed probabilities or -1)
+    at  (first row of the decision in sigma, row of the range in scratch.own.reach, lock)
 
     The reach is the range, raised to at least 1e-20 for hands with a fixed action.
     """
@@ -192,7 +197,7 @@ def _counted(public, player, board, rows, scratch, at):
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
     """Write the traverser's strategy at a decision to scratch.sigma[place : place+actions].
 
-    at  (place, row of its range in scratch.own.reach, first row of its fixed probabilities or -1)
+    at  (place, row of its range in scratch.own.reach, lock)
 
     In training this also updates the strategy sums, or their increments if rows are not updated in place.
     """
@@ -231,7 +236,6 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
 
     A gain is the action's value minus the decision's.  Increments get it if `traversal.in_place` is None.
 
-    rows           Rows: the decision's slots (actions) and columns (hands or buckets) in the tables
     member, child  rows of scratch.value[0] [., hand] with the values of the decision; of its first action
     """
     views, street, board = traversal.views, here.street, here.board
@@ -278,9 +282,6 @@ def _rows(public, player, member, board, in_place):
 @part_njit
 def descend(public, traversal, step, here, scratch):
     """Carry the ranges down a street tree on a board; in training update the average strategy.
-
-    step  Step of the iteration; None: strategies are fixed
-    here  BettingRound: street, street tree, board
 
     The ranges at its root are in scratch.by_hand.reach[:, street] [2, H].  With fixed strategies only the opponent's is
     carried down.
@@ -331,7 +332,6 @@ def _respond(public, traversal, here, lock, rows, values, child, value):
 
     `Views.regret`, unless empty, receives 1 for the best action of each hand, the first of equal ones, else 0.
 
-    lock    first row of the decision's fixed probabilities in `public.locks`, or -1
     values  [., W] by hand of the board; row child+a is the value of action a
     """
     copy(values[child], value)
@@ -357,7 +357,6 @@ def _respond(public, traversal, here, lock, rows, values, child, value):
 def _decision(public, traversal, step, here, member, scratch):
     """Compute the values of a decision from those of its actions; in training update the regrets.
 
-    here    BettingRound: street, street tree, board
     member  number of the decision, counted from the root of the street tree
     """
     street, tree, board = here
@@ -400,10 +399,11 @@ def _stake(jobs, job, weight, chips, rake):
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
-    """Group a street tree's folds and last-street showdowns to jobs; return the number of jobs.
+    """Group a street tree's folds and, if `last`, its showdowns to jobs; return the number of jobs.
 
     A job is a fold, a showdown, or one of each that meet the same range of the opponent.  Jobs are in `lanes.jobs`.
 
+    player          the traverser, from whose view chips count
     top             row of the tree's root in arrays of N nodes
     opponent_range  [N] int32 row of the opponent's range at each node, in its array of ranges
     """
@@ -431,7 +431,7 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
 
 @part_njit
 def _share(value, ending, jobs):
-    """Copy terminals' value[0] (of the strategy) to value[1] (of a best response), if there is one.
+    """Copy terminals' value[0] (of the strategy) to value[1] (of a best response), if that exists.
 
     ending  [2, J] rows in `value` of J jobs (a fold, a showdown, or both), NOWHERE: none; the first `jobs` count
     """
@@ -448,7 +448,6 @@ def terminals(public, player, here, scratch):
     """Compute the values of a street tree's folds and, on the last street, showdowns into scratch.value.
 
     player  the traverser; values are its counterfactual values in chips
-    here    BettingRound: street, street tree, board
     """
     street, tree, board = here
     top, last, lanes = scratch.member_first[street], street + 1 == public.boards.weight.shape[0], scratch.lanes
@@ -461,8 +460,9 @@ def terminals(public, player, here, scratch):
 def run_outs(public, player, here, first, stop, scratch, lanes):
     """Compute the values of the run-outs (all-ins before the last street) among nodes first to stop-1.
 
-    Nodes are counted from the root of the street tree (one street's betting) in `here` (BettingRound).  Ranges and
-    values are in `scratch`; `lanes` may belong to another thread's scratch.
+    lanes  TerminalLanes: scratch for terminals, which may belong to another thread's `scratch`
+
+    Nodes are counted from the root of the street tree (one street's betting).  Ranges and values are in `scratch`.
     """
     street, tree, board = here
     trees, boards, top, count, weight = public.trees, public.boards, scratch.member_first[street], np.int64(0), 1.0
@@ -485,8 +485,8 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
 def ascend(public, traversal, step, here, scratch):
     """Compute values from the leaves of a street tree up; add them to by_hand.value[street] [V, H].
 
-    These are V values (of strategy, best response or both) of H hands.  `here` is a BettingRound.  Values of run-outs
-    and of exits to the next street must be set before.  Training updates the traverser's regrets.
+    These are V values (of strategy, best response or both) of H hands.  Values of run-outs and of exits to the next
+    street must be set before.  Training updates the traverser's regrets.
     """
     street, tree, board = here
     trees, base, top = public.trees, public.trees.first[tree], scratch.member_first[street]

@@ -72,12 +72,17 @@ def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
 
 
 def _threads(public: PublicTree, workers: int) -> int:
-    """Return the number of threads: `workers`, but at most one for each task (part of the walk)."""
+    """Return the number of threads: `workers`, but at most one for each task of `public.tasks`.
+
+    It is at least 1.  A task is a part of the walk below the first street.
+    """
     return max(1, min(workers, len(public.tasks)))
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
     """Return the number of public nodes that one player's traversal touches.
+
+    cards  ListedCards of the game of `public`
 
     For each walked board these are the decisions and terminals of its street, and the chance nodes where further cards
     are dealt.
@@ -195,11 +200,14 @@ class VectorCfr:
         return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
 
     def _basis(self) -> list[Array]:
-        """Return a list of the regret tables that give strategies, by block 2·street + player."""
+        """Return a list of the regret tables that give the current strategies, by block 2·street + player."""
         return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
 
     def _player_views(self, player: int) -> Views:
-        """Return the tables of a player that a walk reads and changes, by street, as Views."""
+        """Return a player's tables for a walk, by street, as Views: its own tables if `in_place`.
+
+        Else they are the tables of current strategies and of increments.
+        """
         if self.in_place:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
@@ -246,7 +254,10 @@ class VectorCfr:
     # --- iterations ---
 
     def iterate(self, count: int = 1) -> None:
-        """Run `count` iterations and change the tables in place."""
+        """Run `count` iterations and change the tables in place.
+
+        If rows are updated in place, a count of 0 only compiles the kernels.
+        """
         steps = [self.variant.step(self.iteration + 1 + i) for i in range(max(count, 1))]
         if self.in_place:
             self._walk(steps, range(2), count)
@@ -259,7 +270,9 @@ class VectorCfr:
     def traverse(self, player: int, ranges: Sequence[Array]) -> Array:
         """Run one player's part of the next iteration with given ranges.
 
-        ranges  2 × [H] both players' weights of their hands at the root; hands that the game does not deal are ignored
+        player  player whose regrets and strategy sums are updated
+        ranges  2 × [H] both players' weights of their hands at the root; hands that the game does not deal are ignored.
+                They stay the ranges of later calls
 
         Returns [H] counterfactual values of the player's hands with the strategies before the update; 0 for hands that
         the player cannot hold.  The caller must increase `iteration` once both players have traversed.  Raises
@@ -278,6 +291,8 @@ class VectorCfr:
 
         The changes are those of regrets and strategy sums.  With alternating updates they are added after each player's
         walk, else after both.
+
+        step  Step of the iteration; the caller must increase `iteration` afterwards
         """
         self._freeze(step, range(2))
         for player in range(2):
@@ -292,7 +307,8 @@ class VectorCfr:
     def _walk(self, steps: Sequence[Step], players: range, count: int = 1) -> None:
         """Run some players' traversals for the first `count` iterations of `steps`, in all threads.
 
-        steps  Step of each iteration: its discounts, weight and regret rule
+        steps    Step of each iteration: its discounts, weight and regret rule
+        players  players who traverse, one after the other in each iteration
         """
         first, stop = self._field.boards.root.tolist()
         rule, predicts = (steps[0].rule, steps[0].predicts) if self.in_place else (None, None)  # else set by `freeze`
@@ -310,13 +326,19 @@ class VectorCfr:
         return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])
 
     def _freeze(self, step: Step, players: range) -> None:
-        """Write the current strategies of some players to `_frozen`, [slot, bucket] by block."""
+        """Write the current strategies of some players to `_frozen`, [slot, bucket] by block.
+
+        step  Step of the iteration, which gives the rule from regrets to strategies
+        """
         for block, starts in enumerate(self._starts):
             if block % 2 in players:
                 freeze(step, self._block_tables(block), starts, self._frozen[block])
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Add the collected changes to a player's tables, with discounts; set the changes to 0."""
+        """Add the collected changes to a player's tables, with discounts; set the changes to 0.
+
+        step  Step of the iteration, which gives the discounts and the strategy's weight
+        """
         for block in range(player, len(self._frozen), 2):
             increments = self._increments[block]
             ones = np.ones(increments[0].shape[1], self._dtype)

@@ -80,7 +80,7 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
 
 
 def alone(public: PublicTree) -> WalkThread:
-    """Return the WalkThread of the only thread of a walk, which does the tasks in their order."""
+    """Return the WalkThread for a walk in one thread, which leads and does the tasks in their order."""
     tasks = np.arange(len(public.tasks))
     return _crew(np.stack([tasks, tasks + 1], axis=1), 1)[0]
 
@@ -123,7 +123,10 @@ def _cell(context, builder, array_type, array, index):
 
 @intrinsic
 def _take_number(typing_context, counters, index):
-    """Return counters[index] and add 1 to it in one atomic step (acquire and release); counters are int64."""
+    """Add 1 to counters[index] (int64) in one atomic step, and return the number before.
+
+    The order of memory accesses is that of acquire and release.
+    """
 
     def codegen(context, builder, signature, arguments):
         cell = _cell(context, builder, signature.args[0], *arguments)
@@ -134,7 +137,7 @@ def _take_number(typing_context, counters, index):
 
 @intrinsic
 def _look(typing_context, counters, index):
-    """Return counters[index] by an atomic read (acquire); counters are int64."""
+    """Return counters[index] (int64) by an atomic read with acquire order."""
 
     def codegen(context, builder, signature, arguments):
         return builder.load_atomic(_cell(context, builder, signature.args[0], *arguments), "acquire", 8)
@@ -144,7 +147,7 @@ def _look(typing_context, counters, index):
 
 @intrinsic
 def _let_others_run(typing_context):
-    """Yield the processor to another thread (sched_yield)."""
+    """Let the system run another thread on this processor (sched_yield)."""
 
     def codegen(context, builder, signature, arguments):
         kind = ir.FunctionType(ir.IntType(32), [])
@@ -199,7 +202,7 @@ def begin_tasks(crew):
 
 @inline_njit
 def drawn_share(crew):
-    """Return the share that the thread has drawn, an index in `crew.shares`; -1: of a later walk.
+    """Return the share that the thread has drawn, an index in `crew.shares`; -1 if it is of a later walk.
 
     A share is a run of tasks that one thread does; a walk is one player's traversal from one first-street board.
 

@@ -1,8 +1,17 @@
 """Updates of table rows of up to eight actions as vectors; vector forms of `mccfr.solvers.regret`.
 
-Each function is one LLVM sequence on a vector of eight cells (*lanes*).  A mask selects those of the row.  Its
-scalar form in `mccfr.solvers.regret` has the same name without `_row` and gives the same bits, because both add in the
-same order.  Elements are float32 or float64.  Lanes beyond the row's actions are never read or written in tables.
+Each function is one LLVM sequence on a vector of eight cells (*lanes*).  A mask selects those of the row.  Its scalar
+form in `mccfr.solvers.regret` has the same name without `_row` and gives the same bits, because both add in the same
+order.  Elements are float32 or float64.  Lanes beyond the row's actions are never read or written in tables.
+
+These arguments are the same in all intrinsics (functions that numba compiles from LLVM code) here:
+
+regret         flat table of regrets; the row is regret[start : start+actions]
+start          index of the row's first cell
+actions        number of actions, at most eight
+sigma, offset  flat array of strategies, and index in it of the first action's probability
+
+Callers pass no `typing_context`; numba does.  In functions that emit code, arguments are LLVM values.
 """
 
 from llvmlite import ir
@@ -31,7 +40,7 @@ def _splat(builder, value):
 
 
 def _int32(builder, number):
-    """Emit an integer converted to 32 bits."""
+    """Emit the conversion of an LLVM integer to 32 bits, sign included."""
     return builder.trunc(number, _I32) if number.type.width > 32 else builder.sext(number, _I32)
 
 
@@ -64,7 +73,8 @@ def _load(builder, address, mask):
 def _store(builder, vector, address, mask, actions=None):
     """Emit a store, at an address, of those of a vector's eight cells that a mask selects.
 
-    actions  number of actions, if the mask is that of a row; allows the faster form for machines without masked stores
+    actions  number of actions, if the mask is that of a row, else None; with it the code may use a faster form for
+             machines without masked stores
     """
     if actions is None or stores_masked_vectors() or isinstance(vector.type.element, ir.DoubleType):
         _store_masked(builder, vector, address, mask)
@@ -118,7 +128,12 @@ def _prefix_sums(builder, vector):
 
 
 def _strategy(builder, row, mask, actions):
-    """Emit regret matching of a row in a vector of eight cells; cells beyond its actions are 0."""
+    """Emit regret matching of a row in a vector of eight cells; cells beyond its actions are 0.
+
+    row      vector of the row's regrets; cells beyond its actions are 0
+    mask     eight booleans: the cells that hold actions
+    actions  number of actions
+    """
     zero = ir.Constant(row.type, [0.0] * LANES)
     positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
     totals = _totals(builder, positive)
@@ -137,8 +152,13 @@ def _counts(builder, actions, element):
 def _drawn(builder, row, mask, actions, u, even):
     """Emit the action (int64) that u draws in proportion to the positive cells of a row.
 
-    The row is a vector of eight cells, and the code has no branches.  u is a random number in [0, 1) in the row's
-    dtype.  All actions are equally likely if `even` (boolean) is true or no cell is positive.
+    row      vector of eight cells
+    mask     eight booleans: the cells that hold actions
+    actions  number of actions
+    u        random number in [0, 1) in the row's dtype
+    even     boolean: all actions are equally likely
+
+    All actions are equally likely too if no cell is positive.  The code has no branches.
     """
     element, bits = row.type.element, ir.IntType(LANES)
     zero = ir.Constant(row.type, [0.0] * LANES)
@@ -161,7 +181,7 @@ def _drawn(builder, row, mask, actions, u, even):
 
 
 def _put(context, builder, array_type, array, index, vector):
-    """Emit a store of a vector of eight cells from array[index] on."""
+    """Emit a store of a vector of eight cells to array[index] and the seven cells after it."""
     target = _pointer(context, builder, array_type, array, index)
     builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
 
@@ -170,7 +190,7 @@ def _put(context, builder, array_type, array, index, vector):
 def regret_matching_row(typing_context, regret, start, actions, sigma, offset):
     """Write the current strategy of a regret row into sigma[offset : offset+8].
 
-    The row is regret[start : start+actions].  Cells of sigma beyond its actions become 0.
+    Cells of sigma beyond the row's actions become 0.
 
     Vector form of `mccfr.solvers.regret.regret_matching`; regret and sigma have the same dtype.
     """
@@ -187,12 +207,13 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, offset):
 
 @intrinsic
 def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, offset):
-    """Write a row's regret matching to sigma[offset : offset+8]; return an action drawn from it.
+    """Write a regret row's current strategy to sigma[offset : offset+8]; return an action drawn by it.
 
-    u     random number in [0, 1)
-    even  boolean: draw every action with the same probability
+    u     random number in [0, 1), converted to the dtype of regret
+    even  boolean: draw all actions with equal probability instead; the strategy written is the same
 
-    The row is regret[start : start+actions].  Vector form of `mccfr.solvers.regret.choose`.
+    Cells of sigma, which has the dtype of regret, become 0 beyond the row's actions.  Returns int64, 0 to actions-1.
+    Vector form of `regret_matching` and `choose` of `mccfr.solvers.regret`.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -217,6 +238,11 @@ def _in_element(builder, vector, element):
 @intrinsic
 def add_row(typing_context, sums, start, actions, sigma, offset, weight, word):
     """Add weight · sigma[offset : offset+actions] to sums[start : start+actions], in place.
+
+    sums    flat table of strategy sums, float32 or float64
+    sigma   float32 or float64; it must have eight cells from `offset` on
+    weight  float64 factor of the strategy
+    word    uint64 random bits for the stochastic rounding of float32 sums; unused for float64
 
     Vector form of `mccfr.solvers.regret.add`.
     """
@@ -309,10 +335,10 @@ def _update(context, builder, signature, arguments):
 
 @intrinsic
 def update_row(typing_context, regret, start, actions, strategy, values, terminals, weight):
-    """Update the regrets of a traverser's node, in place, and return the node's value v.
+    """Update the regrets of a traverser's node, in place, and return the node's value v in chips.
 
     strategy   (sigma, index of the first action's probability)
-    values     (worklist values, index of the value of the first action that does not end the hand)
+    values     (flat array of node values, index of the value of the first action that does not end the hand)
     terminals  (folds, fold value, ends, call value): `folds` and `ends` are 1 if the first actions are a fold and a
                call that end the hand, else 0; the values are in chips. With three and more players they are any actions
                that do
@@ -330,11 +356,11 @@ def update_explored_row(typing_context, regret, start, actions, strategy, values
     The value of a pruned action is nan; it adds nothing to v, and its regret stays.
 
     strategy   (sigma, index of the first action's probability)
-    values     (worklist values, index of the value of the first action that does not end the hand)
+    values     (flat array of node values, index of the value of the first action that does not end the hand)
     terminals  (folds, fold value, ends, call value): `folds` and `ends` are 1 if the first actions are a fold and a
                call that end the hand, else 0; the values are in chips. With three and more players they are any actions
                that do
-    floored    (weight of the update, floor); updated regrets are kept at `floor` or above
+    floored    (weight of the update, floor); updated regrets below `floor` become `floor`
 
     Vector form of `mccfr.solvers.regret.update_explored`.
     """
@@ -342,7 +368,7 @@ def update_explored_row(typing_context, regret, start, actions, strategy, values
 
 
 def _placed(pair):
-    """Return `pair`, the numba type of a tuple (array, index), with int64 as the index's type."""
+    """Return the numba type of an (array, index) tuple, whose type is `pair`, with int64 for the index."""
     return types.Tuple((pair.types[0], types.int64))
 
 
@@ -350,7 +376,7 @@ def _placed(pair):
 def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
     """Add weight · (v - here) to the regret of each action of a row, in place (outcome sampling).
 
-    action  the sampled action
+    action  the sampled action, 0 to actions-1
     values  (value, here): sampled values of this action and of the row's strategy
     weight  discount weight of the update
 

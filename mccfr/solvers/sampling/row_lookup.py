@@ -10,15 +10,18 @@ from abstraction.kernels.jit import part_njit
 START, STOP, NODE_LIMIT = 0, 1, 2
 """Indices into a kernel's `limits` [3] int64.
 
-The kernel plays deals START to STOP-1 of the batch and stops early once NODE_LIMIT nodes are reached.
+The kernel plays deals limits[START] to limits[STOP]-1 of the batch.  It stops early once it has touched
+limits[NODE_LIMIT] nodes.
 """
 
 
 class HandRows(NamedTuple):
-    """First cells of the current deal's buckets in the flat tables of regrets and of strategy sums.
+    """Indices at which the cells of the current deal's buckets begin in the flat tables.
 
-    Both fields are indices [B] int64 by block, a street and player: P·street + player of P players.  Indices of
-    strategy sums are negative for blocks that keep no sums.
+    Both fields are [B] int64 by block, a street and player: P·street + player of P players.
+
+    regrets  index in the flat table of regrets
+    sums     index in the flat table of strategy sums; negative for blocks that keep no sums
     """
 
     regrets: npt.NDArray[np.int64]
@@ -32,10 +35,10 @@ def new_hand(blocks: int) -> HandRows:
 
 @part_njit
 def locate(tables, deals, deal, hand):
-    """Set `hand` to where the deal's bucket of each player on each street begins in the flat tables.
+    """Set `hand` to where the cells of the deal's bucket in each block begin in the flat tables.
 
     tables  TableArrays
-    deals   Deals: buckets of a batch of deals
+    deals   Deals: buckets of a batch of deals, for each street and player
     deal    index in `deals`
     hand    HandRows, changed in place
     """

@@ -32,7 +32,7 @@ BATCH_SHARE = 0.2  # of a period, in one batch of all workers together: bounds t
 
 
 def schedule_of(solver: SampledConfig) -> Schedule:
-    """Return the discount Schedule that `[solver]` sets, with a default length of its periods."""
+    """Return the discount Schedule that `[solver]` sets; default of its period: `PERIOD_NODES` nodes."""
     return Schedule(
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
@@ -45,9 +45,11 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 
     A batch is the iterations that a worker runs in one call of compiled code.
 
+    workers  number of workers of the run
+
     A worker learns only after a batch that the others have ended a period.  Until then it trains on with the old
-    weight.  So the batches of all workers together have at most `BATCH_SHARE` of a period.  The result of a single
-    worker does not depend on batches.
+    weight.  So the batches of all workers together have at most `BATCH_SHARE` of a period, and each at least 1 node.
+    The result of a single worker does not depend on batches.
     """
     return None if workers == 1 else max(1, int(BATCH_SHARE * schedule.period_nodes / workers))
 
@@ -56,7 +58,7 @@ class SampledAlgorithm(Algorithm):
     """Common part of external and outcome sampling as an Algorithm: settings, tables, traits."""
 
     walks_all: ClassVar[bool]
-    """Whether the traverser walks all their actions, or a sampled one."""
+    """Whether the traverser walks all actions at its own decisions (external sampling), or a sampled one."""
     iterates: "ClassVar[type[SampledSolver]]"
     """Class that `solver` returns."""
 
@@ -74,8 +76,8 @@ class SampledAlgorithm(Algorithm):
     def problem(self) -> str | None:
         """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        It refuses only `run.strata` (groups of boards are trained apart) with the discount `dcfr`, which multiplies
-        whole tables at the ends of periods.
+        The only reason here is `run.strata` (groups of boards are trained apart) together with the discount `dcfr`.
+        This discount multiplies whole tables at the ends of periods.
         """
         whole = self.config.run.strata is None or not self.schedule.sweeps
         return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
@@ -105,9 +107,11 @@ class SampledAlgorithm(Algorithm):
         return Traits(sweeps=self.schedule.sweeps, takes_locks=locks, takes_seats=True, takes_pots=True)
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
-        """Return the least regret kept on the first street after `total_nodes` nodes: -inf (none).
+        """Return the least regret that is kept on the first street: here -inf, no limit.
 
         Algorithms that skip actions of very negative regret override it.
+
+        total_nodes  nodes that the run has touched so far
         """
         del game, total_nodes
         return -inf
@@ -120,16 +124,17 @@ class SampledAlgorithm(Algorithm):
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Return the initial four words of the random generator of actions.
+        """Return the four words (uint64 as int) at which the random generator of a worker's actions starts.
 
         worker  number of the worker, or of the stratum (group of boards) that is trained
         """
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> CoverageEstimate | None:
-        """Return a CoverageEstimate: expected nodes touched and visits of decisions per iteration.
+        """Return a CoverageEstimate: expected nodes touched and visits of decisions in one iteration.
 
-        Visits are updates of strategy sums.  All players are assumed to play by fixed guesses, such as 0.4 for a fold.
+        Visits are updates of strategy sums.  All players are assumed to play by fixed guesses, such as folding with
+        probability 0.4 when facing a bet.
         """
         return forecast(game, self.walks_all)
 
@@ -176,6 +181,7 @@ class SampledSolver(ABC):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         """Set the compiled code `_kernel` and its scratch arrays `_scratch`.
 
+        game    the game that is trained
         packed  True: for a packed betting tree; False: for general records, one for each node of any tree
         """
 
@@ -183,13 +189,16 @@ class SampledSolver(ABC):
     def _own(self, total_nodes: int) -> tuple[Any, ...]:
         """Return a tuple of the last arguments of the kernel, which only this algorithm has.
 
-        total_nodes  nodes that the run has touched before
+        total_nodes  nodes that the run has touched before the batch
 
-        They are pruning limits of external sampling, if it prunes, or the exploration of outcome sampling.
+        They are (Pruning,) of external sampling, or () if it does not prune, and (epsilon,) of outcome sampling.
         """
 
     def _next_change(self, total_nodes: int) -> int | None:
-        """Return the next number of nodes of the run at which the result of `_own` changes; None: never."""
+        """Return the next number of nodes of the run at which the result of `_own` changes; None: never.
+
+        total_nodes  nodes that the run has touched before the batch
+        """
         del total_nodes
         return None
 
@@ -203,11 +212,13 @@ class SampledSolver(ABC):
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes touched).
 
-        A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
-        brings it to `node_limit` nodes.  The end of a discount period and a change of the kernel's arguments also end
-        it.  So do a limit of nodes for each batch and the last of the deals drawn in advance.  `total_nodes` is the
-        number of nodes that the run has touched before.  Outcome sampling plays whole groups of deals and may pass a
-        limit within one.
+        total_nodes      number of nodes that the run has touched before, by all workers
+        node_limit       nodes of this batch: it ends after the first iteration that reaches them
+        iteration_limit  most iterations of this batch, which has at least one
+
+        A batch also ends at the end of a discount period, and when the kernel's arguments change.  It ends after about
+        200,000 nodes (fewer with several workers, see `batch_nodes`), and after the last of the deals drawn in advance.
+        Outcome sampling plays whole groups of deals and may pass a limit within one.
         """
         began, first = time.perf_counter(), self.state.iterations
         if self._sweep is not None:
@@ -231,7 +242,10 @@ class SampledSolver(ABC):
         return iterations, nodes
 
     def train_on(self, tables: TableArrays) -> None:
-        """Train other TableArrays, of the same dtypes, in all later iterations."""
+        """Use other tables, instead of the constructor's, in all later iterations.
+
+        tables  TableArrays of the same dtypes, changed in place
+        """
         self._tables = tables
 
     def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
@@ -239,8 +253,9 @@ class SampledSolver(ABC):
 
         A stratum is a set of boards that is trained separately.
 
+        stratum      number of the stratum, from 0
         state        the stratum's state, changed in place
-        total_nodes  nodes of the run that fix the discount weight of all updates
+        total_nodes  number of nodes touched in the run that determines the discount weight of all these updates
         """
         before = state.nodes
         self._rng[:] = state.rng
@@ -261,7 +276,7 @@ class SampledSolver(ABC):
         return int(iterations), int(nodes)
 
     def _draw(self, first: int) -> None:
-        """Draw deals in advance for the iterations from number `first` on.
+        """Draw 4,096 deals in advance, for the iterations from number `first` on.
 
         Each deal is a function of its iteration number, so it does not matter how many are drawn together.
         """

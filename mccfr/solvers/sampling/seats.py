@@ -22,10 +22,10 @@ class SeatArrays(NamedTuple):
     players  (0, .., P-1)     numbers of the players
     pots     [K] PACKED_POT   pots of the tree's terminals
     first    [N+1] int32      first pot of each node (`Pots.first`)
-    best     [2^P] int64      for each set of players: those with the best hand at the deal's showdown
-    top      [2^P] int32      strength of that hand
-    winners  [2^P] int64      number of players who have it
-    share    [2^P] float64    for each set of contenders: the part of their pot that the traverser wins
+    best     [2^P] int64      for each set of players: those with the best hand at the deal's showdown, as a set
+    top      [2^P] int32      for each set of players: strength of that hand
+    winners  [2^P] int64      for each set of players: number of those who have it
+    share    [2^P] float64    for each set of contenders: the part of their pot that the traverser wins, 0 to 1
     sampled  [C, P] float64   probability of each player's sampled actions up to a decision; row 0 is the root's
     row      [C] int32        row of `sampled` of each decision in a worklist: before it, then after its sampled action
     turns    [2] int64        first player to traverse with each deal, and one past the last: 0 and P, unless only one
@@ -45,9 +45,11 @@ class SeatArrays(NamedTuple):
 
 
 def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
-    """Return a SeatArrays with `rows` rows of `sampled` for a betting tree; None for one without pots.
+    """Return a SeatArrays for the pots of a betting tree, or None for a tree without pots.
 
     A tree of two players has no pots.
+
+    rows  number of rows of `sampled`
     """
     if tree.pots is None:
         return None
@@ -114,7 +116,7 @@ def won_chips(seats, pot, traverser):
     """Return the traverser's net chips at a terminal of three and more players: won less paid.
 
     seats  SeatArrays, after `begin_traversal`
-    pot    number of the terminal's main pot
+    pot    index in `seats.pots` of the terminal's main pot; its side pots follow
     """
     number = np.uint64(pot)
     main = seats.pots[number]
@@ -131,6 +133,7 @@ def others_sampled(seats, position, player):
 
     seats     SeatArrays; None for two players, for whom it is 1
     position  index of the decision in the worklist, the list of decisions that a traversal visits
+    player    player to act at the decision
     """
     if seats is None:
         return 1.0

@@ -1,5 +1,6 @@
-/* Bundles the page into FOLDER: node build.js [FOLDER], by default ../static, whose files are committed.
-   sources.sha256 has the checksum of each source and of each file of the bundle, as sha256sum writes them. */
+/* Bundles the page into a folder, whose old content it deletes: node build.js [FOLDER].
+   The default folder is ../static, which is committed.  The file sources.sha256 lists the SHA-256 checksum of each
+   source file and of each file of the bundle, in the format of sha256sum. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -36,9 +37,9 @@ const licences = LIBRARIES.map((name) => {
 });
 writeFileSync(join(out, "LICENSES.txt"), licences.join(`\n${"-".repeat(80)}\n\n`));
 
-const sum = (path) => createHash("sha256").update(readFileSync(path)).digest("hex");
+const sha256 = (path) => createHash("sha256").update(readFileSync(path)).digest("hex");
 const sources = [".npmrc", "build.js", "index.html", "package-lock.json", "package.json",
   ...readdirSync(join(here, "src")).map((name) => `src/${name}`)].sort();
-const lines = [...sources.map((name) => `${sum(join(here, name))}  ../page/${name}`),
-  ...readdirSync(out).sort().map((name) => `${sum(join(out, name))}  ${name}`)];
+const lines = [...sources.map((name) => `${sha256(join(here, name))}  ../page/${name}`),
+  ...readdirSync(out).sort().map((name) => `${sha256(join(out, name))}  ${name}`)];
 writeFileSync(join(out, "sources.sha256"), `${lines.join("\n")}\n`);

@@ -3,8 +3,9 @@
 Shows:
 
 * A solver in Python trains the same tables as a run of the same configuration
-  (test_a_solver_learns_what_a_run_of_the_same_configuration_does)
-* Training in several steps gives the same tables as training in one (test_steps_change_nothing_for_any_algorithm)
+  (test_a_solver_trains_the_same_tables_as_a_run_of_its_configuration)
+* Training in several steps gives the same tables as training in one
+  (test_training_in_several_steps_gives_the_same_tables)
 """
 
 import json
@@ -27,7 +28,7 @@ from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
 
 
-def test_importing_it_imports_nothing_else():
+def test_importing_mccfr_imports_no_heavy_package():
     program = (
         "import sys; before = set(sys.modules); import mccfr; "
         "assert {'numpy', 'numba', 'msgspec', 'mccfr.api'}.isdisjoint(sys.modules), 'heavy'; "
@@ -40,8 +41,8 @@ def test_importing_it_imports_nothing_else():
 
 
 @pytest.mark.parametrize("algorithm", OPTIONS)
-def test_steps_change_nothing_for_any_algorithm(algorithm):
-    """Cut into steps, looked at in between, and in one go: the same tables to the last bit."""
+def test_training_in_several_steps_gives_the_same_tables(algorithm):
+    """Compare the bits of the tables after one call with those after three, with averages between."""
     options = {
         "cfr": {},
         "cfr-br": {"seed": 5},
@@ -58,15 +59,15 @@ def test_steps_change_nothing_for_any_algorithm(algorithm):
     assert_same_arrays(whole.tables, cut.tables)
 
 
-def test_a_solver_learns_what_a_run_of_the_same_configuration_does(tmp_path):
+def test_a_solver_trains_the_same_tables_as_a_run_of_its_configuration(tmp_path):
     document = {
         "game": {"name": "leduc"},
         "solver": {"algorithm": "external-sampling", "discount": "dcfr", "period_nodes": 2000, "seed": 2},
         "run": {"workers": 0, "iterations": 400},
     }
-    told = []
-    run = mccfr.solve(document, run=tmp_path / "run", progress=told.append)
-    assert any("infosets" in str(text) or "exploitability" in str(text) for text in told)
+    messages = []
+    run = mccfr.solve(document, run=tmp_path / "run", progress=messages.append)
+    assert any("infosets" in str(text) or "exploitability" in str(text) for text in messages)
     solver = mccfr.solver(mccfr.game("leduc"), discount="dcfr", period_nodes=2000, seed=2)
     solver.run(iterations=400)
     policy = solver.save(tmp_path / "own")
@@ -85,7 +86,7 @@ def test_a_solver_learns_what_a_run_of_the_same_configuration_does(tmp_path):
     assert json.loads((changed.directory / "manifest.json").read_text())["identity_document"]["solver"]["seed"] == 3
 
 
-def test_solvers_and_policies_meet(tmp_path):
+def test_solvers_and_policies_are_compared_head_to_head(tmp_path):
     game = mccfr.game("kuhn")
     good, poor = mccfr.solver(game, "cfr", variant="dcfr"), mccfr.solver(game, "cfr")
     good.run(iterations=100)
@@ -100,14 +101,14 @@ def test_solvers_and_policies_meet(tmp_path):
     refused("has no checkpoints to choose from", mccfr.evaluate, good, checkpoint=1)
 
 
-def test_games_by_their_keys_and_made_by_hand(tmp_path):
+def test_games_from_keys_and_from_their_python_functions(tmp_path):
     assert mccfr.game("leduc", ranks=4).counts()["infosets"] > mccfr.game("leduc").counts()["infosets"]
     river = RUNS / "games/river.txt"
     one, two = (mccfr.game("holdem-subgame", file=river, menu={"first": sizes}) for sizes in (["1p"], ["1p", "2p"]))
     assert one.counts()["infosets"] < two.counts()["infosets"]
-    made = goofspiel(GoofspielGame(cards=3))
-    assert type(made) is Game
-    solver = mccfr.solver(made, "cfr", variant="dcfr", updates="simultaneous")
+    built = goofspiel(GoofspielGame(cards=3))
+    assert type(built) is Game
+    solver = mccfr.solver(built, "cfr", variant="dcfr", updates="simultaneous")
     solver.run(iterations=50)
     assert solver.save(tmp_path / "policy").meta["game"] == {"name": "goofspiel"}
     assert mccfr.evaluate(solver).exploitability_chips < 0.1
@@ -148,48 +149,48 @@ test_errors_are_one_sentence = refusals(
 
 
 def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
-    """The second progress line of a run that would go on for ever sends Ctrl-C."""
+    """Send Ctrl-C at the first `Progress` of a run without a limit."""
     monkeypatch.setattr("mccfr.api.api_runs.CallbackReporter._SECONDS", 0.0)
     sent = []
 
-    def interrupt(told):
-        if isinstance(told, mccfr.Progress) and not sent:
-            sent.append(told)
+    def interrupt(message):
+        if isinstance(message, mccfr.Progress) and not sent:
+            sent.append(message)
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt, match=r"mccfr\.resume goes on"):
         mccfr.solve({"game": {"name": "kuhn"}, "run": {"workers": 0}}, run=tmp_path / "run", progress=interrupt)
     stopped = mccfr.Run(tmp_path / "run").status()
     assert stopped["state"] == "stopped"
-    told = []
-    mccfr.resume(tmp_path / "run", nodes=stopped["nodes_touched"] + 100_000, progress=told.append)
-    after = next(one for one in told if isinstance(one, mccfr.Progress))
+    messages = []
+    mccfr.resume(tmp_path / "run", nodes=stopped["nodes_touched"] + 100_000, progress=messages.append)
+    after = next(one for one in messages if isinstance(one, mccfr.Progress))
     assert after.nodes_per_second * after.seconds == pytest.approx(after.nodes_touched - stopped["nodes_touched"])
 
 
-def test_a_policy_is_written_as_what_its_run_would_be(tmp_path, capsys):
+def test_a_policy_is_exported_as_csv_parquet_or_openspiel(tmp_path, capsys):
     solver = mccfr.solver(mccfr.game("kuhn"), seed=1)
     solver.run(iterations=500)
     policy = solver.save(tmp_path / "policy")
     lines = policy.export(tmp_path / "policy.csv").read_text().splitlines()
     assert lines[0].startswith("line,street,player,hand") and len(lines) == 1 + 24
     shares = {tuple(line.split(",")[3:6:2]): float(line.split(",")[6]) for line in lines[1:] if line[0] == ","}
-    asked = policy.query("", hand="K")["actions"]
-    assert [shares["K", one["action"]] for one in asked] == pytest.approx([one["probability"] for one in asked])
+    actions = policy.query("", hand="K")["actions"]
+    assert [shares["K", one["action"]] for one in actions] == pytest.approx([one["probability"] for one in actions])
     for form in ("parquet", "openspiel"):
         assert call(capsys, "export", tmp_path / "policy", tmp_path / form, "--format", form)[0] == 0
-        assert policy.export(tmp_path / form, format=form).exists()  # its own is replaced
-    told = refusal(capsys, "export", tmp_path / "policy", tmp_path / "other")
-    assert "'policy' is not one of csv, parquet, openspiel" in told
-    told = refusal(capsys, "export", tmp_path / "policy", tmp_path / "other", "--format", "csv", "--purify")
-    assert "--purify has no effect on" in told and not (tmp_path / "other").exists()
+        assert policy.export(tmp_path / form, format=form).exists()  # its own earlier output is replaced
+    message = refusal(capsys, "export", tmp_path / "policy", tmp_path / "other")
+    assert "'policy' is not one of csv, parquet, openspiel" in message
+    message = refusal(capsys, "export", tmp_path / "policy", tmp_path / "other", "--format", "csv", "--purify")
+    assert "--purify has no effect on" in message and not (tmp_path / "other").exists()
     other = mccfr.solver(mccfr.game("kuhn"), seed=2)
     other.run(iterations=10)
     with pytest.raises(FileExistsError, match="another"):
         other.save(tmp_path / "second").export(tmp_path / "parquet", format="parquet")
 
 
-def test_what_a_shell_shows_is_short_and_public(tmp_path):
+def test_repr_and_dir_are_short_and_public(tmp_path):
     game = mccfr.game("kuhn")
     solver = mccfr.solver(game, seed=1)
     solver.run(iterations=10)

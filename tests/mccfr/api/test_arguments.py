@@ -2,8 +2,8 @@
 
 Shows:
 
-* A wrong argument of a Python function raises an error of one sentence that names the argument
-  (test_a_wrong_argument_is_taken_or_refused_by_its_name)
+* Wrong arguments in Python raise errors of one sentence that name the argument
+  (test_a_wrong_argument_is_accepted_or_the_error_names_it)
 """
 
 import inspect
@@ -19,13 +19,13 @@ import mccfr.matches
 import mccfr.play
 
 RECORDS = ("Evaluation", "MatchResult", "Progress", "Game", "Player", "PlayerSpec", "Program")
-"""Classes that the program makes, and those that users derive from: their constructors are not walked."""
+"""Classes that the package instantiates, and base classes of users: constructors are not tested."""
 INNER = {
     *("Game.won_chips", "Game.street_name", "Game.check_two_players", "Variant.powers", "Variant.step", "Seat.played"),
     *("Policy", "Policy.open", "Policy.rows", "Policy.values", "PolicySpec.player", "PlayerSpec.player", "Program.act"),
     "Solver",
 }
-"""What the package itself calls, and docs/api.md does not describe."""
+"""Functions and methods that only the package calls; docs/api.md does not describe them."""
 
 
 class Anything:
@@ -36,7 +36,7 @@ class Anything:
 
 
 def public() -> dict[str, Callable]:
-    """Functions, constructors and methods that take arguments, by name."""
+    """Return functions, constructors and methods that take arguments, by name."""
     found = {}
     for module in (mccfr, mccfr.matches, mccfr.play):
         for name in module.__all__:
@@ -64,8 +64,8 @@ KUHN = {"game": {"name": "kuhn"}, "run": {"workers": 0, "iterations": 5}}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Each public function with arguments that it takes, and objects that stand where they do not belong."""
+def valid_calls(tmp_path_factory):
+    """Valid arguments of each public function, and objects to pass as wrong arguments."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder := tmp_path_factory.mktemp("arguments"))
         solver = mccfr.solver("kuhn", "cfr")
@@ -74,7 +74,7 @@ def made(tmp_path_factory):
         seat = mccfr.play.Seat(policy)
         holdem, hand = "holdem", mccfr.matches.Hand("f", ("AsAd", "KsKd"))
 
-        def dealt(position: int = 0) -> mccfr.play.Seat:
+        def seat_with_hand(position: int = 0) -> mccfr.play.Seat:
             seat.deal(position, "K")
             return seat
 
@@ -115,21 +115,21 @@ def made(tmp_path_factory):
             calls |= {
                 f"{kind}.reseed": (seat.reseed, {"seed": 1}),
                 f"{kind}.deal": (seat.deal, {"position": 0, "hand": "K"}),
-                f"{kind}.board": (lambda **given: dealt().board(**given), {"cards": ""}),
-                f"{kind}.see": (lambda **given: dealt(1).see(**given), {"action": "c"}),
-                f"{kind}.see_line": (lambda **given: dealt(1).see_line(**given), {"line": "c"}),
-                f"{kind}.choose": (lambda **given: dealt().choose(**given), {"seed": 1}),
+                f"{kind}.board": (lambda **given: seat_with_hand().board(**given), {"cards": ""}),
+                f"{kind}.see": (lambda **given: seat_with_hand(1).see(**given), {"action": "c"}),
+                f"{kind}.see_line": (lambda **given: seat_with_hand(1).see_line(**given), {"line": "c"}),
+                f"{kind}.choose": (lambda **given: seat_with_hand().choose(**given), {"seed": 1}),
             }
         objects = {"game": solver.game, "solver": solver, "policy": policy, "run": run, "class": Anything, "rule": rule}
         yield folder, calls, objects
 
 
 WORKING = ("match", "resume", "solve", "spot")
-"""What takes its time where arguments are right."""
+"""Functions that are slow with valid arguments."""
 REFUSED = (object(), {1: 2}, [object()], b"kuhn")
 VALUES = (object(), None, True, -1, 1.5, nan, "", "no-such", "a\0b", [], {1: 2}, [object()], b"kuhn")
 RAW = re.compile("object has no|unsupported operand|must be str|not supported between|not iterable|argument should be")
-"""What Python says by itself, which tells a caller nothing of the argument."""
+"""Python's own messages, which do not name the argument."""
 
 
 def fault(call: Callable, given: dict, name: str, value: object) -> str | None:
@@ -137,24 +137,24 @@ def fault(call: Callable, given: dict, name: str, value: object) -> str | None:
     try:
         call(**{**given, name: value})
     except (ValueError, TypeError, OSError) as error:
-        said = str(error)
-        if "\n" in said or RAW.search(said):
-            return f"{type(error).__name__}: {said}"
+        text = str(error)
+        if "\n" in text or RAW.search(text):
+            return f"{type(error).__name__}: {text}"
         shown = getattr(value, "__name__", None) or " ".join(repr(value).split())[:20].strip("'")
-        return None if name.removeprefix("against_") in said or shown in said else f"says nothing of {name}: {said}"
+        return None if name.removeprefix("against_") in text or shown in text else f"says nothing of {name}: {text}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "is taken" if type(value) is object or value == {1: 2} else None
 
 
-def faults(made, name: str, values: tuple) -> dict[str, str]:
+def faults(valid_calls, name: str, values: tuple) -> dict[str, str]:
     """Return the problems with a function's answers to each argument and value."""
-    call, given = made[1][name]
+    call, given = valid_calls[1][name]
     return {
-        f"{argument} = {value!r}"[:60]: said
+        f"{argument} = {value!r}"[:60]: text
         for argument in arguments(public()[name])
         for value in values
-        if (said := fault(call, given, argument, value)) is not None
+        if (text := fault(call, given, argument, value)) is not None
     }
 
 
@@ -162,13 +162,13 @@ EVERY = [pytest.param(name, True, marks=[pytest.mark.slow] if name in WORKING el
 
 
 @pytest.mark.parametrize(("name", "whole"), [*EVERY, *((name, False) for name in WORKING)])
-def test_a_wrong_argument_is_taken_or_refused_by_its_name(made, name, whole, monkeypatch):
-    folder, calls, objects = made
+def test_a_wrong_argument_is_accepted_or_the_error_names_it(valid_calls, name, whole, monkeypatch):
+    folder, calls, objects = valid_calls
     monkeypatch.chdir(folder)
     if whole:
         call, given = calls[name]
         call(**given)
-    assert faults(made, name, (*VALUES, *objects.values()) if whole else REFUSED) == {}
+    assert faults(valid_calls, name, (*VALUES, *objects.values()) if whole else REFUSED) == {}
 
 
 def test_a_name_stands_for_its_game():
@@ -181,8 +181,8 @@ def test_a_name_stands_for_its_game():
     refused("iteration'; it takes config, run, nodes=", mccfr.solve, "kuhn", iteration=5, error=TypeError)
 
 
-def test_a_refused_limit_stays_out_of_the_run(tmp_path):
-    """It was written into the run's configuration, which nothing could read after that."""
+def test_a_refused_limit_is_not_saved_in_the_run(tmp_path):
+    """A refused limit in the run's configuration would make the run unreadable."""
     run = mccfr.solve(KUHN, run=tmp_path / "run")
     for limit in ("nodes", "iterations", "seconds", "workers"):
         refused(f"{limit} = -1", mccfr.resume, run, **{limit: -1})

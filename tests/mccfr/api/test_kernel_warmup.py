@@ -2,7 +2,7 @@
 
 Shows:
 
-* After `warmup` the same target's command compiles nothing, and no command compiles more signatures than before
+* After `warmup` the same target's command compiles nothing; two commands compile no more signatures than before
   (test_a_prepared_command_compiles_nothing)
 """
 
@@ -21,7 +21,7 @@ from mccfr.config.game_tables import KuhnGame
 
 SPOT = "spot Kc7d2s5h --oop TT+,AQs+,KQ --ip 99-22,ATs+,KJs+ --pot 60 --stack 170 --set run.iterations=1 --workers 0"
 MOST = {"leduc": 15, "Kc7d2s5h": 58}
-"""Signatures that the commands of each target compile.  These numbers may only fall: each takes a newcomer's time."""
+"""Signatures that the commands of each target compile.  They may only fall: each delays the first use."""
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_a_blueprint_whose_buckets_are_not_built_is_prepared_for_training(tmp_pa
     (tmp_path / "abstractions").mkdir()
     for name in ("hunl-quick.toml", "abstractions/quick.toml"):
         shutil.copy(RUNS / name, tmp_path / name)
-    told = []
-    assert warm_up(str(tmp_path / "hunl-quick.toml"), told.append)["kernels"] > 0
-    assert len(told) == 1 and "only training is prepared" in told[0]
+    messages = []
+    assert warm_up(str(tmp_path / "hunl-quick.toml"), messages.append)["kernels"] > 0
+    assert len(messages) == 1 and "only training is prepared" in messages[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["abstractions", "hunl-quick.toml"]
 
 

@@ -2,7 +2,7 @@
 
 Shows:
 
-* The commands and Python examples in the documentation produce the output that is shown there (test_pages)
+* Commands and Python examples of the documentation print the output shown there (test_pages)
 """
 
 import json
@@ -60,13 +60,13 @@ def test_the_reference_of_the_python_interface(folder, capsys):
 
 
 def test_programs_that_read_policies(folder, capsys):
-    """Those that say something; readers of large policies are in test_holdem.py."""
+    """Run programs that print something; test_holdem.py runs those that read large policies."""
     (folder / "runs/games").mkdir(parents=True)
     for name in ("subgame.toml", "kuhn.toml", "games/river.txt"):
         shutil.copy(RUNS / name, folder / "runs" / name)
     assert command("solve", "runs/subgame.toml", "--run", "river", "--iterations", 2000, "--workers", 0) == 0
     last = json.loads(Path("river/evaluations.jsonl").read_text().splitlines()[-1])
-    assert last["exploitability_chips"] < 0.6  # the recipe takes what wins: sampling leaves hundreds of chips here
+    assert last["exploitability_chips"] < 0.6  # the example's algorithm suits it; sampling would leave hundreds
     assert command("export", "river", "endgame") == 0
     assert command("solve", "runs/kuhn.toml", "--run", "kuhn", "--iterations", 2000, "--workers", 0) == 0
     assert command("export", "kuhn", "kuhn.json", "--format", "openspiel") == 0
@@ -79,8 +79,8 @@ def test_programs_that_read_policies(folder, capsys):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_that_are_shown_are_commands(page):
-    """Each is parsed as it stands; files that the project ships must be there."""
+def test_commands_in_the_documentation_can_be_parsed(page):
+    """Parse each command without a change; files that the project ships must exist."""
     for _, text in blocks(page):
         for arguments, _ in commands(text):
             with cli.make_context("mccfr", list(arguments)) as context:

@@ -25,7 +25,7 @@ TWO_BOARDS = mccfr.game("poker", ranks=3, suits=2, board_cards=(0, 1, 1), antes=
 
 
 def draw(arrays, count, *, seed=0, worker=0, first=0):
-    """(buckets [count, B], results [count]) of a batch."""
+    """Return the buckets [count, B] and results [count] of a batch of deals."""
     deals = new_deals(count, len(arrays.children))
     keys = np.uint64(seed), np.uint64(worker), np.int64(first), np.int64(count)
     assert draw_deals(arrays, *keys, np.zeros(4, np.uint64), deals)
@@ -91,10 +91,11 @@ def test_joint_weight_sums_disjoint_pairs():
     assert joint_weight(UNEQUAL.cards) == pytest.approx(first.sum() * second.sum() - first @ second)
 
 
-def test_uneven_boards_are_refused():
-    parents = [LEDUC.cards.board_parent[0], np.array([0, 0, 0, 0, 0, 1], np.int32)]
-    uneven = replace(LEDUC.cards, board_cards=[np.zeros((2, 0), np.int16), LEDUC.cards.board_cards[1]])
-    refused("street 1", deal_arrays, replace(uneven, board_parent=parents))
+@pytest.mark.parametrize("parents", [[0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 1]], ids=["uneven", "out of order"])
+def test_uneven_or_unordered_boards_are_refused(parents):
+    cards = replace(LEDUC.cards, board_cards=[np.zeros((2, 0), np.int16), LEDUC.cards.board_cards[1]])
+    parents = [LEDUC.cards.board_parent[0], np.array(parents, np.int32)]
+    refused("street 1", deal_arrays, replace(cards, board_parent=parents))
 
 
 @settings(max_examples=300, deadline=None)

@@ -2,8 +2,7 @@
 
 Shows:
 
-* Each of six players gets own cards, the buckets of those cards and their strength at the showdown
-  (test_deals_of_six_players)
+* Six players get distinct cards, with their buckets and showdown strengths (test_deals_of_six_players)
 """
 
 import hashlib
@@ -49,7 +48,7 @@ def cards():
 
 
 def chi_square(observed, cells):
-    """Standard deviations by which the counts of equally likely cells are off."""
+    """Return by how many standard deviations the counts of equally likely cells are off."""
     expected = observed.sum() / cells
     return (((observed - expected) ** 2).sum() / expected - (cells - 1)) / np.sqrt(2 * (cells - 1))
 
@@ -60,7 +59,7 @@ def test_no_card_comes_twice(cards):
 
 
 def test_ordered_pairs_of_places_are_uniform(cards):
-    """All 36 pairs of places: 52·51 ordered pairs of cards each, equally often."""
+    """Each of the 36 pairs of places has all 52·51 ordered pairs of cards equally often."""
     different = ~np.eye(CARD_COUNT, dtype=bool).reshape(-1)
     off = []
     for first in range(9):
@@ -93,7 +92,7 @@ def test_deals_are_buckets_and_results_of_their_cards(tables):
     assert 0 < (deals.result == 0).mean() < 0.1
 
 
-def test_the_stream_of_two_players_stays():
+def test_the_deals_of_two_players_have_a_fixed_hash():
     assert hashlib.sha256(cards_of(1_000, seed=3, worker=1).tobytes()).hexdigest()[:16] == "80abf58a1fa5bc91"
 
 

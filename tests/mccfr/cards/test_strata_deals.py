@@ -22,7 +22,7 @@ def deck(slot_abstractions, request):
 
 
 def drawn_cards(cards, dealer, stratum, count=DEALS):
-    """The cards [K, 2·P + 5] of the first deals of a dealer."""
+    """Return the cards [K, 2·P + 5] of the first deals of a dealer."""
     cards = np.empty((count, 2 * cards.players + 5), np.int8)
     words = np.uint64(SEED), np.uint64(stratum)
     draw_stratum_cards(dealer._drawn, dealer._flops, *words, 0, count, np.zeros(4, np.uint64), cards)
@@ -35,10 +35,10 @@ def test_buckets_of_a_stratum_are_those_of_its_flops(deck):
     assert cards.buckets[:, players - 1].tolist() == [10, 40, 40]
     dealers = stratum_dealers(cards, strata, SEED)
     for stratum in (0, 3):
-        deals, dealt = new_deals(40, 3, players), drawn_cards(cards, dealers[stratum], stratum, 40)
+        deals, drawn = new_deals(40, 3, players), drawn_cards(cards, dealers[stratum], stratum, 40)
         dealers[stratum].draw(0, 40, deals)
-        assert (cards.strata_of(dealt[:, held : held + 3]) == stratum).all()
-        for bucket, every in zip(deals.bucket, dealt.tolist(), strict=True):
+        assert (cards.strata_of(drawn[:, held : held + 3]) == stratum).all()
+        for bucket, every in zip(deals.bucket, drawn.tolist(), strict=True):
             for street, known in enumerate((0, 3, 4)):
                 row = cards.bucket_row(street, 0, every[held : held + known])
                 pairs = (every[first : first + 2] for first in range(0, held, 2))
@@ -55,17 +55,17 @@ def check_cards(cards, strata):
     """Check that deals of all strata, in proportion to their shares, have the frequencies of the deck."""
     quotas = np.rint(DEALS * strata.shares / strata.shares.sum()).astype(int)
     dealers = stratum_dealers(cards, strata, SEED)
-    dealt = np.concatenate([drawn_cards(cards, dealers[s], s, quotas[s]) for s in range(STRATA)])
+    drawn = np.concatenate([drawn_cards(cards, dealers[s], s, quotas[s]) for s in range(STRATA)])
     held = 2 * cards.players
-    assert all(len(set(every)) == held + 5 for every in dealt[::50].tolist())
+    assert all(len(set(every)) == held + 5 for every in drawn[::50].tolist())
     for places in ([0], [1], [2], [held - 1], [held, held + 1, held + 2], [held + 3], [held + 4]):
-        found = np.bincount(dealt[:, places].reshape(-1), minlength=52) / dealt[:, places].size
-        assert np.abs(found - 1 / 52).max() < 5 * np.sqrt(1 / 52 / dealt[:, places].size)
-    one_suit = (np.ptp(dealt[:, held : held + 3] % 4, axis=1) == 0).mean()
-    assert abs(one_suit - 12 / 51 * 11 / 50) < 5 * np.sqrt(0.05 / len(dealt))
+        found = np.bincount(drawn[:, places].reshape(-1), minlength=52) / drawn[:, places].size
+        assert np.abs(found - 1 / 52).max() < 5 * np.sqrt(1 / 52 / drawn[:, places].size)
+    one_suit = (np.ptp(drawn[:, held : held + 3] % 4, axis=1) == 0).mean()
+    assert abs(one_suit - 12 / 51 * 11 / 50) < 5 * np.sqrt(0.05 / len(drawn))
 
 
-def test_strata_deal_the_deck(deck):
+def test_deals_of_all_strata_have_the_frequencies_of_the_deck(deck):
     cards, strata = deck
     np.testing.assert_array_equal(np.concatenate(strata.weights), board_classes(3).multiplicity)
     check_cards(cards, strata)

@@ -2,7 +2,7 @@
 
 Shows:
 
-* Each option of each command changes what the command prints or writes, or is refused (test_no_option_is_left_out,
+* Each option of each command changes what it runs, or is refused (test_every_option_of_every_command_is_tried,
   test_an_option_has_an_effect)
 """
 
@@ -95,7 +95,7 @@ CASES = {
     "view kuhn": "--port 0|--no-browser|--checkpoint 1|--abstraction no|--against kuhn-policy|--against-checkpoint 1|"
     "--against-abstraction no|--review no",
 }
-"""Command lines, and the options that are added to each; the last one of each is tried."""
+"""Command lines, and groups of options added to each; a group tests its last option."""
 _VARIABLE = re.compile(
     r"[\d.,]+ (m?s|[kMG]B available)\b| at 0x\w+|speed .*|^.* · .*|^\d+ kernels compiled.*|"
     r"^(compiling|evaluating|reading|writing|flop)\b.*",
@@ -103,8 +103,8 @@ _VARIABLE = re.compile(
 )
 
 
-def told(*given, **named):
-    """Stands for what a command calls in the end, and prints what it is given."""
+def echo(*given, **named):
+    """Print the arguments of a call, in place of the function that a command calls last."""
     click.echo(f"given {given} {named}", err=True)
 
 
@@ -116,7 +116,7 @@ def command_of(line):
 
 
 def tried(line):
-    """The options that are tried with a command line: its own, and with a command's first line those of many."""
+    """Return the options of a command line; a command's first line adds --json and --code."""
     own, name = [given for given in CASES[line].split("|") if given], command_of(line)
     first = next(other for other in CASES if command_of(other) == name) == line
     return own + [given for given in ("--json", "--code no") if first and (name, given.split()[0]) in OPTIONS]
@@ -124,7 +124,7 @@ def tried(line):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Runs of two small games with two checkpoints, their policies, a spot of the flop, and a run in strata."""
+    """Runs of two small games with two checkpoints, their policies, a flop spot, and a run in strata."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder := tmp_path_factory.mktemp("options"))
         for name in ("kuhn", "leduc"):
@@ -150,29 +150,32 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def every_module():
-    """Import all modules, so that none takes a name over while it is replaced."""
+    """Import all modules first, so that none imports a replaced function."""
     for module in pkgutil.walk_packages(mccfr.__path__, "mccfr."):
         with contextlib.suppress(ImportError):
             import_module(module.name)
 
 
 @pytest.fixture
-def at(world, tmp_path, monkeypatch, capsys):
-    """Run a command line in a copy of the world, and return its status, its output and what it has written."""
+def outcome(world, tmp_path, monkeypatch, capsys):
+    """Return a function that runs a command line in a copy of `world`.
+
+    The function returns the lines of the status, the output, and the names and texts of changed files.
+    """
     recorded = {"a": "A", "b": "B", "hands": 0, "pairs": None, "chips": 0, "mean_mbb": 9.0, "ci95_mbb": [8.0, 10.0]}
     recorded |= {"aivat_mean_mbb": None, "aivat_ci95_mbb": None}
     player = SimpleNamespace(name="A", game=HoldemGame())
-    made = SimpleNamespace(replaced=lambda: ["flop"], build=lambda replace: told(replace) or [])
+    builder = SimpleNamespace(replaced=lambda: ["flop"], build=lambda replace: echo(replace) or [])
     bucket = {"street": "flop", "bucket": 1, "features": "ehs"}
     opened = SimpleNamespace(info=lambda: {"flop": {"buckets": 1, "recipe": {"features": "ehs"}}})
-    opened.bucket_of_text = lambda *given: told(*given) or bucket
+    opened.bucket_of_text = lambda *given: echo(*given) or bucket
     shared = samples.shared
 
     def giving(place, name, answer):
-        monkeypatch.setattr(place, name, lambda *given, **named: told(*given, **named) or answer)
+        monkeypatch.setattr(place, name, lambda *given, **named: echo(*given, **named) or answer)
 
     for name in ("acpc_bot", "slumbot", "gtowizard"):
-        monkeypatch.setattr(bot_sessions, f"run_{name}", lambda _, *given, **named: told(given, named) or recorded)
+        monkeypatch.setattr(bot_sessions, f"run_{name}", lambda _, *given, **named: echo(given, named) or recorded)
     giving(bot_sessions, "server_player", player)
     giving(json_lines, "answer_lines", [])
     giving(bot_sessions, "run_dealer", (None, recorded))
@@ -181,32 +184,32 @@ def at(world, tmp_path, monkeypatch, capsys):
     giving(review_files, "review_hands", {"hands": 0})
     monkeypatch.setattr(review_text, "review_text", str)
     giving(mccfr.view, "open_strategies", None)
-    monkeypatch.setattr(mccfr.view, "serve", lambda shelf, port, ready: told(port) or ready("URL"))
+    monkeypatch.setattr(mccfr.view, "serve", lambda shelf, port, ready: echo(port) or ready("URL"))
     monkeypatch.setattr(view_command, "_has_screen", lambda: True)
     giving(run_status, "stop_run", None)
     giving(cluster_status, "cluster_status", {"ranks": []})
     monkeypatch.setattr(cluster_commands, "_status_text", str)
-    monkeypatch.setattr(launch, "run_to_end", lambda run, start, left, *given: told(start(1), given))
+    monkeypatch.setattr(launch, "run_to_end", lambda run, start, left, *given: echo(start(1), given))
     monkeypatch.setattr(launch, "local_launch", lambda *given: given)
     monkeypatch.setattr(launch, "hosts_launch", lambda *given: given)
     for place, name in ((launch, "check_reachable"), (capacity, "check_cluster")):
         giving(place, name, None)
-    monkeypatch.setattr("webbrowser.open", told)
-    giving(build, "Builder", made)
+    monkeypatch.setattr("webbrowser.open", echo)
+    giving(build, "Builder", builder)
     giving(buckets, "Abstraction", opened)
-    monkeypatch.setattr(samples, "shared", lambda play, left, count, *_: told(count) or shared(play, left, 1))
+    monkeypatch.setattr(samples, "shared", lambda play, left, count, *_: echo(count) or shared(play, left, 1))
 
     def run(line, *, room=True):
         (folder := tmp_path / "world").mkdir(exist_ok=True)
-        for path in world.iterdir():  # what the line names, and what that belongs to
+        for path in world.iterdir():  # files and folders that the line names, and runs of named policies
             if not (folder / path.name).exists() and (path.is_file() or path.name.removesuffix("-policy") in line):
                 (shutil.copy2 if path.is_file() else shutil.copytree)(path, folder / path.name)
         monkeypatch.chdir(folder)
-        if "--watch" in line:  # another process works on the run at the first look alone
+        if "--watch" in line:  # only at the first look another process works on the run
             looks = iter((True, False))
             for place in (run_directory, run_status):
                 monkeypatch.setattr(place, "is_locked", lambda _: next(looks, False))
-            monkeypatch.setattr(time, "sleep", told)
+            monkeypatch.setattr(time, "sleep", echo)
         with monkeypatch.context() as patch:
             if not room:
                 patch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
@@ -224,20 +227,20 @@ def at(world, tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_no_option_is_left_out():
+def test_every_option_of_every_command_is_tried():
     lines = [(line, given) for line in CASES for given in tried(line)]
     assert {(command_of(line), re.findall("--[a-z-]+", given)[-1]) for line, given in lines} == {*OPTIONS}
     assert {option.opts[0] for option in cli.params} == {"--version", "--traceback"}  # test_cli, test_user_mistakes
 
 
 @pytest.mark.parametrize("line", CASES)
-def test_an_option_has_an_effect(at, line):
-    """With each option the command prints or writes something else; without any it does the same again."""
-    plain = at(line)
-    assert at(line) == plain
+def test_an_option_has_an_effect(outcome, line):
+    """Each option changes the output or the files; without options the command repeats both."""
+    plain = outcome(line)
+    assert outcome(line) == plain
     same = []
     for given in tried(line):
         room = not given.endswith("--force")
-        if at(f"{line} {given}", room=room) == (plain if room else at(line, room=False)):
+        if outcome(f"{line} {given}", room=room) == (plain if room else outcome(line, room=False)):
             same.append(given)
     assert same == []

@@ -1,6 +1,8 @@
-"""Shows:
+"""Bare numbers in options, bet sizes and configurations: refused if their unit is ambiguous.
 
-* A bare number for a size, a share or a target is refused with its meanings (test_a_bare_size_is_refused_everywhere,
+Shows:
+
+* Bare numbers for sizes, shares or targets are refused with their meanings (test_a_bare_size_is_refused_everywhere,
   test_a_bare_share_is_refused_with_both_meanings)
 * Every other option that takes a number has one unit, or counts (test_every_option_that_takes_a_number_is_listed)
 """
@@ -12,7 +14,7 @@ from refusals import refused
 
 from mccfr.cli.shared_options import Count, Duration, MemorySizes, Share
 from mccfr.config.toml_files import config_from, load_config
-from mccfr.config.value_limits import share_of
+from mccfr.config.value_limits import share_of, share_text
 from mccfr.games.menu import parse_size
 from mccfr.games.registry import build_game
 from mccfr.view.spot_requests import spot_request
@@ -31,7 +33,7 @@ COUNTS = """
 --port --response-nodes --run-outs --sample --seed --set-aside --speed --top --values-boards --vectors --workers
 """
 TAKEN = " ".join([CHIPS, POTS, SECONDS, COUNTS]).split()
-"""Options that take a bare number, which has one unit."""
+"""Options that accept a bare number, because it has one unit."""
 
 
 KINDS = (Share, MemorySizes, Duration, Count, click.types.IntParamType, click.types.FloatParamType)
@@ -54,7 +56,7 @@ def test_a_bare_share_or_amount_is_refused(name):
 
 
 @pytest.mark.parametrize("name", sorted(TAKEN))
-def test_a_bare_number_of_one_unit_is_taken(name):
+def test_a_bare_number_of_one_unit_is_accepted(name):
     number = {"--player": 1, "--players": 2, "--deals": 600}.get(name, 7)
     assert NUMBERS[name].convert(str(number), None, None) == number
 
@@ -106,11 +108,13 @@ def test_shares_of_a_configuration_are_texts_in_per_cent():
     ):
         refused(f"{key} is not allowed.* can mean 0.05% or 5%", config_from, document, "a file")
     found = config_from({"game": {**SPOT, "rake": "5%"}, "run": {"exploitability_pot": "0.3%"}}, "a file")
-    assert (share_of(found.game.rake), found.run.goal) == (0.05, pytest.approx(0.003))
+    assert (share_of(found.game.rake), found.run.goal) == (0.05, 0.003)
+    for share, text in ((0.07, "7%"), (1 / 3, "33.33333333333333%"), (1.0, "100%")):
+        assert (share_text(share), share_of(text)) == (text, share)
     refused("it must be above 0", config_from, {"game": SPOT, "run": {"exploitability_pot": "0%"}}, "a file")
 
 
-def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+def test_a_byte_order_mark_is_ignored(tmp_path):
     (tmp_path / "oop.txt").write_text("\ufeffAA,KK", encoding="utf-8")
     text = '[game]\nname = "holdem-subgame"\nboard = "QsJh2h7c3d"\npot = 10\neffective_stack = 20\n'
     text += 'ranges = {oop = "@oop.txt", ip = "QQ"}\n'

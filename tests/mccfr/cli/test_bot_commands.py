@@ -2,9 +2,10 @@
 
 Shows:
 
-* Bots play legal hands against a dealer and a Slumbot test server (test_a_bot_at_our_dealer_is_legal_and_in_step,
-  test_hands_are_legal_and_in_step, test_twenty_thousand_hands_at_our_dealer)
-* A bot stopped by a signal keeps the hands that it has played (test_a_signal_ends_a_bot_with_its_hands_kept)
+* Bots play legal hands against a dealer and a Slumbot test server
+  (test_a_bot_plays_legally_at_the_dealer_and_agrees_on_chips, test_hands_are_legal_and_both_sides_agree,
+  test_twenty_thousand_hands_at_the_dealer)
+* A bot stopped by a signal keeps the hands that it has played (test_a_signal_ends_a_bot_and_its_log_keeps_the_hands)
 """
 
 import json
@@ -24,7 +25,7 @@ from pokerkit_table import histories
 from policies import write_random
 from random_policy import policy
 from refusals import refused
-from slumbot_double import Double, served
+from slumbot_double import Double, http_server
 from small_games import TOY
 
 from mccfr.cli import bot_commands as commands
@@ -40,7 +41,7 @@ from mccfr.play.player import Program
 
 @pytest.fixture
 def holdem(monkeypatch, tmp_path):
-    """`holdem` is the name of the random policy, which no test needs on a disk."""
+    """Let the name `holdem` open a random policy that is not on the disk."""
     find = bot_sessions.open_player
 
     def named(name, manner, **given):
@@ -51,11 +52,11 @@ def holdem(monkeypatch, tmp_path):
 
 
 PATIENT = Clock(per_hand=120.0)
-"""For who solves flops again beside other tests."""
+"""A clock for bots that re-solve flops while other tests run."""
 
 
 class Overbet(Program):
-    """Two to four times the pot."""
+    """Bets two to four times the pot."""
 
     def act(self, random):
         low, high = self.raises((0.0, 1.0)) or ("c", "c")
@@ -67,22 +68,22 @@ class Overbet(Program):
 
 def check_over_a_connection(program, hands, name="policy"):
     of, seen = plan(hands=hands, duplicate=True), []
-    with dealing(of, [scripted(program, of)], ports=[0], clock=PATIENT) as (port, came, said):
+    with dealing(of, [scripted(program, of)], ports=[0], clock=PATIENT) as (port, result, messages):
         visit(port, seen.append, name)
-    assert "error" not in came and len(seen) == hands
-    assert not [text for text in said if "not legal" in text or "is ignored" in text or "disconnected" in text]
-    assert came["score"][1].chips == sum(hand.chips[hand.position] for hand in seen)
-    return came["score"][0]
+    assert "error" not in result and len(seen) == hands
+    assert not [text for text in messages if "not legal" in text or "is ignored" in text or "disconnected" in text]
+    assert result["score"][1].chips == sum(hand.chips[hand.position] for hand in seen)
+    return result["score"][0]
 
 
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
-def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
-    """Over a connection; what either side says was won is the same."""
+def test_a_bot_plays_legally_at_the_dealer_and_agrees_on_chips(program):
+    """Play over a connection; bot and dealer must count the same chips."""
     assert check_over_a_connection(program, 24).hands == 24
 
 
 @pytest.mark.parametrize("program", [PROGRAMS["odd-size"], PROGRAMS["random"]])
-def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
+def test_a_resolving_bot_plays_legally_and_agrees_on_chips(program):
     check_over_a_connection(program, 6, "resolving")
 
 
@@ -91,23 +92,23 @@ def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
     ("name", "hands"), [("resolving", 100), ("resolving from the turn", 100), ("resolving from the flop", 16)]
 )
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
-def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name, hands):
+def test_hundreds_of_hands_of_a_resolving_bot(program, name, hands):
     check_over_a_connection(program, hands, name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
-def test_twenty_thousand_hands_at_our_dealer(program):
-    """Five thousand against each of four."""
+def test_twenty_thousand_hands_at_the_dealer(program):
+    """Play 5,000 hands against each of four programs."""
     check_over_a_connection(program, 5_000)
 
 
-def dealt(capsys, *arguments, finished=lambda _: None, name="min-raise"):
-    """Run a dealer command while a program is at its port."""
+def run_dealer(capsys, *arguments, finished=lambda _: None, name="min-raise"):
+    """Run a dealer command while a program plays at its port."""
     port = free_port()
 
     def come():
-        with suppress(ConnectionError):  # a line that ends in the middle of a hand
+        with suppress(ConnectionError):  # the dealer may close the connection in the middle of a hand
             visit(port, finished, name)
 
     thread = threading.Thread(target=come)
@@ -117,19 +118,19 @@ def dealt(capsys, *arguments, finished=lambda _: None, name="min-raise"):
     return ended
 
 
-def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
-    """Run a dealer with a program in one seat, and a bot, to the end of the match; both print the same interval."""
+def test_the_commands_play_a_match_and_continue_from_its_log(capsys, holdem, tmp_path):
+    """Play a match of a bot and a dealer with a program; both print the same interval."""
     log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
     of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
-    ended = dealt(capsys, *of, "--phhs", phhs, name="random")
+    ended = run_dealer(capsys, *of, "--phhs", phhs, name="random")
     found = json.loads(ended.out)
     assert ended.status == 0 and (found["a"], found["b"], found["hands"]) == ("Ada", "Bob", 30), ended.err
     assert answer(capsys, "dealer", *of, "--port", free_port()) == found
     assert len(histories(phhs)) == 30
     of = plan(hands=30)
-    with dealing(of, [scripted(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
+    with dealing(of, [scripted(PROGRAMS["odd-size"], of)], ports=[0]) as (port, result, _):
         found = answer(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
-    low, high = came["score"][0].ci95
+    low, high = result["score"][0].ci95
     assert (found["hands"], found["pairs"]) == (30, None)
     assert found["ci95_chips"] == pytest.approx([-high, -low])
     assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
@@ -147,17 +148,17 @@ class Stopping(PROGRAMS["odd-size"]):
         return super().act(random)
 
 
-def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
-    """Status 143, one sentence, and the log has all that was played."""
+def test_a_signal_ends_a_bot_and_its_log_keeps_the_hands(capsys, holdem, tmp_path):
+    """End with status 143 and one sentence; the log has all hands that were played."""
     diary, of = tmp_path / "bot.log", plan(hands=1_000)
-    with dealing(of, [scripted(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, came, _):
+    with dealing(of, [scripted(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, result, _):
         status, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
     played = sum(line.startswith("STATE:") for line in diary.read_text().splitlines())
     assert status == 143 and f"stopped by signal 15 after {played} hands; they are in {diary}" in err and played > 2
-    assert "has not answered" in str(came["error"])
+    assert "has not answered" in str(result["error"])
 
 
-def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
+def test_a_signal_ends_a_dealer_and_its_match_can_continue(capsys, holdem, tmp_path):
     """End with status 143 and one sentence; the same command plays the other hands."""
     log = tmp_path / "match.log"
     of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--log")
@@ -168,38 +169,38 @@ def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
         if len(seen) == 10:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    status, _, err = dealt(capsys, *of, log, finished=finished)
+    status, _, err = run_dealer(capsys, *of, log, finished=finished)
     played = sum(line.startswith("STATE:") for line in log.read_text().splitlines())
     assert status == 143
     assert f"stopped by signal 15 after {played} of 30 hands; the same command goes on from {log}" in err
     assert 9 <= played < 30
-    went_on, straight = (dealt(capsys, *of, path) for path in (log, tmp_path / "whole.log"))
+    went_on, straight = (run_dealer(capsys, *of, path) for path in (log, tmp_path / "whole.log"))
     assert went_on.status == straight.status == 0
     assert json.loads(went_on.out) == json.loads(straight.out)
 
 
-def test_a_player_whose_line_is_cut_comes_back():
-    """Shut the connection during a hand, several times; no player loses a hand by it."""
+def test_a_player_reconnects_after_a_lost_connection():
+    """Shut the connection during a hand, several times; all hands are played."""
     of, seen = plan(hands=12), []
     one = session("policy", finished=seen.append)
-    with dealing(of, [scripted(PROGRAMS["min-raise"], of)], ports=[0]) as (port, came, said):
+    with dealing(of, [scripted(PROGRAMS["min-raise"], of)], ports=[0]) as (port, result, messages):
         for _ in range(3):
             cut(one, port)
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
-    assert came["score"][0].hands == 12 and [hand.number for hand in seen] == list(range(12))
-    assert sum("has disconnected" in text for text in said) >= 3
+    assert result["score"][0].hands == 12 and [hand.number for hand in seen] == list(range(12))
+    assert sum("has disconnected" in text for text in messages) >= 3
 
 
-# --- trouble ---
+# --- errors of connections, bad input ---
 
 
-def test_a_silent_dealer_is_given_up():
+def test_a_bot_leaves_a_silent_dealer():
     expected = pytest.raises(TableError, match=r"127.0.0.1:\d+ has sent nothing for 0.2 s")
     with listening("127.0.0.1", 0) as listener, expected:
         visit(listener.getsockname()[1], silence=0.2)
 
 
-def test_a_bot_says_at_once_that_nobody_answers_and_until_when_it_tries(capsys, holdem):
+def test_a_bot_reports_at_once_that_no_server_answers_and_how_long_it_tries(capsys, holdem):
     port = free_port()
     code, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--patience", "1s")
     first, last = err.splitlines()
@@ -212,7 +213,7 @@ def test_a_bot_says_at_once_that_nobody_answers_and_until_when_it_tries(capsys, 
 
 
 def answered_with(data, port_to):
-    """A server that says something and hangs up."""
+    """Accept one connection, send data and close it."""
     with listening("127.0.0.1", 0) as listener:
         port_to.append(listener.getsockname()[1])
         port_to[0].set()
@@ -223,7 +224,7 @@ def answered_with(data, port_to):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "closed the connection before the first hand: it may need another version"),
         (b"x" * 10_000, "a line of more than 4,096 bytes"),
@@ -231,40 +232,40 @@ def answered_with(data, port_to):
         (b"MATCHSTATE:1:0:r30000:|2hAc\r\n", "a raise must be to 200 to 20000 chips"),
     ],
 )
-def test_a_server_of_another_kind_is_given_up(data, said):
+def test_a_bot_leaves_a_server_with_another_protocol(data, message):
     port = [threading.Event()]
     thread = threading.Thread(target=answered_with, args=(data, port))
     thread.start()
     assert port[0].wait(10)
-    refused(said, visit, port[1], patience=0.3, error=TableError)
+    refused(message, visit, port[1], patience=0.3, error=TableError)
     thread.join()
 
 
-def test_a_table_with_other_stacks_is_given_up():
+def test_a_bot_leaves_a_table_with_other_stacks():
     """The policy's stacks are 20,000."""
     of = plan(hands=40, stack=10_000.0)
     betting = bot_sessions._betting(of.game)
     shover = bot_sessions.ServerPlayer("guest", PROGRAMS["always-all-in"](betting), of.game, rules(10_000.0))
     expected = pytest.raises(TableError, match=r"other stacks or blinds|or stacks differ")
-    with dealing(of, [shover], ports=[0], clock=Clock(response=0.5)) as (port, came, _), expected:
+    with dealing(of, [shover], ports=[0], clock=Clock(response=0.5)) as (port, result, _), expected:
         visit(port)
-    assert "has not answered for 0.5 s" in str(came["error"])
+    assert "has not answered for 0.5 s" in str(result["error"])
 
 
 def test_slow_players_end_a_match():
     of = plan(hands=4)
-    for clock, said in (
+    for clock, message in (
         (Clock(response=0.2), "has not answered for 0.2 s"),
         (Clock(per_hand=0.05), "all that is left of its time"),
     ):
-        with dealing(of, [scripted(PROGRAMS["always-call"], of)], ports=[0], clock=clock) as (port, came, _):
+        with dealing(of, [scripted(PROGRAMS["always-call"], of)], ports=[0], clock=clock) as (port, result, _):
             connection = socket.create_connection(("127.0.0.1", port))
             connection.sendall(b"VERSION:2.0.0\r\n")
         connection.close()
-        assert said in str(came["error"])
-    with dealing(of, ports=[0], wait=0.2) as (_, came, _):
+        assert message in str(result["error"])
+    with dealing(of, ports=[0], wait=0.2) as (_, result, _):
         pass
-    assert "has not connected within 0.2 s" in str(came["error"])
+    assert "has not connected within 0.2 s" in str(result["error"])
 
 
 @pytest.fixture(scope="module")
@@ -274,14 +275,14 @@ def small(tmp_path_factory):
     return {name: write_random(folder / name, config) for name, config in games.items()}
 
 
-def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
+def test_bad_input_gives_an_error_of_one_sentence(capsys, holdem, small, tmp_path):
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         (tmp_path / "log").write_text("something else\n")
         damaged = tmp_path / "damaged"
         damaged.mkdir()
         (damaged / "meta.json").write_bytes((small["leduc"] / "meta.json").read_bytes())
-        for said, arguments in {
+        for message, arguments in {
             f"port {port} of 127.0.0.1 is in use": ("dealer", "--port", port),
             "no server answers at 127.0.0.1:": ("bot", "acpc", "holdem", "127.0.0.1", 1, "--patience", "0"),
             "servers and dealers play whole no-limit": ("bot", "acpc", small["leduc"], "127.0.0.1", port),
@@ -307,16 +308,16 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
         }.items():
             patience = ("--wait", "0") if arguments[0] == "dealer" else ()
             status, out, err = call(capsys, *arguments, *patience)
-            expected = 1 if said == "is damaged" else 2
-            assert status == expected and said in err and not out, (arguments, err)
+            expected = 1 if message == "is damaged" else 2
+            assert status == expected and message in err and not out, (arguments, err)
             assert err.count("\n") == 1, err
 
 
 def test_the_slumbot_command(capsys, holdem, tmp_path):
     double = Double(player("random", 2), 5)
-    with served(double) as url:
-        asked = ("bot", "slumbot", "holdem", "--url", url, "--hands", 4, "--log", tmp_path / "hands.phhs")
-        assert answer(capsys, *asked)["hands"] == 4
+    with http_server(double) as url:
+        arguments = ("bot", "slumbot", "holdem", "--url", url, "--hands", 4, "--log", tmp_path / "hands.phhs")
+        assert answer(capsys, *arguments)["hands"] == 4
     assert len(histories(tmp_path / "hands.phhs")) == 4
 
 
@@ -325,26 +326,26 @@ def test_the_gtowizard_command(capsys, holdem, tmp_path):
     key, log = tmp_path / "key", tmp_path / "hands.log"
     key.write_text("k3y")
     key.chmod(0o644)
-    asked = ("bot", "gtowizard", "holdem", "--key-file", key, "--hands", 20)
-    with served(Wizard(lambda number: player("random", number), 5)) as url:
-        status, out, err = call(capsys, *asked, "--url", url, "--log", log, "--json")
+    arguments = ("bot", "gtowizard", "holdem", "--key-file", key, "--hands", 20)
+    with http_server(Wizard(lambda number: player("random", number), 5)) as url:
+        status, out, err = call(capsys, *arguments, "--url", url, "--log", log, "--json")
         assert status == 0 and "can be read by others" in err, err
         found = json.loads(out)
         assert found["hands"] == 20 and found["aivat_mean_mbb"] == pytest.approx(found["mean_mbb"] / 10)
         assert "k3y" not in log.read_text()
-        status, out, _ = call(capsys, *asked, "--url", url, "--log", log)
+        status, out, _ = call(capsys, *arguments, "--url", url, "--log", log)
         assert status == 0 and "AIVAT by the server" in out
         key.write_text("other")
-        status, out, err = call(capsys, *asked, "--url", url)
+        status, out, err = call(capsys, *arguments, "--url", url)
         assert status == 2 and "Invalid API key" in err.splitlines()[-1] and "--key-file" in err.splitlines()[-1]
     assert sum(line.startswith("STATE:") for line in log.read_text().splitlines()) == 40
 
 
-# --- a person ---
+# --- a human player ---
 
 
 def typed(monkeypatch, answers):
-    """Answers in the order of the prompts, and then the end of the input; the prompts that came."""
+    """Answer prompts in this order, then end the input; return the list of prompts."""
     prompts, left = [], iter(answers)
 
     def ask(prompt, **_):
@@ -378,7 +379,7 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     assert call(capsys, "play", "holdem", "--log", log).status == 2 and log.read_text() == "letter"
     typed(monkeypatch, ["c"])
     status, out, _ = call(capsys, "play", "holdem", "--seed", 3)
-    assert status == 0 and ("No hand was played to its end" in out or "You played" in out)
+    assert status == 0 and "No hand was played to its end" in out
     typed(monkeypatch, [])
     status, out, _ = call(capsys, "play", "holdem", "--resolve", "turn")
     assert status == 0 and "From the turn on the policy re-solves its hands" in out, out

@@ -39,7 +39,7 @@ def kuhn(tmp_path):
 
 
 def refused(capsys, tmp_path, *arguments):
-    """The one sentence of a refusal; nothing may have been created."""
+    """Return the one sentence of a refusal; check that no file was created."""
     before = sorted(tmp_path.rglob("*"))
     err = refusal(capsys, *arguments)
     assert sorted(tmp_path.rglob("*")) == before
@@ -93,7 +93,7 @@ COUNTS = {  # nodes, decisions, infosets
 }
 
 
-def test_games_tells_of_one_game(capsys):
+def test_games_describes_one_game(capsys):
     code, out, _ = call(capsys, "games", "leduc")
     assert code == 0 and out.startswith("leduc  ") and "    ranks = (none)\n" in out and "kuhn" not in out
     assert [game["name"] for game in answer(capsys, "games", "leduc")] == ["leduc"]
@@ -101,8 +101,8 @@ def test_games_tells_of_one_game(capsys):
     assert required == [["payoffs"], []]
     assert "    locks = (none)\n" in call(capsys, "games", "holdem").out
     assert "    payoffs = (required)\n" in call(capsys, "games", "matrix").out
-    told = refusal(capsys, "games", "ledcu")
-    assert "game 'ledcu' is not one of: kuhn, leduc" in told and told.endswith("did you mean 'leduc'?\n")
+    message = refusal(capsys, "games", "ledcu")
+    assert "game 'ledcu' is not one of: kuhn, leduc" in message and message.endswith("did you mean 'leduc'?\n")
 
 
 def test_games_prints_the_counts_of_its_examples(capsys):
@@ -114,7 +114,7 @@ def test_games_prints_the_counts_of_its_examples(capsys):
 def test_paths_that_are_no_runs(capsys, tmp_path):
     out = tmp_path / "out"
     for verb, *more in (["status"], ["resume"], ["evaluate"], ["verify"], ["export", out], ["query", ""]):
-        assert "no" in refused(capsys, tmp_path, verb, tmp_path / "no", *more)
+        assert str(tmp_path / "absent") in refused(capsys, tmp_path, verb, tmp_path / "absent", *more)
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "status", "solve", "verify"])
@@ -136,7 +136,7 @@ def files_of_at_most(length):
 
 
 @pytest.mark.parametrize("form", ["policy", "csv", "zarr", "hdf5"])
-def test_a_write_that_fails_names_what_was_to_be_written(capsys, tmp_path, kuhn, form):
+def test_a_failed_write_names_its_output(capsys, tmp_path, kuhn, form):
     run, out = tmp_path / "run", tmp_path / "out"
     call(capsys, "solve", kuhn, "--run", run)
     for arguments in (("export", run, out, "--format", form), ("solve", kuhn, "--run", out), ("init", out)):
@@ -147,8 +147,8 @@ def test_a_write_that_fails_names_what_was_to_be_written(capsys, tmp_path, kuhn,
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (EOFError(), 1)])
-def test_input_that_ends_is_no_signal(capsys, monkeypatch, error, status):
-    """click has one word for both, and a scheduler puts what ends with 75 into its queue again, for ever."""
+def test_the_end_of_the_input_is_not_handled_as_a_signal(capsys, monkeypatch, error, status):
+    """click raises one exception for both. A scheduler restarts commands that end with status 75."""
 
     def fail(name):
         raise error
@@ -160,7 +160,7 @@ def test_input_that_ends_is_no_signal(capsys, monkeypatch, error, status):
 
 @pytest.mark.parametrize("is_examined", [True, False])
 def test_a_permission_error_is_bad_input_only_outside_of_an_artefact(tmp_path, capsys, monkeypatch, is_examined):
-    """Also of an abstraction that has no street yet, and where the system cannot tell."""
+    """Test an abstraction without a finished street, also if its files cannot be examined."""
     out, stat = tmp_path / "cards", Path.stat
     small_recipe(tmp_path / "cards.toml")
 
@@ -188,7 +188,7 @@ def test_a_permission_error_is_bad_input_only_outside_of_an_artefact(tmp_path, c
 
 
 def test_a_place_that_cannot_be_examined_is_no_bad_input(tmp_path, capsys, monkeypatch):
-    """Before a command that trains begins, it looks for a run."""
+    """A command that trains first looks for a run at the path."""
     stat = Path.stat
 
     def failing(path, **how):
@@ -198,8 +198,8 @@ def test_a_place_that_cannot_be_examined_is_no_bad_input(tmp_path, capsys, monke
 
     monkeypatch.setattr(Path, "stat", failing)
     ended = call(capsys, "cluster", "local", tmp_path)
-    told = f"mccfr: {tmp_path}: Permission denied: nothing was changed; run the command again\n"
-    assert (ended.status, ended.err) == (1, told)
+    message = f"mccfr: {tmp_path}: Permission denied: nothing was changed; run the command again\n"
+    assert (ended.status, ended.err) == (1, message)
 
 
 # --- suggestions, hints, next steps, phases, lists of runs, completion ---
@@ -207,7 +207,7 @@ def test_a_place_that_cannot_be_examined_is_no_bad_input(tmp_path, capsys, monke
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with two short runs, one whose config is damaged, and something else."""
+    """A folder with two short runs, a run whose configuration is damaged, and an empty folder."""
     folder = tmp_path_factory.mktemp("runs")
     for name, form in (("one", "zarr"), ("two", "hdf5"), ("worse", "zarr")):
         solve = "solve", RUNS / "kuhn.toml", "--run", folder / name, "--iterations", 300
@@ -221,11 +221,11 @@ TIMES = {"90": 90, "0.5s": 0.5, "7d": 604800, "5min": 300, "10m": 600, "1.5h": 5
 
 
 @pytest.mark.parametrize("text", TIMES)
-def test_times_as_people_write_them(text):
+def test_times_with_units_are_parsed(text):
     assert Duration().convert(text, None, None) == TIMES[text]
 
 
-test_other_times = refusals(
+test_invalid_times_are_refused = refusals(
     *(
         ("is not a length of time; write 90, 90s, 5min", Duration().convert, text, None, None)
         for text in ("", "h", "5x", "-1", "1e3s", "5 min ago", "1:30", "nan")
@@ -234,7 +234,7 @@ test_other_times = refusals(
 )
 
 
-test_misspelt_keys_and_names_are_answered_with_the_nearest = refusals(
+test_errors_for_misspelt_keys_and_names_suggest_the_closest = refusals(
     *(
         (rf"^x: .*did you mean '{meant}'\?$", config_from, {"game": {"name": "kuhn"}, **document}, "x")
         for meant, document in (
@@ -265,18 +265,18 @@ test_usage_mistakes_are_one_sentence_that_begins_with_the_error = refusals(
 )
 
 
-def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
+def test_query_answers_alike_for_a_run_and_its_policy(capsys, runs, tmp_path):
     assert command("export", runs / "one", tmp_path / "policy") == 0
-    asked, exported = (
+    of_run, exported = (
         answer(capsys, "query", path, "cb", "--hand", "Q") for path in (runs / "one", tmp_path / "policy")
     )
-    for one, other in zip(asked["actions"], exported["actions"], strict=True):
+    for one, other in zip(of_run["actions"], exported["actions"], strict=True):
         assert one["action"] == other["action"] and abs(one["probability"] - other["probability"]) < 1e-4
     assert "has no checkpoint 7: give one of 1" in refusal(capsys, "query", runs / "one", "", "--checkpoint", 7)
     assert "leave --checkpoint out" in refusal(capsys, "query", tmp_path / "policy", "", "--checkpoint", 1)
 
 
-def test_export_says_how_large_it_is_and_what_comes_next(capsys, runs, tmp_path):
+def test_export_prints_its_size_and_the_next_command(capsys, runs, tmp_path):
     _, _, err = call(capsys, "export", runs / "one", tmp_path / "policy")
     size = sum(path.stat().st_size for path in (tmp_path / "policy").iterdir())
     wrote, states = err.splitlines()
@@ -288,7 +288,7 @@ def test_export_says_how_large_it_is_and_what_comes_next(capsys, runs, tmp_path)
     assert f'next: zarr.open("{tmp_path / "t.zarr"}")' in err
 
 
-def test_a_folder_of_runs_is_a_table(capsys, runs):
+def test_status_of_a_folder_prints_a_table_of_its_runs(capsys, runs):
     code, out, err = call(capsys, "status", runs)
     lines = out.splitlines()
     assert code == 1 and err == f"mccfr: {runs}: worse cannot be read: the status above says why\n"
@@ -314,7 +314,7 @@ def test_status_names_the_phase_while_a_process_works_on_the_run(runs, capsys):
     assert run_status(run)["phase"] is None
 
 
-def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
+def test_watch_prints_until_no_process_works_on_the_run(runs, capsys, monkeypatch):
     run = open_run(runs / "one")
     held, steps = RunLock(run.path(LOCK)), []
 
@@ -333,7 +333,7 @@ def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
     assert states == ["running", "running: evaluating board 1 of 3", "running: evaluating board 2 of 3", "finished"]
 
 
-def test_checkpoints_say_what_their_axes_count(runs):
+def test_checkpoints_describe_their_axes(runs):
     group = zarr.open_group(runs / "one" / "checkpoints" / "000001" / "tables.zarr", mode="r")
     assert group.attrs["slots"] == {"street0/player0": 4, "street0/player1": 4}
     assert group.attrs["rows"] == {"street0/player0": 2, "street0/player1": 2}
@@ -344,7 +344,7 @@ def test_checkpoints_say_what_their_axes_count(runs):
         assert file.attrs["slot"] == group.attrs["slot"]
 
 
-def test_what_counts_on_is_told_every_ten_seconds_and_not_more_often(monkeypatch, capsys):
+def test_counts_of_a_phase_are_printed_every_ten_seconds_at_most(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
     plain = PlainReporter()

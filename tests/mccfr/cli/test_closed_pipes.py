@@ -2,8 +2,8 @@
 
 Shows:
 
-* A command exits with status 0 when the reader of its output closes the pipe (test_a_reader_that_is_gone_is_no_error,
-  test_a_pipe_of_a_shell_is_no_error)
+* Commands exit with status 0 when their output's pipe is closed (test_a_closed_output_pipe_is_no_error,
+  test_a_closed_pipe_in_a_shell_is_no_error)
 """
 
 import os
@@ -37,7 +37,7 @@ PRINTING = (
 
 
 @pytest.mark.parametrize("line", PRINTING)
-def test_a_reader_that_is_gone_is_no_error(run, tmp_path, monkeypatch, capsys, line):
+def test_a_closed_output_pipe_is_no_error(run, tmp_path, monkeypatch, capsys, line):
     places = {"RUN": run, "POLICY": run.with_name("policy"), "CONFIG": RUNS / "kuhn.toml", "OUT": tmp_path / "out"}
     ours, its = os.pipe()
     os.close(ours)
@@ -47,16 +47,16 @@ def test_a_reader_that_is_gone_is_no_error(run, tmp_path, monkeypatch, capsys, l
             assert command(*(places.get(word, word) for word in line.split())) == 0
             assert signals.is_unread(piped)
         finally:
-            os.dup2(nowhere := os.open(os.devnull, os.O_WRONLY), its)  # what is left to be written goes there
+            os.dup2(nowhere := os.open(os.devnull, os.O_WRONLY), its)  # buffered output goes there
             os.close(nowhere)
     assert "Broken pipe" not in capsys.readouterr().err
 
 
-def test_a_pipe_of_a_shell_is_no_error(run):
-    """The same to the end of the process, and a disk that is full is an error as before."""
+def test_a_closed_pipe_in_a_shell_is_no_error(run):
+    """Run the whole process in a shell; a full disk remains an error."""
     program = f"{sys.executable} -m mccfr status {run}"
-    for behind, status, said in (("| true", "0", ""), ("2>&1 | true", "0", ""), ("> /dev/full", "1", "No space left")):
+    for behind, status, text in (("| true", "0", ""), ("2>&1 | true", "0", ""), ("> /dev/full", "1", "No space left")):
         script = f"{program} {behind}; echo status ${{PIPESTATUS[0]}}"
         ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-        assert ended.stdout == f"status {status}\n" and said in ended.stderr, ended
-        assert bool(said) is bool(ended.stderr)
+        assert ended.stdout == f"status {status}\n" and text in ended.stderr, ended
+        assert bool(text) is bool(ended.stderr)

@@ -2,8 +2,7 @@
 
 Shows:
 
-* Every combination of algorithm, command and kind of game works or ends with an error of one sentence
-  (test_every_verb)
+* Each algorithm and kind of game works in each run command, or fails with one sentence (test_every_verb)
 """
 
 import json
@@ -31,9 +30,9 @@ GAMES = {
 CARDLESS = ("histories", "three players")
 PACKED = ("listed cards", "boards")
 EXPORTS = ("zarr", "hdf5", "csv", "parquet", "openspiel")
-"""Of which each pair of algorithm and game has one, beside the policy."""
+"""Export formats: each pair of algorithm and game tests one of them and the policy."""
 METHODS = ("exact", "head-to-head")
-BOUNDS = {  # options for the whole deck, where they are not for small games
+BOUNDS = {  # options for the whole deck; small games need none
     "sampled-br": ["--boards", 5],
     "lbr": ["--hands", 100],
 }
@@ -42,7 +41,7 @@ SOLVERS = {"deep-cfr": {"fit": "table", "traversals": 5}}
 
 @pytest.fixture
 def command(capsys):
-    """Run a command; return its status and output. A status other than 0 needs one sentence on standard error."""
+    """Run a command; return its status and output. Status 2 needs one sentence on standard error."""
 
     def run(*arguments):
         capsys.readouterr()
@@ -65,12 +64,12 @@ def allowed(algorithm, game):
     return game not in refused.get(algorithm, ())
 
 
-def drawn_by(method):
+def few_boards(method):
     return ["--boards", 2] if method == "head-to-head" else []
 
 
 def slow(algorithm, game):
-    """The bucket tables of a whole deck are large: games/test_holdem.py trains on them in the fast suite."""
+    """Return True for a whole deck with large bucket tables; games/test_holdem.py has fast tests."""
     return game == "whole deck" and allowed(algorithm, game)
 
 
@@ -78,7 +77,7 @@ PAIRS = [(algorithm, game) for algorithm in OPTIONS for game in GAMES]
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game != "whole deck"])
-def test_both_forms_of_a_tree_are_among_the_games(game):
+def test_the_games_have_packed_and_unpacked_trees(game):
     assert can_pack(build_game(config_from({"game": GAMES[game]}, "test").game, ROOT).tree) == (game in PACKED)
 
 
@@ -104,23 +103,23 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
         return
     assert command("resume", directory, "--iterations", 30)[0] == 0
     trained = json.loads(command("status", directory, "--json")[1])["iterations"]
-    assert trained == 30 or (algorithm == "outcome-sampling" and trained == 32)  # which plays whole groups of deals
+    assert trained == 30 or (algorithm == "outcome-sampling" and trained == 32)  # it plays whole groups of deals
     assert command("verify", directory)[0] == 0
     measured = {}
     for method in METHODS:
         if (method, game) == ("exact", "whole deck"):
             continue  # it takes an hour: evaluation/test_first_street.py
-        status, said = command("evaluate", directory, "--method", method, *drawn_by(method), "--json")
+        status, text = command("evaluate", directory, "--method", method, *few_boards(method), "--json")
         assert status == (2 if method == "head-to-head" and game in CARDLESS else 0)
         if status == 0:
-            measured[method] = json.loads(said)
+            measured[method] = json.loads(text)
             assert measured[method]["iterations"] == trained
     for method, options in BOUNDS.items():
         more = options if game == "whole deck" else []
-        status, said = command("evaluate", directory, "--method", method, *more, "--json")
+        status, text = command("evaluate", directory, "--method", method, *more, "--json")
         assert status == (2 if game in CARDLESS else 0)
         if status == 0 and game != "whole deck":
-            assert json.loads(said)["exploitability_chips"] <= measured["exact"]["exploitability_chips"] + 1e-9
+            assert json.loads(text)["exploitability_chips"] <= measured["exact"]["exploitability_chips"] + 1e-9
     for form in ("policy", EXPORTS[PAIRS.index((algorithm, game)) % len(EXPORTS)]):
         out = tmp_path / f"out.{form}"
         status = command("export", directory, out, "--format", form)[0]
@@ -128,7 +127,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
         assert out.exists() == (status == 0)
     assert problems_of(tmp_path / "out.policy") == []
     own = METHODS[game == "whole deck"]
-    again = json.loads(command("evaluate", tmp_path / "out.policy", "--method", own, *drawn_by(own), "--json")[1])
+    again = json.loads(command("evaluate", tmp_path / "out.policy", "--method", own, *few_boards(own), "--json")[1])
     found = measured[own]
     for key in ("value_chips", "exploitability_chips"):
         assert again[key] == pytest.approx(found[key], abs=2e-3)
@@ -136,7 +135,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
 
 @pytest.mark.parametrize("algorithm", OPTIONS)
 def test_every_algorithm_is_compared(algorithm, tmp_path, command, monkeypatch):
-    """A plot takes as long as all else, and knows nothing of algorithms: test_compare.py."""
+    """Leave out the plot, which is slow and which test_compare.py tests."""
     monkeypatch.setattr(plot, "can_plot", lambda: False)
     document = {
         "game": {"name": "kuhn"},

@@ -2,10 +2,10 @@
 
 Shows:
 
-* An option that nothing reads is refused in one sentence, also in Python (test_an_option_without_effect_is_refused,
-  test_python_refuses_the_same)
+* An option without effect is refused in one sentence, also in Python (test_an_option_without_effect_is_refused,
+  test_python_refuses_options_without_effect)
 * An override of a key that another option gives is refused
-  (test_a_key_that_the_command_gives_as_well_is_not_overridden)
+  (test_an_override_of_a_key_that_an_option_sets_is_refused)
 """
 
 import pytest
@@ -47,7 +47,7 @@ TWICE = (
     ("compare compare.toml out", "run.iterations=9"),
     ("compare compare.toml out", "solver.seed=9"),
 )
-"""Command lines, and an override of what they say already."""
+"""Command lines, and an override of a key that their options set."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_an_option_without_effect_is_refused(run, capsys, monkeypatch, tmp_path,
 
 
 @pytest.mark.parametrize(("line", "override"), TWICE)
-def test_a_key_that_the_command_gives_as_well_is_not_overridden(capsys, monkeypatch, tmp_path, line, override):
+def test_an_override_of_a_key_that_an_option_sets_is_refused(capsys, monkeypatch, tmp_path, line, override):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kuhn.toml").write_text('[game]\nname = "kuhn"\n')
     (tmp_path / "compare.toml").write_text('[game]\nname = "kuhn"\n[compare]\nlast = 4\n')
@@ -75,7 +75,7 @@ def test_a_key_that_the_command_gives_as_well_is_not_overridden(capsys, monkeypa
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_target_by_override_is_the_one_that_is_told(capsys, monkeypatch, tmp_path):
+def test_a_target_set_by_an_override_is_reported(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = answer(capsys, *SPOT.split(), "--workers", 0, "--set", "run.exploitability_pot=20%")
     assert found["to_pot"] == 0.2
@@ -83,22 +83,22 @@ def test_a_target_by_override_is_the_one_that_is_told(capsys, monkeypatch, tmp_p
 
 def test_blinds_above_the_stack_are_refused(capsys):
     for stack, blinds in ((60, (50, 100)), (900, (100, 50))):
-        said = refusal(capsys, *TWO.split(), "--stack", stack, "--blinds", *blinds)
-        assert f"blinds = {blinds[0]} {blinds[1]}, stack = {stack}: the small blind must not be above" in said
+        message = refusal(capsys, *TWO.split(), "--stack", stack, "--blinds", *blinds)
+        assert f"blinds = {blinds[0]} {blinds[1]}, stack = {stack}: the small blind must not be above" in message
 
 
-def test_python_refuses_the_same(run):
-    """As the command, where nothing is sampled; where boards are, both are taken."""
+def test_python_refuses_options_without_effect(run):
+    """Methods that sample no boards refuse the options of sampled methods."""
     for method, option in (("exact", "seed"), ("exact", "boards"), ("lbr", "keep")):
         refused(f"--{option} has no effect on {method} of kuhn", mccfr.evaluate, run, method, **{option: 9})
     river = {"board": "Qs Jh 2h 7c 3d", "oop": "AA", "ip": "QQ", "pot": 10, "stack": 20}
     refused("game.menu.donk has no effect on the game's first street", mccfr.spot, **river, menu={"donk": ["75%"]})
 
 
-def test_a_folder_of_code_that_is_none_is_refused(run, capsys):
+def test_a_missing_folder_of_code_is_refused(run, capsys):
     assert "--code nowhere is not a directory" in refusal(capsys, "evaluate", run, "--code", "nowhere")
 
 
 def test_an_abstraction_of_a_run_without_one_is_refused(run, capsys):
-    """It was told as damage of the run, with status 1."""
+    """The option is bad input, with status 2, and no damage of the run."""
     assert "leave --abstraction out" in refusal(capsys, "verify", run, "--abstraction", "no")

@@ -24,7 +24,7 @@ RIVER = [
     *("QsJh2h7c3d", "--oop", "TT+,AQs+", "--ip", "77+,ATs+,KQs,87s"),
     *("--pot", "180", "--stack", "910", "--workers", "0"),
 ]
-"""What the tests ask: a spot of the river, solved in a second."""
+"""Arguments of a river spot that is solved in a second."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def answer(capsys, *arguments):
     return json.loads(ask(capsys, *arguments, "--json").out)
 
 
-def test_a_spot_is_solved_to_a_share_of_the_pot_and_goes_on_from_there(capsys):
+def test_a_spot_is_solved_to_a_share_of_the_pot_and_continues_from_there(capsys):
     found = answer(capsys, *RIVER, "--to", "1%", "--run", "there")
     assert found["exploitability_chips"] <= 1.8 and found["exploitability_pot"] <= 0.01
     assert found["board"] == "QsJh2h7c3d" and found["pot_chips"] == 180 and found["run"] == "there"
@@ -56,8 +56,8 @@ def test_a_spot_is_solved_to_a_share_of_the_pot_and_goes_on_from_there(capsys):
     assert checked.value_chips + 90 == pytest.approx(closer["ev_chips"][0], abs=1e-4)
 
 
-def test_the_answer_is_the_strategy_that_was_found_near_enough(capsys):
-    """Workers rest while a strategy is measured that may be the answer: they would train past it."""
+def test_the_answer_is_the_strategy_that_reached_the_target(capsys):
+    """Workers pause while a strategy is evaluated that may be the answer; else they would train past it."""
     for number, to in enumerate(("30%", "0.3%")):
         found = answer(capsys, *RIVER, "--to", to, "--workers", "2", "--run", str(number))
         measured = json.loads(Path(str(number), "evaluations.jsonl").read_text().splitlines()[-1])
@@ -69,7 +69,7 @@ def test_the_answer_is_the_strategy_that_was_found_near_enough(capsys):
 @pytest.mark.parametrize(
     ("limit", "advice"), [(["--set", "run.iterations=30"], "run.iterations"), (["--time", "0.01s"], "longer --time")]
 )
-def test_a_target_that_is_not_reached_is_said_with_a_status(capsys, limit, advice):
+def test_a_missed_target_is_reported_with_status_3(capsys, limit, advice):
     ended = ask(capsys, *RIVER, "--to", "0.0001%", *limit, code=3)
     assert "--to 0.0001% was not reached" in ended.err and advice in ended.err and "QsJh2h7c3d, 180" in ended.out
 
@@ -83,7 +83,7 @@ def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_r
     mixed = sum(one["frequency"] * one["ev_chips"] for one in found["actions"] if one["ev_chips"] is not None)
     assert mixed == pytest.approx(found["ev_chips"][0], abs=1e-3)
     answered = sum(one["frequency"] * one["ev_chips"] for one in found["ip_actions"] if one["ev_chips"] is not None)
-    assert answered + found["actions"][0]["ev_chips"] == pytest.approx(180, abs=1e-3)  # what they share after a check
+    assert answered + found["actions"][0]["ev_chips"] == pytest.approx(180, abs=1e-3)  # after a check EVs sum to 180
     for player, name in enumerate(("oop", "ip")):
         classes = found["classes"][name]
         assert sum(one["share"] for one in classes) == pytest.approx(1, abs=1e-4)
@@ -95,13 +95,13 @@ def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_r
 
 def test_sizes_beyond_the_stack_are_all_in():
     game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 180, "effective_stack": 910}
-    made = start_spot(game, SpotOptions("0.52p", "0.45p", 0.003, 0), Terms(Silent())).game
-    raised = [line for line in all_lines(made.tree) if line.startswith("cr184r350r665r")]
+    built = start_spot(game, SpotOptions("0.52p", "0.45p", 0.003, 0), Terms(Silent())).game
+    raised = [line for line in all_lines(built.tree) if line.startswith("cr184r350r665r")]
     assert raised == ["cr184r350r665r1000", "cr184r350r665r1000f", "cr184r350r665r1000c"]
 
 
 @pytest.mark.parametrize(("board", "equity"), [("QsJh2h7c3d", 1.0), ("AsKdKh7c3d", 0.0)])
-def test_without_bets_a_hand_is_worth_its_equity(capsys, board, equity):
+def test_without_bets_the_ev_is_the_equity_times_the_pot(capsys, board, equity):
     given = [board, "--oop", "QQ", "--ip", "KK:0.5" if equity == 0 else "99", "--pot", "100", "--stack", "50"]
     found = answer(capsys, *given, "--bets", "", "--raises", "", "--workers", "0")
     assert found["equity"] == [equity, 1 - equity]
@@ -110,8 +110,8 @@ def test_without_bets_a_hand_is_worth_its_equity(capsys, board, equity):
 
 
 @pytest.mark.parametrize(("cap", "folded", "called"), [(None, 10, 30), (20, 10, 20)])
-def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
-    """Bet the pot with quads or nothing into aces: nothing gains by bets, and a call equals a fold."""
+def test_the_winner_of_a_spot_pays_the_rake(capsys, cap, folded, called):
+    """Bet the pot with quads or a bluff into aces: a bluff equals a check, and a call equals a fold."""
     given = ["8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"]
     limit = [] if cap is None else ["--rake-cap", str(cap)]
     found = answer(capsys, "Ks8s8h3d2c", "--oop", *given, "--rake", "10%", *limit, "--to", "0.02%")
@@ -125,21 +125,21 @@ def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
     assert found["ev_chips"][1] == pytest.approx(checks * (100 - folded), abs=0.2)
     assert sum(found["gain_chips"]) / 2 == pytest.approx(found["exploitability_chips"], abs=1e-5)
     mccfr.Run(found["run"]).export("policy")
-    for whole, near in ((found["run"], 1e-5), ("policy", 0.2)):  # shares of a policy are rounded to 255ths
+    for whole, near in ((found["run"], 1e-5), ("policy", 0.2)):  # a policy rounds probabilities to 255ths
         checked = mccfr.evaluate(whole, "exact")
         assert checked.value_chips + 50 == pytest.approx(found["ev_chips"][0], abs=near)
         assert checked.exploitability_chips == pytest.approx(found["exploitability_chips"], abs=2 * near)
 
 
-def test_what_takes_no_rake_says_so(capsys):
+def test_methods_without_support_for_rake_or_locks_refuse_them(capsys):
     ask(capsys, *RIVER, "--to", "5%", "--rake", "5%", "--run", "raked")
     with pytest.raises(ValueError, match="the method lbr assumes that one player wins what the other loses"):
         mccfr.evaluate("raked", "lbr")
     for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
-        said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
-        assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(said.split())
-    said = ask(capsys, *RIVER, "--lock", "c=c 100%", "--set", "solver.algorithm=cfr-br", "--run", "other", code=2).err
-    assert "solver.algorithm = 'cfr-br' keeps no game.locks: leave one of them out" in " ".join(said.split())
+        text = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
+        assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(text.split())
+    text = ask(capsys, *RIVER, "--lock", "c=c 100%", "--set", "solver.algorithm=cfr-br", "--run", "other", code=2).err
+    assert "solver.algorithm = 'cfr-br' keeps no game.locks: leave one of them out" in " ".join(text.split())
 
 
 def test_equity_is_that_of_all_run_outs(capsys):
@@ -158,17 +158,17 @@ def test_equity_is_that_of_all_run_outs(capsys):
     assert found["equity"][0] == pytest.approx((1 + np.mean(won)) / 2, abs=1e-6)
 
 
-def test_the_answer_for_people_and_what_is_said_before(capsys):
-    said = ask(capsys, *RIVER, "--to", "0.5%")
-    assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
-    assert "of memory" in said.err and "0.50% of the pot" in said.err
-    assert re.search(r"exploitability 0\.\d{3}% of the pot, value", said.err)
-    assert "out of position, first action (EV of the hands that take it): check" in said.out
-    assert "in position, after a check (EV of the hands that take it): check" in said.out
-    assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
+def test_the_text_output_and_the_messages_before_it(capsys):
+    ended = ask(capsys, *RIVER, "--to", "0.5%")
+    assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in ended.err
+    assert "of memory" in ended.err and "0.50% of the pot" in ended.err
+    assert re.search(r"exploitability 0\.\d{3}% of the pot, value", ended.err)
+    assert "out of position, first action (EV of the hands that take it): check" in ended.out
+    assert "in position, after a check (EV of the hands that take it): check" in ended.out
+    assert "EQR" in ended.out and "mccfr view runs/spot-QsJh2h7c3d-" in ended.out
 
 
-def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):
+def test_a_spot_that_exceeds_the_memory_is_refused_with_advice(monkeypatch):
     monkeypatch.setattr(
         session, "space_problem", lambda config, *_: None if config.solver.dtype == "int16" else "memory is short"
     )
@@ -181,11 +181,11 @@ POLAR = [
     "Ks8s8h3d2c",
     *["--oop", "8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"],
 ]
-"""Quads or nothing against aces: the bettor knows what he has, and the caller does not."""
+"""Quads or a bluff against aces: the bettor knows the better hand, the caller does not."""
 
 
 @pytest.mark.parametrize(("calls", "bets", "worth", "free"), [(30, 1.0, 85, 35), (60, 0.5, 80, 30)])
-def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets, worth, free):
+def test_bluffs_exploit_a_locked_caller(capsys, calls, bets, worth, free):
     """Bluff always against a caller who folds too often, and never against one who calls too often."""
     found = answer(capsys, *POLAR, "--lock", f"b100=c {calls}%", "--to", "0.02%")
     assert found["actions"][1]["frequency"] == pytest.approx(bets, abs=0.01)
@@ -196,12 +196,12 @@ def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets,
     assert checked.best_response_chips[0] + 50 == pytest.approx(worth, abs=0.05)
 
 
-def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
+def test_the_best_response_to_a_locked_caller_is_saved_as_a_policy(capsys):
     """Compare the best response's gain with `exact`; the policy keeps the caller's locked part."""
     mccfr.Run(answer(capsys, *POLAR, "--lock", "b100=c 30%", "--to", "5%")["run"]).export("policy")
     best = mccfr.evaluate("policy", "exact").best_response_chips
-    told = json.loads(call(capsys, "exploit", "policy", "kept", "--player", 0, "--json").out)
-    ((won,), wrong) = told["answers"], call(capsys, "exploit", "policy", "kept")
+    record = json.loads(call(capsys, "exploit", "policy", "kept", "--player", 0, "--json").out)
+    ((won,), wrong) = record["answers"], call(capsys, "exploit", "policy", "kept")
     assert won["wins_chips"] == pytest.approx(best[0], abs=1e-9) and won["role"] == "out of position"
     policy = mccfr.load_policy("kept")
     assert mccfr.evaluate(policy, "exact").value_chips == pytest.approx(best[0], abs=1e-9)
@@ -216,13 +216,13 @@ def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
 TURN = "--oop QQ+,AQs --ip QQ-99,ATs --pot 180 --stack 300 --bets 50%,1p/50% --raises 1p --workers 2 --to 20%"
 
 
-def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
+def test_locked_rows_of_a_policy_keep_the_lock_and_other_rows_are_trained(capsys):
     """Lock a share, ranges and a pattern on every board, in reached and unreached rows."""
     locks = ["b90=c 25%; f 75%; b 0", "c=b180 QQ,AcTc:0.5; b90 AcTc:0.25", "oop:*/*=b 0"]
     found = answer(capsys, "QsJh2h7c", *TURN.split(), *(word for lock in locks for word in ("--lock", lock)))
     policy = mccfr.load_policy(mccfr.Run(found["run"]).export("policy"))
-    asked = policy.query("b90")
-    assert asked["hands"] and all(asked["locked"][hand] == ["f", "c", "b300"] for hand in asked["hands"])
+    caller = policy.query("b90")
+    assert caller["hands"] and all(caller["locked"][hand] == ["f", "c", "b300"] for hand in caller["hands"])
     assert policy.query("c", hand="AcTc")["locked"] == ["c", "b90", "b180"]
     assert policy.query("c", hand="AdTd")["locked"] == []
     calls = policy.query("b90")["hands"]
@@ -237,24 +237,24 @@ def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
         assert all(shares[0] == 1 for shares in river.values())
 
 
-def asked(spot, options, capsys):
+def refused_spot(spot, options, capsys):
     raise ValueError(" ".join(ask(capsys, *spot, *shlex.split(options), code=2).err.replace("│", " ").split()))
 
 
-def test_chosen_sizes_are_printed_and_repeat_the_run_as_lines(capsys):
-    asked = ask(capsys, *RIVER, "--to", "1%", "--bets", "auto:1", "--run", "there")
+def test_chosen_sizes_are_printed_and_as_added_lines_repeat_the_run(capsys):
+    chosen = ask(capsys, *RIVER, "--to", "1%", "--bets", "auto:1", "--run", "there")
     game = tomllib.loads(Path("there/config.toml").read_text())["game"]
     lines = game["menu"]["add"]
     assert game["menu"]["river"] == {"first": [], "later": []} and {"b", "cb"} <= {re.sub(r"\d", "", x) for x in lines}
-    assert f"bet sizes chosen for {len(lines)} decisions: {lines[0]}" in asked.err
+    assert f"bet sizes chosen for {len(lines)} decisions: {lines[0]}" in chosen.err
     typed = [part for line in lines for part in ("--add-line", line)]
     again = ask(
         capsys, *RIVER, "--to", "1%", "--bets", "", "--raises", "", "--allin-spr", "0", *typed, "--run", "there"
     )
-    assert again.out == asked.out
+    assert again.out == chosen.out
 
 
-def test_overrides_and_the_time_hold_for_the_choice_of_sizes(capsys):
+def test_rake_by_option_or_override_changes_the_choice_of_sizes(capsys):
     """With a rake of 45 % another size is chosen, by `--rake` and by `--set` alike."""
     small = (*RIVER, "--to", "2%", "--bets", "auto:1")
     plain = ask(capsys, *small, "--run", "plain")
@@ -295,5 +295,5 @@ test_refusals = refusals(
     ("the other player acts there", POLAR, "--lock 'oop:b100=c 100%'"),
     ("the position 'bb' is not allowed: write oop, ip, big_blind, button, or no", POLAR, "--lock 'bb:b100=c 100%'"),
     ("the tree has no decision with these actions there", POLAR, "--lock '*/*=c 100%'"),
-    call=asked,
+    call=refused_spot,
 )

@@ -46,7 +46,7 @@ def policy(tmp_path):
     return write_random(tmp_path / "kuhn", KuhnGame())
 
 
-def test_commands_that_call_no_kernel_do_without_numba(policy, tmp_path):
+def test_commands_that_call_no_kernel_import_no_numba(policy, tmp_path):
     run = trained(make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn"), iterations=5).directory
     found = imported(
         ["--help"],
@@ -56,10 +56,10 @@ def test_commands_that_call_no_kernel_do_without_numba(policy, tmp_path):
         ["evaluate", policy, "--json"],
         ["evaluate", policy, "--json", "--method", "lbr", "--hands", "100"],
     )
-    assert found == [*[(0, [])] * 5, (0, ["numba"])]  # the last one has kernels
+    assert found == [*[(0, [])] * 5, (0, ["numba"])]  # only the last one needs kernels
 
 
-def test_completion_does_without_numba():
+def test_completion_imports_no_numba():
     assert imported([], _MCCFR_COMPLETE="bash_complete", COMP_WORDS="mccfr sta", COMP_CWORD="1") == [(0, [])]
 
 
@@ -70,7 +70,7 @@ def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):
     assert loaded == [(0, False, False), (0, True, False)]
 
 
-# --- `mccfr stop`: a run is stopped from another terminal, or it is said why not ---
+# --- `mccfr stop`: stops a run from another terminal, or states why it cannot ---
 
 
 @pytest.mark.parametrize(

@@ -16,22 +16,22 @@ from abstraction.recipe import load_recipe
 from mccfr.experiments.experiment_runs import check_out
 from storage.atomic_outputs import begins_with, check_output, output
 
-DEALT = ("dealer", "--with", "always-call", "--with", "odd-size", "--names", "A,B", "--hands", 4)
-NOBODY = ("bot", "acpc", "always-call", "127.0.0.1")
+DEALER = ("dealer", "--with", "always-call", "--with", "odd-size", "--names", "A,B", "--hands", 4)
+BOT = ("bot", "acpc", "always-call", "127.0.0.1")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    made = trained(make(tmp_path_factory.mktemp("run") / "run", {"algorithm": "cfr"}, "kuhn"), iterations=3)
-    return made.directory
+    finished = trained(make(tmp_path_factory.mktemp("run") / "run", {"algorithm": "cfr"}, "kuhn"), iterations=3)
+    return finished.directory
 
 
 def writers(run, path):
     """Return command lines that write to a path, by name."""
     return {
-        "dealer --log": (*DEALT, "--log", path),
-        "dealer --phhs": (*DEALT, "--phhs", path),
-        "bot --log": (*NOBODY, free_port(), "--patience", "0s", "--log", path),
+        "dealer --log": (*DEALER, "--log", path),
+        "dealer --phhs": (*DEALER, "--phhs", path),
+        "bot --log": (*BOT, free_port(), "--patience", "0s", "--log", path),
         "evaluate --keep": ("evaluate", run, "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", path),
         "match --keep": ("match", run, "always-call", "--hands", 200, "--keep", path),
         "review --keep": ("review", run, "--policy", run, "--keep", path),
@@ -43,7 +43,7 @@ def writers(run, path):
     }
 
 
-def letter(path):
+def text_file(path):
     path.write_text("letter")
 
 
@@ -57,7 +57,7 @@ def directory(path):
 
 
 def link(path):
-    letter(path.with_name("beside"))
+    text_file(path.with_name("beside"))
     path.symlink_to("beside")
 
 
@@ -69,11 +69,11 @@ def pipe(path):
     os.mkfifo(path)
 
 
-KINDS = (letter, binary, directory, link, dangling, pipe)
+KINDS = (text_file, binary, directory, link, dangling, pipe)
 
 
 def state(folder):
-    """Everything in a folder: kinds, links, bytes, times of change and inodes."""
+    """Return the modes, inodes, times of change, bytes and link targets in a folder."""
     found = {}
     for path in sorted(folder.rglob("*")):
         facts = path.lstat()
@@ -83,7 +83,7 @@ def state(folder):
 
 
 @pytest.mark.parametrize("name", writers(Path(), Path()))
-def test_what_is_not_ours_is_refused_by_one_sentence_and_stays(capsys, run, tmp_path, name):
+def test_files_that_no_command_wrote_are_refused_and_stay_unchanged(capsys, run, tmp_path, name):
     for kind in KINDS:
         folder = tmp_path / kind.__name__
         folder.mkdir()
@@ -113,55 +113,55 @@ def test_an_abstraction_that_cannot_be_built_leaves_no_folder(capsys, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_ours_is_replaced_and_what_is_free_is_taken(capsys, run, tmp_path):
+def test_own_outputs_and_empty_files_are_replaced(capsys, run, tmp_path):
     path = tmp_path / "mine"
     path.touch()
     for _ in range(2):
-        assert call(capsys, *DEALT, "--phhs", path).status == 0
+        assert call(capsys, *DEALER, "--phhs", path).status == 0
         assert path.stat().st_size > 100
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
 
 
 def test_devices_are_not_written_to(capsys):
-    """Standard output and error are links; what takes a file's place would take that of /dev/null."""
+    """Standard output and error are links. A command that renames its output would replace /dev/null."""
     for name in ("/dev/null", "/dev/stdout", "/dev/stderr"):
         before = Path(name).lstat().st_ino, Path(name).lstat().st_mode
         for option in ("--log", "--phhs"):
-            assert f"{name} is a link, a device or a pipe" in refusal(capsys, *DEALT, option, name)
+            assert f"{name} is a link, a device or a pipe" in refusal(capsys, *DEALER, option, name)
         assert (Path(name).lstat().st_ino, Path(name).lstat().st_mode) == before
 
 
-def test_a_bot_whom_nobody_answers_leaves_a_letter_alone(capsys, tmp_path):
-    """Hands as histories, too, and before anything is played."""
+def test_a_bot_without_a_server_leaves_a_users_file_unchanged(capsys, tmp_path):
+    """Refuse logs and hand histories before any hand is played."""
     for name in ("letter", "letter.phhs"):
         path = tmp_path / name
         path.write_text("letter")
-        told = refusal(capsys, *NOBODY, free_port(), "--patience", "0s", "--log", path)
-        assert "not an earlier output" in told and path.read_text() == "letter"
+        message = refusal(capsys, *BOT, free_port(), "--patience", "0s", "--log", path)
+        assert "not an earlier output" in message and path.read_text() == "letter"
 
 
-def test_one_of_ours_is_not_taken_for_another(capsys, tmp_path):
-    """A log is no file of hands, and the other way round."""
-    assert call(capsys, *DEALT, "--log", tmp_path / "log", "--phhs", tmp_path / "hands").status == 0
+def test_an_output_does_not_replace_an_output_of_another_kind(capsys, tmp_path):
+    """A log does not replace a file of hands, nor a file of hands a log."""
+    assert call(capsys, *DEALER, "--log", tmp_path / "log", "--phhs", tmp_path / "hands").status == 0
     before = state(tmp_path)
-    assert call(capsys, *DEALT, "--log", tmp_path / "hands").status == 2
-    assert call(capsys, *DEALT, "--phhs", tmp_path / "log").status == 2
+    assert call(capsys, *DEALER, "--log", tmp_path / "hands").status == 2
+    assert call(capsys, *DEALER, "--phhs", tmp_path / "log").status == 2
     assert state(tmp_path) == before
     for path in ("log", "hands"):
         with pytest.raises(FileExistsError):
             check_output(tmp_path / path, begins_with(b"mccfr units"))
 
 
-def test_a_log_and_its_hands_of_one_name_keep_the_log(capsys, tmp_path):
+def test_a_path_for_both_log_and_hands_is_refused_and_keeps_the_log(capsys, tmp_path):
     path = tmp_path / "both"
-    assert call(capsys, *DEALT, "--log", path, "--phhs", path).status == 2
+    assert call(capsys, *DEALER, "--log", path, "--phhs", path).status == 2
     assert path.read_text().count("\nSTATE:") == 4
 
 
 # --- directories ---
 
 
-def test_events_take_the_place_of_events_only(capsys, run, tmp_path):
+def test_tensorboard_events_replace_only_events(capsys, run, tmp_path):
     out = tmp_path / "curves"
     assert call(capsys, "tensorboard", run, out).status == 0
     mine = next(out.rglob("events.out.*"))
@@ -177,8 +177,8 @@ def test_an_abstraction_is_not_built_into_a_folder_of_something_else(tmp_path):
     assert state(tmp_path) == before
 
 
-def test_an_experiment_takes_the_place_of_an_experiment_only(run, tmp_path):
-    """A folder named runs is not enough, nor are tables of these names."""
+def test_an_experiment_replaces_only_an_experiment(run, tmp_path):
+    """A folder named runs is not enough, nor is a file with the name of an output."""
     out = tmp_path / "out"
     check_out(out)
     shutil.copytree(run, out / "runs/first-1")
@@ -193,7 +193,7 @@ def test_an_experiment_takes_the_place_of_an_experiment_only(run, tmp_path):
         check_out(out)
 
 
-def test_an_empty_place_of_the_other_kind_is_free(tmp_path):
+def test_an_empty_file_or_folder_is_replaced_by_the_other_kind(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     with output(tmp_path / "file", lambda _: False) as temporary:

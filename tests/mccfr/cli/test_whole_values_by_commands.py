@@ -1,8 +1,9 @@
-"""Whole documents, and each of their top-level values, replaced by null, [], 5, "x" and true: commands refuse them.
+"""Commands read documents with a value of another type: null, [], 5, "x" or true.
 
-The documents are manifests and states of runs and policies, sealed again, and files that commands write for themselves:
-match logs, `--keep` files, hands.  A command that reads one ends with status 0, or with status 1 or 2 and
-one sentence.  The fast suite draws six places of each document, a value and a command; the slow one takes all.
+A test replaces a whole document or one of its values. The documents are manifests and states of runs and policies, with
+new checksums, and files that commands write for themselves: match logs, `--keep` files, hands. A command that reads one
+ends with status 0, or with status 1 or 2 and one sentence. The fast suite draws six places of each document, and for
+each a value and a command; the slow suite takes all.
 
 Shows:
 
@@ -77,7 +78,7 @@ def place(sound, tmp_path, monkeypatch):
 
 
 def replaced(document):
-    """Yield the document, and each of its nested values, replaced by `VALUES`: lists by place."""
+    """Yield a list for the document and for each nested value, with each of `VALUES` in its place."""
     yield [*VALUES]
     for key, old in document.items():
         yield [{**document, key: value} for value in VALUES]
@@ -93,7 +94,7 @@ def difference(document, changed):
 
 
 def chosen(random, places, some):
-    """One case each of some of the places; None: all cases."""
+    """Return one case of each of `some` random places; with None: all cases."""
     if some is None:
         return [case for cases in places for case in cases]
     return [random.choice(cases) for cases in random.sample(places, min(some, len(places)))]
@@ -106,11 +107,11 @@ def problem(capsys, line):
         status = command(*shlex.split(line))
     except Exception as error:
         return f"{line}: {error!r}"
-    out, told = capsys.readouterr()
-    last = (told.splitlines() or [""])[-1]
-    is_told = last.startswith("mccfr: ") or (line.startswith("verify") and status == 1 and out)  # verify lists problems
-    fine = status == 0 or (status in (1, 2) and is_told and "Traceback" not in told)
-    return None if fine else f"{line}: {status} {told}"
+    out, errors = capsys.readouterr()
+    last = (errors.splitlines() or [""])[-1]
+    is_clear = last.startswith("mccfr: ") or (line.startswith("verify") and status == 1 and out)  # verify lists faults
+    fine = status == 0 or (status in (1, 2) and is_clear and "Traceback" not in errors)
+    return None if fine else f"{line}: {status} {errors}"
 
 
 @BOTH
@@ -133,7 +134,7 @@ def test_no_replaced_document_ends_in_a_traceback(sound, place, capsys, name, so
 
 
 def replaced_lines(text):
-    """The texts in which one line's JSON, whole or a value of it, is replaced: lists by place."""
+    """Yield lists of texts in which a line's JSON, or one of its values, is replaced."""
     lines = text.split("\n")
     for number, line in enumerate(lines[:4]):
         start = min((line.index(sign) for sign in "{[" if sign in line), default=None)
@@ -163,7 +164,7 @@ def test_no_replaced_line_ends_in_a_traceback(place, capsys, name, some):
 
 
 def hand_files(folder):
-    """Hands as PHH and as Slumbot's JSON, each of its values replaced."""
+    """Yield hands as PHH and as Slumbot's JSON, with one value replaced."""
     at = dealer(LOG, ("random", "min-raise"))
     write_hands(folder / "a.phhs", [at.play(0).hand()], HoldemGame())
     lines = (folder / "a.phhs").read_text().splitlines()
@@ -182,9 +183,9 @@ def test_no_replaced_hand_ends_in_a_traceback(tmp_path):
     for text in hand_files(tmp_path):
         path.write_text(text)
         try:
-            told = [found.why for found in read_hands(path, HoldemGame()) if found.hand is None]
+            messages = [found.why for found in read_hands(path, HoldemGame()) if found.hand is None]
         except ValueError as error:
-            told = [str(error)]
-        assert all(0 < len(each) < 300 for each in told), (text, told)
-        tried += bool(told)
+            messages = [str(error)]
+        assert all(0 < len(each) < 300 for each in messages), (text, messages)
+        tried += bool(messages)
     assert tried > 30

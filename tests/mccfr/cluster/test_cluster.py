@@ -1,18 +1,18 @@
-"""Runs on several machines: same bits as on one machine, distribution of strata, refused setups.
+"""Runs on several machines: the same bits as on one, assignment of strata, refused set-ups.
 
 Shows:
 
 * A run has the same bits on any number of machines, also after kills
-  (test_one_digest_for_every_number_of_machines,
+  (test_bits_are_the_same_for_any_number_of_machines,
   test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal,
-  test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines,
-  test_one_digest_of_larger_games_on_one_two_and_four_machines)
+  test_bits_are_the_same_after_twenty_kills_on_changing_and_slow_machines,
+  test_bits_of_larger_games_are_the_same_on_one_two_and_four_machines)
 * The test detects changes added twice and an interval on the wrong first street (planted:
-  test_planted_errors_change_the_digest_and_late_answers_do_not)
+  test_planted_errors_change_the_tables_and_late_answers_do_not)
 * After damage the checkpoint before is used
-  (test_damaged_rows_are_found_and_the_run_goes_on_from_before)
+  (test_after_damage_a_run_continues_from_the_checkpoint_before)
 * A damaged block is restored from its second copy
-  (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone)
+  (test_a_second_copy_on_another_machine_replaces_damaged_or_missing_files)
 """
 
 import errno
@@ -60,17 +60,17 @@ from storage.damage import UnreadableError
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run in this process, without machines."""
+    """Return a run trained in this process, without machines."""
     return trained(stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=4_000))
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
-    """A shorter one."""
+    """Return a shorter run trained in this process."""
     return trained(stratified_run(tmp_path_factory.mktemp("cluster") / "short", iterations=500))
 
 
-def test_one_digest_for_every_number_of_machines(tmp_path, whole):
+def test_bits_are_the_same_for_any_number_of_machines(tmp_path, whole):
     run = stratified_run(tmp_path / "run", checkpoint_nodes=80_000)
     on_machines(run, 2, iterations=1_000)
     on_machines(run, 1, workers=2, iterations=2_000)
@@ -80,7 +80,7 @@ def test_one_digest_for_every_number_of_machines(tmp_path, whole):
     assert not problems_of(run.directory)
 
 
-def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(tmp_path):
+def test_a_machine_trains_only_its_own_strata_and_all_strata_are_evaluated(tmp_path):
     run = make(tmp_path / "run", SOLVER, LEDUC_12, evaluation={"every_checkpoint": False}, strata=4)
     engine = on_machines(run, 3, iterations=300)
     game, owned = run.build_game(), []
@@ -96,7 +96,7 @@ def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(t
     assert found == evaluate_target(run.directory, "exact")["exploitability_chips"] < 2.5
 
 
-def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole):
+def test_after_damage_a_run_continues_from_the_checkpoint_before(tmp_path, whole):
     run, listener = stratified_run(tmp_path / "run"), Listener()
     on_machines(run, 2, iterations=1_000)
     on_machines(run, 2, iterations=2_000)
@@ -106,7 +106,7 @@ def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole)
     assert_same(run, whole)
 
 
-def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
+def test_a_second_copy_on_another_machine_replaces_damaged_or_missing_files(tmp_path, whole):
     run = with_copies_in(stratified_run(tmp_path / "run"), tmp_path)
     train_alone_until(run, 1_000)
     first = {path.name for path in (tmp_path / "disk1").glob("*/blocks/*")}
@@ -126,16 +126,16 @@ def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_p
     assert_same(run, whole)
 
 
-def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
+def test_a_failed_second_copy_is_reported_and_the_checkpoint_is_complete(tmp_path):
     (tmp_path / "file").write_text("no directory")
     run = with_copies_in(stratified_run(tmp_path / "run"), tmp_path / "file")
-    told = "".join(train_alone_until(run, 20).told)
-    assert "checkpoint 1 is complete, but the step after it failed" in told and "Not a directory" in told
+    text = "".join(train_alone_until(run, 20).told)
+    assert "checkpoint 1 is complete, but the step after it failed" in text and "Not a directory" in text
     assert newest(run) == 1
 
 
 def damage(run):
-    """Flip a bit in the newest version of a stratum's rows; its name."""
+    """Flip a bit in the newest version of a stratum's rows; return the version's path in the run."""
     version = sorted(run.path("blocks").glob("0002/*"))[-1]
     flip_a_bit(version)
     return f"blocks/0002/{version.name}"
@@ -146,25 +146,25 @@ def flip_a_bit(version):
 
 
 def trained_strata(run, engine, iterations):
-    """Train until the iterations on the machines of an engine; return how many strata each rank has then."""
+    """Train to `iterations` on the machines of an engine; return the number of strata of each rank."""
     limited = with_limits(run, iterations=iterations)
     train(limited, limited.build_game(), Silent(), pools=cluster_pool_opener(engine))
     return [len(trainer.strata()) for trainer in engine._trainers]
 
 
-def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monkeypatch):
-    run, listener, write, tried = stratified_run(tmp_path / "run"), Listener(), BlockStore.write, []
+def test_a_full_disk_on_a_machine_is_reported_and_the_write_is_repeated(tmp_path, monkeypatch):
+    run, listener, write, writes = stratified_run(tmp_path / "run"), Listener(), BlockStore.write, []
 
-    def fills(store, block, arrays):
-        tried.append(block)
-        if len(tried) == 3:
+    def fail_third(store, block, arrays):
+        writes.append(block)
+        if len(writes) == 3:
             raise OSError(errno.ENOSPC, "No space left on device", "there")
         write(store, block, arrays)
 
-    monkeypatch.setattr(BlockStore, "write", fills)
+    monkeypatch.setattr(BlockStore, "write", fail_third)
     monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", (0.0,))
     on_machines(run, 2, listener, iterations=100)
-    assert "there: No space left on device" in "".join(listener.told) and len(tried) == 3 + 4
+    assert "there: No space left on device" in "".join(listener.told) and len(writes) == 3 + 4
     assert content(run)
 
 
@@ -188,7 +188,7 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
 
 
 def assert_no_exchange_ends_intervals_sooner(loads, owner, speeds, allowed=lambda _: True):
-    """Exchange each two strata, and compare intervals."""
+    """Check that no exchange of two strata between ranks would make an interval shorter."""
     best = interval_time(loads, owner, speeds)
     for one, other in combinations(range(len(loads)), 2):
         exchanged = owner.copy()
@@ -206,7 +206,7 @@ def test_no_exchange_of_two_strata_ends_intervals_sooner(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(seed):
+def test_strata_are_assigned_within_the_unequal_memory_of_machines(seed):
     random_numbers = np.random.default_rng(seed)
     sizes = random_numbers.integers(90, 220, 14)
     machine, share = np.array([0, 0, 1, 1, 2]), random_numbers.permutation([0.2, 0.35, 0.65])
@@ -218,17 +218,17 @@ def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(s
     assert_no_exchange_ends_intervals_sooner(loads, owner, speeds, memory.holds)
 
 
-def test_what_fits_nowhere_is_shared_out_as_without_memory():
+def test_strata_that_fit_nowhere_are_assigned_as_without_memory_limits():
     loads = np.array([5, 4, 3, 2])
     short = MachineCapacity(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
     np.testing.assert_array_equal(assign_strata(loads, [1.0, 1.0], short), assign_strata(loads, [1.0, 1.0]))
 
 
-def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(tmp_path):
+def test_sessions_keep_strata_within_the_unequal_memory_of_machines(tmp_path):
     run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
     game, layout = run.build_game(), run.layout(run.build_game())
     sizes, fixed = strata_bytes(game, layout), fixed_bytes(run.config, game, layout)
-    memory = [fixed + int(sizes.max()), fixed + int(sizes.sum())]  # one stratum on the first machine
+    memory = [fixed + int(sizes.max()), fixed + int(sizes.sum())]  # the first machine has memory for one stratum
     pairs = zip(rank_locations(["a", "b"], 1), memory, strict=True)
     places = [place._replace(memory_bytes=room) for place, room in pairs]
     check_machine_memory(run, game, places)
@@ -244,28 +244,28 @@ def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(
 def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
     path = tmp_path / "leduc.toml"
     path.write_text(f"{LEDUC}[run]\nstrata = 4\nworkers = 1\nnodes = 10000\n")
-    ask = ("plan", path, "--speed", 3e7, "--json", "--machines", 2)
-    table_bytes = answer(capsys, *ask)
+    command = ("plan", path, "--speed", 3e7, "--json", "--machines", 2)
+    table_bytes = answer(capsys, *command)
     fixed, whole = table_bytes["coordinator_bytes"], table_bytes["table_bytes"]
     small, large = fixed + table_bytes["largest_stratum_bytes"], fixed + whole
-    found = call(capsys, *ask, "--memory", f"{small}B,{large}B")
+    found = call(capsys, *command, "--memory", f"{small}B,{large}B")
     assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
 
     def lack(memory):
-        ended = call(capsys, *ask, "--memory", memory)
+        ended = call(capsys, *command, "--memory", memory)
         return json.loads(ended.out)["reasons"][0] if ended.status == 1 else ""
 
     assert "take more machines, or" in lack(f"{small}B")
-    told = lack("1kB")
-    needed = int(re.search(r"take machines of ([\d,]+) bytes or more", told)[1].replace(",", ""))
-    assert call(capsys, *ask[:-1], 4, "--memory", f"{needed}B").status == 0
-    assert call(capsys, *ask[:-1], 4, "--memory", f"{needed - 1}B").status == 1
-    told = refusal(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
-    assert "--memory gives 3 amounts: give one for all 2 machines" in told
+    reason = lack("1kB")
+    needed = int(re.search(r"take machines of ([\d,]+) bytes or more", reason)[1].replace(",", ""))
+    assert call(capsys, *command[:-1], 4, "--memory", f"{needed}B").status == 0
+    assert call(capsys, *command[:-1], 4, "--memory", f"{needed - 1}B").status == 1
+    message = refusal(capsys, *command, "--memory", f"{small}B,{large}B,{large}B")
+    assert "--memory gives 3 amounts: give one for all 2 machines" in message
 
 
 class Twice(OneProcess):
-    """A planted error: the changes of one rank are counted twice."""
+    """A planted error: the changes of one rank are added twice."""
 
     def answer(self, rank):
         found = super().answer(rank)
@@ -275,7 +275,7 @@ class Twice(OneProcess):
 
 
 class Stale(OneProcess):
-    """A planted error: an interval is trained with the first street of the one before."""
+    """A planted error: an interval is trained with the first street of the interval before."""
 
     first = None
 
@@ -287,23 +287,23 @@ class Stale(OneProcess):
 
 
 class Late(OneProcess):
-    """Before each answer of rank 0 comes one more, to the order before."""
+    """Before each answer of rank 0, a late answer to the order before arrives."""
 
-    told = 0
+    newest_answered = 0
 
     def answer(self, rank):
         newest = self._trainers[rank].answer
-        if rank == 0 and self.told < newest.head[ANSWERED]:
-            self.told = int(newest.head[ANSWERED])
+        if rank == 0 and self.newest_answered < newest.head[ANSWERED]:
+            self.newest_answered = int(newest.head[ANSWERED])
             late = RankAnswer(len(newest.rows), len(newest.changes))
             late.cells[:] = 7
-            late.head[ANSWERED] = self.told - 1
+            late.head[ANSWERED] = self.newest_answered - 1
             return late
         return super().answer(rank)
 
 
 @pytest.mark.parametrize(("kind", "sound"), [(OneProcess, True), (Late, True), (Twice, False), (Stale, False)])
-def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, short, kind, sound):
+def test_planted_errors_change_the_tables_and_late_answers_do_not(tmp_path, short, kind, sound):
     run = stratified_run(tmp_path / "run")
     trained_strata(run, kind(run, run.build_game(), 2, 1), 500)
     expected = content(short)[0]
@@ -317,12 +317,12 @@ FACTS["abstraction"] = None
 @pytest.mark.parametrize("key", [key for key in FACTS if key != "host"])
 def test_machines_that_differ_are_named_with_what_differs(key):
     assert disagreement([FACTS, {**FACTS, "host": "b"}]) is None
-    said = disagreement([FACTS, {**FACTS, "host": "b", key: "other"}])
-    assert said.startswith("a has ") and "b has" in said and "other" in said
+    message = disagreement([FACTS, {**FACTS, "host": "b", key: "other"}])
+    assert message.startswith("a has ") and "b has" in message and "other" in message
 
 
-def test_a_rank_that_cannot_read_a_file_is_no_bad_input():
-    """Its sentence names the file, also where another rank refuses the input."""
+def test_a_read_error_of_a_rank_is_not_reported_as_bad_input():
+    """The error names the file, even if another rank refuses the input."""
     eio = OSError(errno.EIO, os.strerror(errno.EIO), "/disk/chunk")
     answers = [_problem(ValueError("no")), _problem(UnreadableError(eio))]
     with pytest.raises(RuntimeError, match="cannot take part: /disk/chunk: Input/output error: nothing was changed"):
@@ -360,17 +360,17 @@ def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
         assert trained_strata(run, engine, 2_000 * sessions) == strata
 
 
-def test_machines_are_the_ranks_of_a_host_by_their_workers():
+def test_ranks_of_a_host_are_grouped_into_machines_by_number_of_workers():
     places = rank_locations(["a", "a", "b", "a", "a", "b"], 2)
     assert [place.machine for place in places] == [0, 0, 1, 2, 2, 1]
 
 
-def asked(arguments, tmp_path, capsys):
+def refused_command(arguments, tmp_path, capsys):
     config, run, (verb, *options) = tmp_path / "leduc.toml", tmp_path / "run", arguments
     config.write_text(LEDUC)
-    told = refusal(capsys, "cluster", verb, config, *options, "--run", run)
+    message = refusal(capsys, "cluster", verb, config, *options, "--run", run)
     assert verb == "solve" or not run.exists()
-    raise ValueError(told.strip())
+    raise ValueError(message.strip())
 
 
 FOUR = ("--set", "run.strata=4")
@@ -381,21 +381,21 @@ test_bad_input = refusals(
     ("there are no machines", ["solve", *FOUR]),
     ("reaches no other machine", ["solve", *FOUR, "--hosts", "a,b"]),
     ("'no0' reaches no other machine", ["solve", *FOUR, "--hosts", "a,b", "--set", 'cluster.network="no0"']),
-    call=asked,
+    call=refused_command,
 )
 
 
-def test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked(monkeypatch):
-    def ran(command, **options):
+def test_hosts_that_ssh_does_not_reach_are_named_and_the_own_host_is_not_tested(monkeypatch):
+    def fake_run(command, **options):
         return subprocess.CompletedProcess(command, 0 if command[-2] == "b" else 255)
 
-    monkeypatch.setattr(launch.subprocess, "run", ran)
+    monkeypatch.setattr(launch.subprocess, "run", fake_run)
     assert launch.reachable_hosts(["a", "b", "c"]) == ["a", "b"]
     launch.check_reachable(["a", "b"])
     refused(r"c, d cannot be reached: 'ssh c true' must work", launch.check_reachable, ["a", "b", "c", "d"])
 
 
-def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monkeypatch):
+def test_a_locked_run_is_refused_and_missing_mpi_is_reported(tmp_path, capsys, monkeypatch):
     run = stratified_run(tmp_path / "run")
     with lock(run), pytest.raises(BlockingIOError, match="is locked by process"):
         on_machines(run, 1, iterations=10)
@@ -403,15 +403,15 @@ def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monke
     monkeypatch.setattr(launch.sys, "prefix", str(tmp_path))
     config = tmp_path / "leduc.toml"
     config.write_text(LEDUC)
-    asked = ["cluster", "local", config, "--machines", 2, "--set", "run.strata=3", "--run", tmp_path / "other"]
-    assert "tools/bootstrap cluster" in refusal(capsys, *asked)
+    command = ["cluster", "local", config, "--machines", 2, "--set", "run.strata=3", "--run", tmp_path / "other"]
+    assert "tools/bootstrap cluster" in refusal(capsys, *command)
 
 
 def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     config = tmp_path / "leduc.toml"
     config.write_text(LEDUC)
     found = answer(capsys, "plan", config, "--machines", 2, "--set", "run.strata=4", "--json")
-    shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
+    shared = 2 * 2 * 12 * 16 * 8  # regrets and strategy sums of two players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
     assert found["barrier_seconds"] == pytest.approx(_MESSAGE_SECONDS + found["barrier_bytes"] / 2 * 8 / 1e9)
     assert 8 * found["largest_stratum_bytes"] > found["table_bytes"] > 2 * found["largest_stratum_bytes"]

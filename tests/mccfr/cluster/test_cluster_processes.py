@@ -1,9 +1,9 @@
-"""Cluster ranks as processes of one host over MPI: signals, kills, larger games.
+"""Cluster ranks as MPI processes of one host: signals, kills, the Slurm script, larger games.
 
 Shows:
 
 * Each signal to the coordinator ends the session with a checkpoint and status 75
-  (test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank)
+  (test_signals_end_the_coordinator_with_a_checkpoint_and_ranks_ignore_them)
 * The Slurm script writes a checkpoint and requeues itself on SIGUSR1
   (test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal)
 """
@@ -39,7 +39,7 @@ PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
 def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tmp_path):
     plain = stratified_run(tmp_path / "plain")
-    run, process = launched_with_checkpoint(tmp_path / "run", "--workers", "1")
+    run, process = launch_with_checkpoint(tmp_path / "run", "--workers", "1")
     process.send_signal(signal.SIGUSR1)
     assert process.wait(60) == 75
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
@@ -49,18 +49,18 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
 
 def test_a_launcher_that_is_killed_leaves_no_rank_and_the_run_goes_on(tmp_path):
     plain = stratified_run(tmp_path / "plain")
-    run, process = launched_with_checkpoint(tmp_path / "run", "--nodes", "400000", stderr=subprocess.PIPE)
+    run, process = launch_with_checkpoint(tmp_path / "run", "--nodes", "400000", stderr=subprocess.PIPE)
     before = {rank["pid"] for rank in cluster_status(run)["ranks"]}
     os.kill(child_of(process), signal.SIGKILL)
-    said = process.communicate(timeout=300)[1].decode()
-    assert process.returncode == 0, said
-    assert "a machine was lost; remaining machines (1) continue" in said and "Traceback" not in said, said
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 0, errors
+    assert "a machine was lost; remaining machines (1) continue" in errors and "Traceback" not in errors, errors
     assert not [pid for pid in before if Path(f"/proc/{pid}/cmdline").exists()]
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
     assert_same(run, plain)
 
 
-def test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave():
+def test_the_shared_memory_file_of_mpi_is_unlinked_during_the_job():
     program = """
 from mccfr.cluster.mpi import World, shared_by_mpich
 world = World()
@@ -69,40 +69,40 @@ maps = open("/proc/self/maps").read()
 assert not shared_by_mpich(maps) and "/dev/shm/mpich_shm_" in maps, maps
 world.leave()
 """
-    launch = local_launch(1, 1)
-    command = [*launch.command, sys.executable, "-c", program]
-    environment = {**os.environ, **launch.environment, "PYTHONPATH": str(ROOT)}
+    mpi = local_launch(1, 1)
+    command = [*mpi.command, sys.executable, "-c", program]
+    environment = {**os.environ, **mpi.environment, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
 
 
-def test_ranks_are_not_started_where_there_is_no_room_for_what_they_say(monkeypatch):
-    """MPICH writes into memory that is not there: ranks would die of SIGBUS, and leave megabytes."""
+def test_ranks_are_not_started_without_shared_memory_for_their_messages(monkeypatch):
+    """Without room MPICH writes beyond its shared memory: ranks would die of SIGBUS and leave megabytes."""
     monkeypatch.setattr("mccfr.cluster.launch.free_bytes", lambda path: 5 << 20)
     refused(r"/dev/shm has 5\.2 MB left and 3 ranks need 6\.3 MB of it", local_launch, 2, 1)
     assert local_launch(1, 1).command[-1] == "2"
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other(tmp_path, rank):
+def test_a_signal_during_startup_ends_the_coordinator_with_a_message_but_no_other_rank(tmp_path, rank):
     ended = tmp_path / "ended.json"
     command = [sys.executable, "-P", "-m", "mccfr.cli.cluster_rank", str(ended), str(os.getpid()), "-", "--version"]
     environment = {**os.environ, "PMI_RANK": str(rank)}
     with signals_blocked():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     process.send_signal(signal.SIGINT if rank else signal.SIGTERM)
-    said, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=120)
     if rank:
-        assert (process.returncode, errors) == (0, "") and said.startswith("mccfr")
+        assert (process.returncode, errors) == (0, "") and output.startswith("mccfr")
     else:
-        assert (process.returncode, said, errors) == (75, "", "mccfr: stopped by signal 15\n")
+        assert (process.returncode, output, errors) == (75, "", "mccfr: stopped by signal 15\n")
         assert read_end(ended)["status"] == 75
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
-def test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank(tmp_path, number):
-    run, process = launched_with_checkpoint(tmp_path / "run", "--nodes", str(10**12), stderr=subprocess.PIPE)
+def test_signals_end_the_coordinator_with_a_checkpoint_and_ranks_ignore_them(tmp_path, number):
+    run, process = launch_with_checkpoint(tmp_path / "run", "--nodes", str(10**12), stderr=subprocess.PIPE)
     for each in SIGNALS:
         os.kill(cluster_status(run)["ranks"][0]["pid"], each)
     before = newest(run)
@@ -120,7 +120,7 @@ def test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank(tmp_path
 @pytest.mark.parametrize("seconds", [0, 0.5, 1, 1.5, 2, 3])
 def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path, seconds):
     run = stratified_run(tmp_path / "run")
-    process = launched(run, 2, "--nodes", str(10**12), stderr=subprocess.PIPE)
+    process = launch(run, 2, "--nodes", str(10**12), stderr=subprocess.PIPE)
     wait_for(lambda: child_of(process))
     time.sleep(seconds)
     os.killpg(child_of(process), signal.SIGINT)
@@ -132,14 +132,14 @@ def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path
 
 
 def cluster_job(folder, srun):
-    """Start the page's script in a folder, with a command in place of srun."""
+    """Start the script of docs/machines.md in a folder, with another command in place of srun."""
     (folder / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")
     return slurm_job(folder, "machines.md", {"srun": srun, "mccfr": MCCFR}, UCX_TLS="self,sm")
 
 
 @pytest.mark.parametrize(("status", "again"), [(0, False), (75, True), (138, True), (137, False)])
 def test_the_script_for_slurm_ends_with_its_job(tmp_path, status, again):
-    """138 is USR1 before there was a run; 137 a kill, as when memory is short."""
+    """Status 138 is SIGUSR1 before the run exists, and 137 a kill for lack of memory."""
     assert cluster_job(tmp_path, f"exit {status}").wait(60) == status
     assert (tmp_path / "requeued").exists() == again
 
@@ -147,7 +147,7 @@ def test_the_script_for_slurm_ends_with_its_job(tmp_path, status, again):
 @pytest.mark.slow
 def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
     mpiexec = Path(sys.prefix) / "bin" / "mpiexec.gforker"
-    # Beyond ASCII that launcher passes nothing on, so that what ranks say goes to a file.
+    # That launcher drops text that is not ASCII, so the ranks write their messages to a file.
     process = cluster_job(tmp_path, f"""exec {mpiexec} -n 3 bash -c 'exec "$@" 2>> said.txt' - "${{@:3}}" """)
     metrics = tmp_path / "runs" / "blueprint" / "metrics.jsonl"
     wait_for(lambda: process.poll() is not None or (metrics.is_file() and metrics.stat().st_size > 0), 120)
@@ -159,20 +159,20 @@ def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["twin", "flop-holdem", "hunl-quick"])
-def test_one_digest_of_larger_games_on_one_two_and_four_machines(tmp_path, slot_abstractions, name):
+def test_bits_of_larger_games_are_the_same_on_one_two_and_four_machines(tmp_path, slot_abstractions, name):
     document, nodes = long_game(name, slot_abstractions[0])
     plain, run = new_run(tmp_path / "plain", document), new_run(tmp_path / "run", document)
     go(plain, nodes=nodes // 10)
-    assert launched(run, 2, "--workers", "1", "--nodes", str(nodes // 40)).wait(600) == 0
+    assert launch(run, 2, "--workers", "1", "--nodes", str(nodes // 40)).wait(600) == 0
     on_machines(run, 4, nodes=nodes // 20)
     go(run, workers=1, nodes=nodes // 14)
-    assert launched(run, 1, "--workers", "2", "--nodes", str(nodes // 10)).wait(600) == 0
+    assert launch(run, 1, "--workers", "2", "--nodes", str(nodes // 10)).wait(600) == 0
     assert_same(run, plain)
     assert not problems_of(run.directory)
 
 
 @pytest.mark.slow
-def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_path):
+def test_bits_are_the_same_after_twenty_kills_on_changing_and_slow_machines(tmp_path):
     settings = {"strata": 12, "nodes": 60_000_000, "checkpoint_nodes": 2_000_000}
     solver = {"period_nodes": 1_000_000, "seed": 2}
     plain = make(tmp_path / "plain", solver, LEDUC_12, evaluation=NO_EVALUATION, workers=0, **settings)
@@ -181,7 +181,7 @@ def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_p
     moments = random.Random(7)
     for kill in range(20):
         wait_for(lambda: not is_locked(run))
-        saved, process = newest(run), launched(run, 2 + kill % 3)
+        saved, process = newest(run), launch(run, 2 + kill % 3)
         wait_for(lambda saved=saved, process=process: process.poll() is not None or newest(run) > saved, 300)
         time.sleep(moments.uniform(0, 0.5))
         assert process.poll() is None, "it had ended before it was killed: make the run longer"
@@ -194,7 +194,7 @@ def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_p
             process.terminate()
         process.wait(120)
     wait_for(lambda: not is_locked(run))
-    process = launched(run, 3)
+    process = launch(run, 3)
     slowing = threading.Thread(target=slow, args=(run, process))
     slowing.start()
     assert process.wait(900) == 0
@@ -202,21 +202,21 @@ def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_p
     assert_same(run, plain)
 
 
-def launched(run, machines, *more, stderr=subprocess.DEVNULL):
+def launch(run, machines, *more, stderr=subprocess.DEVNULL):
     command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines), *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
-def launched_with_checkpoint(path, *more, **how):
-    """(run, process that trains it on two machines) after the first checkpoint."""
+def launch_with_checkpoint(path, *more, **how):
+    """Return (run, process that trains it on two machines) after the first checkpoint."""
     run = stratified_run(path, checkpoint_nodes=50_000)
-    process = launched(run, 2, *more, **how)
+    process = launch(run, 2, *more, **how)
     wait_for(lambda: process.poll() is not None or newest(run), 120)
     return run, process
 
 
 def child_of(process):
-    """The process id of the launcher that a process has started last; None before."""
+    """Return the process ID of the launcher that a process started last, or None if there is none."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return int(children[-1]) if children else None
 

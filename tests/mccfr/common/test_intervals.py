@@ -21,7 +21,7 @@ PLAIN_MEAN = ("residual = value - ratio * weight", "residual = value - value.mea
 """A planted error: the standard error of a mean in place of a ratio's."""
 NORMAL = ("factor = student95(freedom)", "factor = _Z95")
 OF_ONE_BOARD = ("/ freedom / count * undrawn", "/ freedom * undrawn")
-"""Planted errors: intervals of few boards that are too narrow, and such as wide as those of one board."""
+"""Planted errors: too narrow intervals for few boards, and intervals as wide as for one board."""
 
 
 @cache
@@ -35,7 +35,7 @@ def lopsided():
 
 @cache
 def every_board():
-    """Chips won, and weight, on every board of the lopsided game; the one side folds most of the time."""
+    """Return chips won and weight on every board of the lopsided game; one side folds most of the time."""
     game, kept = lopsided(), []
     folds, plays = pure_strategy(game, "f"), random_strategy(game, 1)
     mixed = [0.7 * often + 0.3 * rarely for often, rarely in zip(folds.probability, plays.probability, strict=True)]
@@ -51,14 +51,14 @@ def every_board():
 
 
 def coverage(make, won, weight, boards, replications=REPLICATIONS):
-    """Share of intervals, from so many boards drawn with repetition, that hold the ratio over all boards."""
+    """Return the share of intervals from `boards` drawn boards that contain the ratio over all boards."""
     rng, truth = np.random.default_rng(boards), won.sum() / weight.sum()
     drawn = rng.integers(0, len(won), (replications, boards))
     found = [make(won[rows], weight[rows])[1] for rows in drawn]
     return np.mean([low <= truth <= high for low, high in found])
 
 
-def test_student_agrees_with_scipy_and_needs_two_units():
+def test_student_factors_agree_with_scipy_and_need_two_samples():
     from scipy import stats
 
     for freedom in (1, 2, 10, 11, 15, 40, 99, 999):
@@ -67,7 +67,7 @@ def test_student_agrees_with_scipy_and_needs_two_units():
     refused("at least two samples", ratio95, np.ones(1), np.ones(1), 2)
 
 
-def test_a_ratio_of_everything_is_exact():
+def test_the_ratio_over_all_samples_is_exact():
     value, weight = np.array([1.0, 5.0, 3.0]), np.array([1.0, 2.0, 3.0])
     assert ratio95(value, weight, 3) == (1.5, (1.5, 1.5))
     assert ratio95(value[:1], weight[:1], 1) == (1.0, (1.0, 1.0))
@@ -76,7 +76,7 @@ def test_a_ratio_of_everything_is_exact():
 
 
 @pytest.mark.parametrize("boards", [2, 5, 10, 20])
-def test_intervals_from_few_boards_hold_as_often_as_they_say(boards):
+def test_intervals_from_few_boards_have_the_stated_coverage(boards):
     won, weight = every_board()
     assert 0.92 <= coverage(ratio95, won, weight, boards) <= 0.98
     if boards == 2:
@@ -94,8 +94,8 @@ def test_the_error_of_a_plain_mean_is_caught():
     assert not 0.92 <= coverage(planted, won, weight, 20) <= 0.98
 
 
-def test_what_every_board_says_alike_is_certain(monkeypatch):
-    """One side bets, the other folds: a chip a hand on every board, whatever it weighs."""
+def test_equal_results_on_every_board_give_an_interval_of_width_zero(monkeypatch):
+    """One side bets, the other folds: one chip for each hand on every board, whatever the board's weight."""
     game = lopsided()
     labels, children = game.tree.label, game.tree.children
     bets = tabulate(game, lambda node, _: np.eye(len(children(node)))[-1])

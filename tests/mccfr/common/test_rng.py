@@ -37,7 +37,7 @@ def split_mix(z):
 
 
 def derived(seed, worker, purpose, counter):
-    """Four words: each key is hashed in, then SplitMix64 goes on from there."""
+    """Return four words: SplitMix64 hashes in each key, then continues from there."""
     z = 0
     for key in (seed, worker, purpose, counter):
         z = split_mix((z ^ key) + GOLDEN & MASK)
@@ -99,6 +99,6 @@ def test_uniforms_are_uniform_and_independent():
     assert ((counts - 1e4) ** 2 / 1e4).sum() == pytest.approx(99, abs=5 * np.sqrt(2 * 99))
 
 
-def test_below_reaches_every_number_alike():
+def test_below_draws_every_number_equally_often():
     counts = draw_below(new_stream(5, 0), 7, 700_000)
     assert ((counts - 1e5) ** 2 / 1e5).sum() < 6 + 5 * np.sqrt(12)

@@ -1,10 +1,10 @@
-"""Every key of a game and of an algorithm changes what is built or trained, or is refused.
+"""Every key of a game or an algorithm changes the game or the training, or is refused.
 
 Shows:
 
 * Each key of each game and each algorithm has an effect or is refused (test_a_key_of_a_game_has_an_effect,
   test_a_key_of_an_algorithm_has_an_effect)
-* A key that nothing reads beside the others is refused in one sentence (test_a_key_without_effect_is_refused)
+* A key without effect is refused in one sentence (test_a_key_without_effect_is_refused)
 """
 
 import hashlib
@@ -35,7 +35,7 @@ BASES = {
     "holdem": {"stack": 400, "menu": RAISES},
     "holdem three": {"seats": 3, "blinds": [2500, 5000], "menu": RAISES},
 }
-"""Games that are built from some keys; all others need none."""
+"""Required keys of games; the other games need none."""
 CHANGED = {
     "kuhn": {"players": 3},
     "leduc": {"players": 3, "ranks": 4, "suits": 3, "raises": 1, "bets": [[1], [4]], "merge_suits": True},
@@ -55,9 +55,9 @@ CHANGED = {
     | {"flop_players": 2, "rake": "5%", "rake_cap": None, "menu": RAISES | {"limp": "small_blind"}},
     "flop-holdem": {"bet": "pot", "limp": False, "max_raises": 1, "board_cards": 5},
 }
-"""A value of each key that changes the game; None: the key is refused beside the others."""
+"""A value of each key that changes the game; None: the other keys exclude this key."""
 REFUSED = {"stacks": [300, 300], "rake": "5%"}
-"""Values of keys that are refused; 1 for others."""
+"""Values of the excluded keys; 1 for the other keys."""
 ELSEWHERE = {"limit-holdem", "openspiel"}
 """Games that need an abstraction or another package."""
 TRAINED = {
@@ -76,34 +76,34 @@ VALUES = {
     **{"updates": "simultaneous", "pruning": "partial", "best_response": "zero-reach", "prune_threshold": 2},
     **{"trunk": "lossless", "warm_start": 500},
 }
-"""A value of each key of these algorithms."""
+"""A value of each key of the algorithms in `TRAINED`."""
 UNUSED = {
     "cfr": {"seed", "horizon", "prune_threshold"},
     "cfr pruned": {"seed", "horizon", "dtype", "best_response", "alpha", "beta"},
     "external-sampling": {"negative_regret_pruning"},
     "cfr-br": {"trunk"},
 }
-"""Keys of an algorithm that are refused beside the others."""
+"""Keys of an algorithm that its other keys exclude."""
 
 
-def told(value, into):
+def add_to_hash(value, into):
     """Add arrays, numbers and texts of nested objects to a hash."""
     if isinstance(value, np.ndarray):
         into.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
     elif isinstance(value, list | tuple):
         for each in value:
-            told(each, into)
+            add_to_hash(each, into)
     elif isinstance(value, dict) or hasattr(value, "__dict__"):
         items = (value if isinstance(value, dict) else vars(value)).items()
         for name, each in sorted(items, key=lambda item: str(item[0])):
             into.update(str(name).encode())
-            told(each, into)
+            add_to_hash(each, into)
     elif isinstance(value, str | int | float | None):
         into.update(repr(value).encode())
 
 
 def hashed(value):
-    told(value, digest := hashlib.sha256())
+    add_to_hash(value, digest := hashlib.sha256())
     return digest.hexdigest()
 
 
@@ -119,7 +119,7 @@ def trained(which, **keys):
     return hashed([dict(solver.tables), solver.iterations, solver.nodes_touched])
 
 
-def test_no_key_is_left_out():
+def test_every_key_of_every_game_and_algorithm_is_tried():
     for name, table in GAMES.items():
         tried = {key for which, keys in CHANGED.items() if which.split()[0] == name for key in keys}
         assert name in ELSEWHERE or tried == {*table.__struct_fields__}
@@ -140,7 +140,7 @@ def test_a_key_of_a_game_has_an_effect(which):
 
 @pytest.mark.parametrize("which", TRAINED)
 def test_a_key_of_an_algorithm_has_an_effect(which):
-    """Keys of other algorithms are refused, and its own change the tables."""
+    """Keys of the algorithm change the tables; keys of other algorithms are refused."""
     plain = trained(which)
     assert plain == trained(which)
     own = {*OPTIONS[which.split()[0]].__struct_fields__}
@@ -176,7 +176,7 @@ ROWS = {
     "game.menu.donk has no effect": {"game": {"name": "holdem-subgame", **RIVER, "menu": {"donk": ["1p"]}}},
     "game.menu.flop.donk has": {"game": {"name": "holdem-subgame", **TYPED, "menu": {"flop": {"donk": ["1p"]}}}},
 }
-"""Keys beside `cfr` on Kuhn poker, by the sentence that each gets."""
+"""Keys added to a run of `cfr` on Kuhn poker, by their error message."""
 
 
 def check(tmp_path, keys):
@@ -193,7 +193,7 @@ def test_a_key_without_effect_is_refused(tmp_path, words):
     refused(words, check, tmp_path, ROWS[words])
 
 
-def test_the_same_keys_are_taken_where_they_have_an_effect(tmp_path):
+def test_the_same_keys_are_accepted_where_they_have_an_effect(tmp_path):
     check(tmp_path, {})
     check(tmp_path, {"evaluation.method": ["lbr", "head-to-head"], "evaluation.setting": "2", "evaluation.boards": 9})
     check(tmp_path, {"evaluation.keep": True, "evaluation.at_nodes": [9], "run.exploitability_pot": "10%"})

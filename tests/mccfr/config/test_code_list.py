@@ -2,9 +2,9 @@
 
 Shows:
 
-* Opening another person's run or policy runs no code from it (test_no_verb_runs_a_strangers_module,
-  test_no_verb_on_a_strangers_policy_runs_code)
-* Users need no `--code` for their own runs until the code changes (test_all_verbs_know_the_users_own_code,
+* Opening another person's run or policy runs no code from it (test_no_command_runs_a_module_of_another_persons_run,
+  test_no_command_on_another_persons_policy_runs_code)
+* Users need no `--code` for their own runs until the code changes (test_all_commands_load_the_users_own_code,
   test_after_an_edit_the_code_must_be_allowed_again)
 """
 
@@ -44,7 +44,7 @@ MARK = "import pathlib\npathlib.Path({mark!r}).touch()\n"
 
 @pytest.fixture(autouse=True)
 def own_list(tmp_path, monkeypatch):
-    """A list of the test's own, and modules that are forgotten after it."""
+    """Give each test its own list of code, and unload imported modules after it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with forgetting(tmp_path, monkeypatch):
         yield
@@ -53,7 +53,7 @@ def own_list(tmp_path, monkeypatch):
 
 @pytest.fixture
 def own(tmp_path):
-    """The folder of a user's game, which imports another module, and a run of it."""
+    """The folder of a user's game, which imports another module, with a run of the game."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "bluffs.py").write_text(GAME)
@@ -66,13 +66,13 @@ def own(tmp_path):
 
 @pytest.fixture
 def taken():
-    """A port at which nothing can be served."""
+    """A port that another socket occupies."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
 
-def verbs(run, out, taken):
-    """Every command that opens a run's code, with what it takes."""
+def loading_commands(run, out, taken):
+    """Return all commands that load the user code of a run or policy, with their arguments."""
     log = out.with_suffix(".log")
     log.write_text("")
     return [
@@ -96,8 +96,8 @@ def verbs(run, out, taken):
     ]
 
 
-def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypatch):
-    """The manifest is sound, and names every folder in which the module lies; Python would find it too."""
+def test_no_command_runs_a_module_of_another_persons_run(own, taken, tmp_path, capsys, monkeypatch):
+    """Forge a sound manifest that names all folders with the module; Python would find it too."""
     archive, mark = tmp_path / "archive", tmp_path / "mark"
     shutil.copytree(own, archive)
     (archive / "bluffs.py").write_text(MARK.format(mark=str(mark)) + GAME)
@@ -109,12 +109,12 @@ def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypat
     folders = [archive, archive / "link", run / "inputs", "inputs", ".", ""]
     folders += ["/proc/self/cwd", f"/proc/self/fd/{opened}"]
 
-    def named(content):
+    def forge_manifest(content):
         content["code_folders"] = list(map(str, folders))
         content["code_sha256"] = content["identity_document"]["code"] = {"bluffs:mine": hashed}
         content["identity"] = content_hash(content["identity_document"])
 
-    forge_document(run / "manifest.json", named)
+    forge_document(run / "manifest.json", forge_manifest)
     identity = json.loads((run / "manifest.json").read_bytes())["identity"]
     checkpoint, journal = run / "checkpoints/000001/manifest.json", run / "journal.jsonl"
     before = json.loads(checkpoint.read_bytes())["content_hash"]
@@ -124,58 +124,58 @@ def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypat
     monkeypatch.syspath_prepend(archive)
     monkeypatch.setenv("PYTHONPATH", str(archive))
     (tmp_path / "out").mkdir()
-    for verb in verbs(run, tmp_path / "out", taken):
-        ended = call(capsys, *verb)
-        assert ended.status == 2 and "bluffs" not in sys.modules and not mark.exists(), (verb, ended)
-        assert ended.err.count("\n") == 1 and "Traceback" not in ended.err, (verb, ended)
+    for arguments in loading_commands(run, tmp_path / "out", taken):
+        ended = call(capsys, *arguments)
+        assert ended.status == 2 and "bluffs" not in sys.modules and not mark.exists(), (arguments, ended)
+        assert ended.err.count("\n") == 1 and "Traceback" not in ended.err, (arguments, ended)
     view = [sys.executable, "-m", "mccfr", "view", run, "--no-browser", "--port", str(taken)]
     ended = subprocess.run(view, capture_output=True, text=True, check=False)
     assert ended.returncode == 2 and "--code DIR" in ended.stderr and not mark.exists(), ended
-    for verb in ("verify", run), ("status", run), ("status", archive):
-        assert command(*verb) == 0 and not mark.exists(), verb
+    for arguments in ("verify", run), ("status", run), ("status", archive):
+        assert command(*arguments) == 0 and not mark.exists(), arguments
     assert "--code DIR" in refusal(capsys, "query", run, "")
     assert command("query", run, "", "--code", archive) == 0 and mark.exists()  # the planted mark works
     os.close(opened)
 
 
-def test_no_verb_on_a_strangers_policy_runs_code(own, taken, tmp_path, capsys, monkeypatch):
+def test_no_command_on_another_persons_policy_runs_code(own, taken, tmp_path, capsys, monkeypatch):
     policy, mark = tmp_path / "policy", tmp_path / "mark"
     assert command("export", own / "run", policy) == 0
     forget("bluffs", "bluffs_help")
     for path in own.glob("*.py"):
         path.write_text(MARK.format(mark=str(mark)))
     monkeypatch.syspath_prepend(own)
-    for verb in verbs(policy, tmp_path / "out", taken):
-        ended = call(capsys, *verb)
-        assert "Traceback" not in ended.err and "bluffs" not in sys.modules and not mark.exists(), (verb, ended)
+    for arguments in loading_commands(policy, tmp_path / "out", taken):
+        ended = call(capsys, *arguments)
+        assert "Traceback" not in ended.err and "bluffs" not in sys.modules and not mark.exists(), (arguments, ended)
 
 
-def test_all_verbs_know_the_users_own_code(own, taken, tmp_path, capsys):
+def test_all_commands_load_the_users_own_code(own, taken, tmp_path, capsys):
     out = tmp_path / "out"
     out.mkdir()
-    for verb in verbs(own / "run", out, taken):
+    for arguments in loading_commands(own / "run", out, taken):
         forget("bluffs", "bluffs_help")
-        ended = call(capsys, *verb)
-        assert "--code" not in ended.err, (verb, ended)
-        assert "bluffs" in sys.modules or verb[0] == "cluster", (verb, ended)
+        ended = call(capsys, *arguments)
+        assert "--code" not in ended.err, (arguments, ended)
+        assert "bluffs" in sys.modules or arguments[0] == "cluster", (arguments, ended)
 
 
 def test_after_an_edit_the_code_must_be_allowed_again(own, capsys):
-    """... that of an imported module too, which the run itself does not name."""
+    """Edit an imported module, which the run itself does not name."""
     run, helper = own / "run", own / "bluffs_help.py"
     helper.write_text("DECK = 4\n")
-    told = refusal(capsys, "query", run, "")
-    assert f"{helper} has changed since you ran it" in told and "--code DIR" in told
+    message = refusal(capsys, "query", run, "")
+    assert f"{helper} has changed since you ran it" in message and "--code DIR" in message
     assert command("query", run, "", "--code", own) == 0
     forget("bluffs", "bluffs_help")
-    assert command("query", run, "") == 0  # which --code has added to the list
+    assert command("query", run, "") == 0  # --code has added the code to the list
     forget("bluffs", "bluffs_help")
     helper.unlink()
     assert f"{helper} cannot be read" in refusal(capsys, "query", run, "")
 
 
 def test_no_other_file_of_the_folder_is_imported(own, tmp_path, capsys):
-    """Neither what the module would import by now, nor anything compiled, in a cache or in its place."""
+    """Add a module that the code would import now, and compiled code in the cache: neither is imported."""
     mark = tmp_path / "mark"
     (own / "bluffs.py").write_text("try:\n    import fast_help\nexcept ImportError:\n    pass\n" + GAME)
     assert command("solve", own / "run.toml", "--run", own / "other") == 0
@@ -187,13 +187,13 @@ def test_no_other_file_of_the_folder_is_imported(own, tmp_path, capsys):
     evil.write_text(MARK.format(mark=str(mark)) + "DECK = 3\n")
     name = importlib.util.cache_from_source(str(own / "bluffs_help.py"))
     Path(name).parent.mkdir(exist_ok=True)
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH  # is not compared with its source
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH  # Python does not compare it with its source
     py_compile.compile(str(evil), name, invalidation_mode=unchecked)
     assert command("query", own / "other", "") == 0 and not mark.exists()
 
 
-def test_what_was_compared_is_what_runs(own, tmp_path, monkeypatch):
-    """A module that changes between the comparison and its import: the old content runs."""
+def test_a_module_that_changes_after_its_comparison_is_not_run(own, tmp_path, monkeypatch):
+    """Change a module between its comparison and its import: the old content runs."""
     content, mark = code_list.CodeEntry.content, tmp_path / "mark"
 
     def swapped(entry):
@@ -208,7 +208,7 @@ def test_what_was_compared_is_what_runs(own, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("spoil", ["writable", "file", "absent"])
 def test_without_a_list_the_code_must_be_allowed(own, tmp_path, capsys, monkeypatch, spoil):
-    """One that others may write, that is no folder, or that is gone."""
+    """The list is a folder that others may write to, or no folder, or absent."""
     folder = tmp_path / "config/mccfr/code"
     if spoil == "writable":
         folder.chmod(0o777)
@@ -216,15 +216,15 @@ def test_without_a_list_the_code_must_be_allowed(own, tmp_path, capsys, monkeypa
         monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "run.toml"))
     else:
         shutil.rmtree(folder)
-    told = refusal(capsys, "query", own / "run", "")
+    message = refusal(capsys, "query", own / "run", "")
     why = {"writable": "others may write to", "file": "run.toml/mccfr", "absent": "not in your list of code"}
-    assert why[spoil] in told and "--code DIR" in told
+    assert why[spoil] in message and "--code DIR" in message
     assert command("query", own / "run", "", "--code", own) == 0
     forget("bluffs", "bluffs_help")
     assert command("query", own / "run", "") == (0 if spoil == "absent" else 2)
 
 
-def test_the_list_is_the_users_alone(own, tmp_path):
+def test_only_the_user_can_read_the_list(own, tmp_path):
     (entry,) = (tmp_path / "config/mccfr/code").iterdir()
     assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
     found = json.loads(entry.read_bytes())
@@ -249,7 +249,7 @@ def test_modules_imported_later_and_before_are_listed_too(tmp_path, monkeypatch)
 
 
 def test_an_import_of_unlisted_files_is_caught(own, tmp_path, monkeypatch):
-    """The planted error: folders of the list in which any file may be imported."""
+    """Plant an error: any file in the folders of the list may be imported."""
     monkeypatch.setattr(importer, "watch", lambda folder, top, _: type(importer).watch(importer, folder, top, None))
     monkeypatch.setattr(code_list.CodeEntry, "content", lambda _: {})
     mark = tmp_path / "mark"

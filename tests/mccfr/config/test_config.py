@@ -22,7 +22,7 @@ def read(document):
     raise ValueError(refused(r"^run\.toml: ", config_from, document, "run.toml").removeprefix("run.toml: "))
 
 
-test_bad_config_names_file_key_and_what_is_allowed = refusals(
+test_errors_name_the_file_the_key_and_the_allowed_values = refusals(
     ("game.name = 'kuhnn' is not one of: 'kuhn', 'leduc'", {"game": {"name": "kuhnn"}}),
     ("unknown key 'x' in game; allowed: name", {"game": {"name": "kuhn", "x": 1}}),
     ("unknown key 'solvr' in the top level", {"game": KUHN, "solvr": {}}),
@@ -55,7 +55,7 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
     ("^cluster.network = 'a,b' .* the name of an interface", {"game": KUHN, "cluster": {"network": "a,b"}}),
     call=read,
 )
-test_files_and_overrides = refusals(
+test_unreadable_files_and_overrides_are_refused = refusals(
     ("no such file", lambda tmp_path: load_config(tmp_path / "absent.toml")),
     ("not a TOML file", lambda tmp_path: (tmp_path / "x").write_text("[game\n") and load_config(tmp_path / "x")),
     (r"expected table\.key=value", parse_override, "seed=3"),
@@ -63,7 +63,7 @@ test_files_and_overrides = refusals(
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_every_game_survives_being_written_out_with_its_defaults(name):
+def test_every_game_is_the_same_after_a_round_trip_with_defaults(name):
     required = {"matrix": {"payoffs": [[1.0, 0.9], [-0.7, 1.0]]}, "openspiel": {"game": "tic_tac_toe"}}
     required["holdem-subgame"] = {"file": "x"}
     config = config_from({"game": {"name": name, **required.get(name, {})}}, "x")
@@ -75,7 +75,7 @@ def test_every_game_survives_being_written_out_with_its_defaults(name):
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_configs_load(path):
-    assert load_config(path).run.workers >= 0
+    load_config(path)
 
 
 def test_overrides_take_toml_values_and_bare_words(tmp_path):

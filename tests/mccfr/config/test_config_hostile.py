@@ -2,8 +2,8 @@
 
 Shows:
 
-* An invalid configuration ends with an error of one sentence and exit status 2, and writes nothing
-  (test_config_hostile, test_bad_configs_exit_2_and_touch_nothing)
+* Invalid configurations end with one sentence and status 2, and write nothing (test_config_hostile,
+  test_bad_configs_exit_2_and_touch_nothing)
 """
 
 import json
@@ -53,7 +53,7 @@ BASES = {
 
 
 def changed(document, path, value):
-    """A copy of a document with one key replaced, its tables made where they are absent."""
+    """Return a copy of a document with one key replaced; create absent tables on the way."""
     copy = json.loads(json.dumps(document))
     table = copy
     for key in path[:-1]:
@@ -84,9 +84,9 @@ def game_document(name):
 
 
 def cases(name):
-    """(path, document) of everything that may be wrong around the game of a name."""
+    """Yield (path, document) for each key and hostile value around the game of this name."""
     kinds = {("game",): GAMES[name]}
-    if name == "holdem":  # whose menus other games have
+    if name == "holdem":  # other games have the same menus
         kinds |= {("game", "menu"): Menu, ("game", "menu", "river"): StreetMenu}
         kinds |= {("game", "menu", "river", "button"): PlayerMenu, ("abstraction",): AbstractionConfig}
     if name == "kuhn":
@@ -98,9 +98,9 @@ def cases(name):
         for key, value in hostile(kind):
             yield (*table, key), changed(game_document(name), (*table, key), value)
     if name == "kuhn":
-        known = set()  # keys that algorithms share are asked of one
+        known = set()  # a key that several algorithms share is tested once
         for algorithm, options in OPTIONS.items():
-            # Without this discount its powers are not read.
+            # The configuration reads powers only with this discount.
             discounting = {"discount": "dcfr"} if "discount" in options.__struct_fields__ else {}
             document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
             for value in (*HOSTILE, *TEXTS, *LISTED):
@@ -111,9 +111,9 @@ def cases(name):
 
 
 def plan(path, document):
-    """Exit status of `mccfr plan`; whatever it does not turn into one comes out as it is.
+    """Return the exit status of `mccfr plan`; an exception that it does not handle is raised.
 
-    Whole hold'em is not measured: the measurement makes buckets at random, which takes a second.
+    The plan does not measure whole hold'em, because random buckets take a second.
     """
     path.write_text(tomli_w.dumps(document), encoding="utf-8")
     assumed = ["--speed", 3e7] if "abstraction" in document else []
@@ -121,7 +121,7 @@ def plan(path, document):
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, capsys):
+def test_hostile_values_of_every_key_give_one_sentence_or_a_plan(name, tmp_path, capsys):
     def too_long(number, frame):
         raise TimeoutError
 
@@ -137,16 +137,16 @@ def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, 
                 continue
             finally:
                 signal.alarm(0)
-            out, said = capsys.readouterr()
+            out, message = capsys.readouterr()
             found[status] = found.get(status, 0) + 1
             if status == 1 and out.startswith("cannot work: "):
                 continue
-            if status not in (0, 2) or said.count("\n") > 1 or len(said) > 1500 or (status == 2) != bool(said):
-                bad.append(f"{what}: status {status}: {said}"[:200])
+            if status not in (0, 2) or message.count("\n") > 1 or len(message) > 1500 or (status == 2) != bool(message):
+                bad.append(f"{what}: status {status}: {message}"[:200])
     finally:
         signal.signal(signal.SIGALRM, before)
     assert bad == []
-    assert found[2] > 0 or name == "akq"  # which has no keys
+    assert found[2] > 0 or name == "akq"  # akq has no keys
     assert plan(tmp_path / "run.toml", game_document(name)) == 0
 
 
@@ -159,8 +159,8 @@ def planned_at_once(game, monkeypatch):
         assert time.process_time() - began < 10
 
 
-DEALT = {"ranks": 13, "suits": 4, "hole_cards": 2, "board_cards": [0, 3, 1, 1]}
-test_trees_that_are_too_large = refusals(
+DEAL_KEYS = {"ranks": 13, "suits": 4, "hole_cards": 2, "board_cards": [0, 3, 1, 1]}
+test_too_large_trees_are_refused_at_once = refusals(
     ("1,001 bets on one street, .*; 1,000 bets are allowed", {"name": "leduc", "raises": 2**63 - 1}),
     ("at least .* nodes; 100,000 are", {"name": "leduc", "bets": [[1.0] * 2 + [2.0, 3.0], [1.0]], "raises": 400}),
     ("1,001 bets on one street", {"name": "flop-holdem", "max_raises": 2**63 - 1}),
@@ -168,12 +168,12 @@ test_trees_that_are_too_large = refusals(
     (r"at least 1,000,000,000,000,00\d nodes", {"name": "poker", "antes": [1, 1], "stack": 1e15}),
     ("streets = .* at most 63 streets", {"name": "clairvoyance", "streets": 2**63 - 1}),
     ("raise from .* chips is not allowed", {"name": "clairvoyance", "streets": 60, "bet": 1e14}),
-    ("pairs", {"name": "poker", "antes": [1, 1], **DEALT}),
+    ("pairs", {"name": "poker", "antes": [1, 1], **DEAL_KEYS}),
     call=planned_at_once,
 )
 
 
-def test_numbers_that_have_no_end_keep_their_meaning_where_they_have_one():
+def test_infinite_and_large_numbers_are_accepted_where_they_have_a_meaning():
     powers = {"algorithm": "cfr", "alpha": float("inf"), "beta": float("-inf")}
     config = config_from({"game": {"name": "kuhn"}, "solver": powers}, "x")
     assert (config.solver.alpha, config.solver.beta) == (float("inf"), float("-inf"))

@@ -2,8 +2,8 @@
 
 Shows:
 
-* A run finds the user's module again, also in workers, and refuses another module of that name
-  (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
+* Runs and workers find the user's module, and refuse another of that name
+  (test_runs_and_workers_find_their_module_and_refuse_another)
 * Opening a policy imports no user code (test_a_policy_needs_no_code_and_imports_none)
 """
 
@@ -50,7 +50,7 @@ CONFIG = '[game]\nname = "{module}:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nwo
 
 @pytest.fixture(autouse=True)
 def forgotten(tmp_path, monkeypatch):
-    """Modules imported from the test's folder are forgotten after it."""
+    """Unload modules imported from the test's folder after the test."""
     path = list(sys.path)
     with forgetting(tmp_path, monkeypatch):
         yield
@@ -58,7 +58,7 @@ def forgotten(tmp_path, monkeypatch):
 
 
 def solved(folder, module, run="run"):
-    """A run of the game of a module beside its configuration."""
+    """Solve the game of a module beside its configuration; return the run's directory."""
     (folder / f"{module}.py").write_text(GAME)
     (folder / "run.toml").write_text(CONFIG.format(module=module, workers=0))
     assert command("solve", folder / "run.toml", "--run", folder / run) == 0
@@ -75,22 +75,24 @@ def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_p
     other = tmp_path / "other"
     other.mkdir()
     (other / "colorsys.py").write_text(GAME)
-    with pytest.raises(ValueError, match=r"other/colorsys.py cannot be imported beside .*colorsys.py, which has"):
+    with pytest.raises(
+        ValueError, match=r"colorsys:mine': /\S+/other/colorsys.py cannot be imported beside .*colorsys.py, which has"
+    ):
         config_from({"game": {"name": "colorsys:mine"}}, "x", (other,))
 
 
 def named(name, tmp_path):
     for module, text in {"games_x": GAME, "broken_x": "1 / 0", "needy_x": "import nowhere_at_all"}.items():
         (tmp_path / f"{module}.py").write_text(text)
-    told = refused("^my.toml: game.name = ", config_from, {"game": {"name": name}}, "my.toml", (tmp_path,))
-    raise ValueError(told.replace(str(tmp_path), "HERE"))
+    message = refused("^my.toml: game.name = ", config_from, {"game": {"name": name}}, "my.toml", (tmp_path,))
+    raise ValueError(message.replace(str(tmp_path), "HERE"))
 
 
 def solved_by(**solver):
     config_from({"game": {"name": "kuhn"}, "solver": solver}, "x", ())
 
 
-test_what_cannot_be_named = refusals(
+test_invalid_names_of_user_code_are_refused = refusals(
     ("games_x.py has no 'none'", named, "games_x:none"),
     ("there is no module 'games_y' in HERE, the directories of PYTHONPATH", named, "games_y:mine"),
     ("there is no module 'games_x.part' in HERE", named, "games_x.part:mine"),
@@ -109,19 +111,19 @@ test_what_cannot_be_named = refusals(
 )
 
 
-def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
+def test_only_functions_annotated_to_return_a_game_are_called(tmp_path):
     (tmp_path / "games_z.py").write_text(GAME)
-    for name, told in (
+    for name, message in (
         ("games_z:silent", "does not say that it returns a game: annotate it with -> mccfr.Game"),
         ("games_z:wrong", "returned a int; an mccfr.Game is needed"),
     ):
         config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
-        refused(told, build_game, config.game, tmp_path)
+        refused(message, build_game, config.game, tmp_path)
     with pytest.raises(ValueError, match="its parameter 'command' needs an annotation"):
         config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml", ())
 
 
-def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys):
+def test_runs_and_workers_find_their_module_and_refuse_another(tmp_path, monkeypatch, capsys):
     folder, directory = tmp_path / "configs", tmp_path / "run"
     folder.mkdir()
     module = folder / "games_w.py"
@@ -135,8 +137,8 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     forget("games_w")
     assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
     module.write_text(GAME + "# changed\n")
-    told = refusal(capsys, "resume", directory, "--iterations", 40)
-    assert f"{module} has changed since {directory} was created: restore it" in told
+    message = refusal(capsys, "resume", directory, "--iterations", 40)
+    assert f"{module} has changed since {directory} was created: restore it" in message
     assert command("solve", folder / "run.toml", "--run", directory) == 2
     forget("games_w")
     for verb in (("resume", directory, "--iterations", 40), ("evaluate", directory), ("query", directory, "")):
@@ -144,8 +146,8 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     shutil.copy(directory / "inputs/code-name-games_w.py", module)
     assert command("resume", directory, "--iterations", 40) == 0
     forget("games_w")
-    module.rename(tmp_path / "games_w.py")  # gone from where it was
-    monkeypatch.syspath_prepend(tmp_path)  # where Python would find it, which nobody has said
+    module.rename(tmp_path / "games_w.py")  # the folder of the run's code has it no longer
+    monkeypatch.syspath_prepend(tmp_path)  # Python would find it there, but no option allows it
     assert command("evaluate", directory) == 2
     for verb in (("evaluate", directory), ("query", directory, "c"), ("resume", directory, "--iterations", 50)):
         forget("games_w")
@@ -153,7 +155,7 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     plugins.allow(())
 
 
-def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
+def test_status_and_verify_import_no_user_code_and_other_commands_only_allowed_code(tmp_path, capsys, monkeypatch):
     """Name a module, which records its import, in every artefact that can name one."""
     module, mark, run = tmp_path / "games_m.py", tmp_path / "mark", solved(tmp_path, "games_m", "runs/run")
     networks, policy = tmp_path / "networks", tmp_path / "policy"
@@ -178,7 +180,7 @@ def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_tol
 
 
 def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
-    """The planted error: `verify` that opens runs as commands do that train them."""
+    """Plant an error: `verify` opens runs in the way of commands that train."""
     solved(tmp_path, "games_i")
     forget("games_i")
     assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
@@ -186,8 +188,8 @@ def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
     assert command("verify", tmp_path / "run") == 0 and "games_i" in sys.modules
 
 
-def test_modules_of_ours_are_imported_from_where_the_program_is(tmp_path):
-    """... and no folder, named or not, has another of their names."""
+def test_user_folders_do_not_replace_modules_of_the_package(tmp_path):
+    """A folder of the configuration cannot replace the package `mccfr`."""
     (tmp_path / "mccfr").mkdir()
     (tmp_path / "mccfr/__init__.py").write_text("raise SystemExit('imported')")
     document = {"game": {"name": "mccfr.games.poker:kuhn"}}
@@ -214,7 +216,7 @@ def test_a_policy_needs_no_code_and_imports_none(tmp_path):
     assert command("verify", tmp_path / "policy") == 0 and "games_u" not in sys.modules
 
 
-def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):
+def test_a_game_that_workers_cannot_import_makes_no_run(tmp_path, monkeypatch):
     namespace: dict = {}
     exec(GAME, namespace)
     monkeypatch.setattr(sys.modules["__main__"], "mine", namespace["mine"], raising=False)
@@ -234,7 +236,7 @@ def test_experiments_find_modules_beside_their_files(tmp_path):
     assert command("compare", tmp_path / "experiment.toml", tmp_path / "out") == 0
     with (tmp_path / "out/summary.csv").open(newline="") as file:
         found = [row["geometric_mean"] for row in csv.DictReader(file)]
-    assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # the rule is regret matching once more
+    assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # own_dcfr has the rule and the powers of dcfr
 
 
 @pytest.mark.parametrize("package", [True, False])

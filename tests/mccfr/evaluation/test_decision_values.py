@@ -1,14 +1,14 @@
-"""EVs at decisions: they agree with each other in every view, and intervals cover exact values.
+"""EVs of actions, hands and ranges at decisions: consistency, and coverage of their intervals.
 
 Shows:
 
-* EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
-  test_planted_errors_show)
+* EVs of actions, hands and ranges agree with each other (test_evs_of_actions_hands_and_ranges_agree, planted:
+  test_planted_errors_make_evs_disagree)
 * Equilibria mix actions of equal EV
   (test_an_equilibrium_mixes_actions_of_equal_ev)
 * Intervals of EVs from sampled boards cover the exact EVs
   (test_intervals_of_hands_cover_exact_values, test_intervals_cover_known_means,
-  planted: test_residuals_cover_too_little)
+  planted: test_intervals_from_plain_residuals_cover_too_little)
 """
 
 from functools import partial
@@ -53,7 +53,7 @@ def spots(tmp_path_factory):
 
 
 def lines(of, rng, least_cards):
-    """Yield random decisions with a board on which both ranges have hands that meet: line and board."""
+    """Yield the line and board of random decisions at which both players can hold a hand."""
     tree, cards = of.source.game.tree, of.source.game.cards
     nodes = np.flatnonzero(tree.arrays.kind == DECISION)
     first = "" if least_cards else "QsJh2h7c"
@@ -70,7 +70,7 @@ def lines(of, rng, least_cards):
 
 
 def disagreement(values, there, scale):
-    """Return the largest difference between figures that have to agree, as a share of the pot.
+    """Return the largest difference between EVs that must agree, as a share of the pot.
 
     `values` is the page's JSON of EVs, `there` the spot's; rounding is at most 1e-4 chips a figure.
     """
@@ -90,12 +90,12 @@ def disagreement(values, there, scale):
 
 
 def of_line(spots, line, board):
-    """The page's JSON at a line: EVs, and the decision."""
+    """Return the page's JSON at a line: the EVs and the decision."""
     return ExpectedValues(spots).values(line, board), spots.spot(line, board)
 
 
 def solved_again(spots, line, board):
-    """The same of a spot solved again from the ranges as they are, as the page computes it."""
+    """Return the same for a spot that is solved from the current ranges, as the page does it."""
     job, at = _Job(line, board, 4), spots.decision(line, board)
     Solving(spots)._stage(job, at, "river", 4)
     found, there = job.result, spots.spot(line, board)
@@ -131,7 +131,7 @@ def largest(spots, kind, count=DECISIONS, seed=1):
 
 
 def mixed(of):
-    """Return the numbers of classes that mix actions of equal and of different EV, at the first decision of a spot."""
+    """Return how many hand classes mix actions of equal and of different EV at a spot's first decision."""
     found = ExpectedValues(of).values()["mixed"]
     return found.count("equal"), found.count("different")
 
@@ -147,14 +147,14 @@ def test_an_equilibrium_mixes_actions_of_equal_ev(spots, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["blueprint", "typed spot", "solved again"])
-def test_figures_of_a_decision_agree_with_each_other(spots, kind):
+def test_evs_of_actions_hands_and_ranges_agree(spots, kind):
     found = largest(spots, kind)
     print(f"{kind}: {DECISIONS} decisions, largest disagreement {found:.1e} of the pot")
-    assert found < 1e-4  # digits of the JSON
+    assert found < 1e-4  # rounding of the JSON
 
 
-def test_sampled_figures_agree_too(spots, monkeypatch):
-    """Before the turn, where boards are drawn: a flop and the first decision."""
+def test_evs_from_sampled_boards_agree(spots, monkeypatch):
+    """Check decisions whose EVs come from sampled boards: one on the flop and one before it."""
     monkeypatch.setattr(module, "_WORK", 0)
     for line, board in (("b200c/cb400b1600", "Kc7d2s"), ("b300b900b2700", "")):
         values, there = of_line(spots[0], line, board)
@@ -170,8 +170,8 @@ def test_sampled_figures_agree_too(spots, monkeypatch):
         ("hand_ev", lambda won, met, put_in, of: of(won, met, 1.01 * put_in) if won.ndim > 1 else of(won, met, put_in)),
     ],
 )
-def test_planted_errors_show(spots, monkeypatch, name, wrong):
-    """A wrong weight of hands, of an action's hands, and other chips put in for actions than for hands."""
+def test_planted_errors_make_evs_disagree(spots, monkeypatch, name, wrong):
+    """Plant a wrong weight of hands, a wrong weight of an action's hands, and wrong chips put in."""
     right = getattr(module, name)
     if wrong is None:
         monkeypatch.setattr(module.DecisionValues, "action_means", of_whole_range(module._mean))
@@ -181,7 +181,7 @@ def test_planted_errors_show(spots, monkeypatch, name, wrong):
 
 
 def of_whole_range(mean):
-    """Planted: `action_means` with the EV of the whole range, if it took each action."""
+    """Return a wrong `action_means`: the EV of each action if the whole range took it."""
 
     def means(self):
         own = self.weight[self.player]
@@ -194,7 +194,7 @@ def of_whole_range(mean):
 
 
 def test_intervals_of_hands_cover_exact_values(monkeypatch):
-    """After a flop, against all turns and rivers; 95 % of the intervals should."""
+    """Compare sampled EVs on a flop with exact EVs over all turns and rivers; about 95 % must be covered."""
     source, board = policy(), tuple(parse_cards("Kc7d2s"))
     dealing, node = source.game.cards.at_table(), find_node(source.game.tree, "r200c/cr600r1800")
     reach = np.random.default_rng(3).random((2, dealing.hand_count)) * dealing.live(1, board)
@@ -221,15 +221,15 @@ def test_intervals_of_hands_cover_exact_values(monkeypatch):
     assert 0.88 < np.mean(covered) <= 1 and np.mean(widths) > 0
 
 
-def coverage(estimated, repetitions=1_000):
-    """Return how often 95 % intervals cover a known ratio, with a control variate, from few unequal samples."""
+def coverage(estimator, repetitions=1_000):
+    """Return how often 95 % intervals from few unequal samples cover a known ratio."""
     rng, covered = np.random.default_rng(5), 0
     for _ in range(repetitions):
         weight = rng.lognormal(0, 0.5, (module.SAMPLES, 2, 1))
         won = weight * rng.standard_normal(weight.shape)
         value = won + weight * rng.standard_normal(weight.shape) + 3 * weight
         shown = np.stack([np.zeros((2, 1)), np.ones((2, 1))])  # the mean of the control variate is 0
-        found, errors = estimated((value, value[:, :1], weight, won), shown, np.zeros((2, 1)), 0)
+        found, errors = estimator((value, value[:, :1], weight, won), shown, np.zeros((2, 1)), 0)
         covered += abs(found[1, 0] - 3) <= module._within(errors[:, 1])[0]
     return covered / repetitions
 
@@ -238,10 +238,10 @@ def test_intervals_cover_known_means():
     assert 0.94 < coverage(module._estimated) < 0.975
 
 
-def test_residuals_cover_too_little():
-    """Planted: deviations of the samples from the fitted ratio and factor, as if both were known."""
+def test_intervals_from_plain_residuals_cover_too_little():
+    """Plant an error: use deviations from the fitted ratio and factor as if both were known."""
 
-    def estimated(sums, shown, ended, player):
+    def estimator(sums, shown, ended, player):
         _, action, weight, won = sums
         mean, _ = module._estimated(sums, shown, ended, player)
         own, each = won[:, player], weight[:, player]
@@ -250,10 +250,10 @@ def test_residuals_cover_too_little():
         errors = module.SAMPLES * (action[:, 0] - factor * own - each * mean[1]) / each.sum(axis=0)
         return mean, np.stack([errors, errors], axis=1)
 
-    assert coverage(estimated) < 0.935
+    assert coverage(estimator) < 0.935
 
 
-def test_an_all_in_before_the_flop_is_known_from_equity():
+def test_ev_of_a_preflop_all_in_follows_from_equity():
     """The control variate is the result itself, so the call's EV is exact up to rounding."""
     source = policy()
     dealing, every = source.game.cards.at_table(), np.ones((2, 1326))
@@ -264,8 +264,8 @@ def test_an_all_in_before_the_flop_is_known_from_equity():
     assert found.actions_within[1].max() < 1
 
 
-def test_the_solution_for_study_is_from_the_ranges_as_they_are():
-    """Both players' hands and nothing else: the opponent's hands outside of the range are not dealt."""
+def test_a_solved_spot_deals_only_the_hands_of_its_ranges():
+    """The solved game deals the hands of both ranges and no other hands of the opponent."""
     source, board = policy(), parse_cards("Kc7d2s4h9d")
     spots = Spots(source, "random")
     at, betting = spots.decision("b200c/cc/cc/b200", "Kc7d2s4h9d"), spots.betting
@@ -273,5 +273,5 @@ def test_the_solution_for_study_is_from_the_ranges_as_they_are():
     solved = SolvedSpot(betting.rules, at.state, board, at.reach, source.game.cards, effort=Effort(20))
     assert ((solved.game.cards.listed().reach > 0) == (solved.ranges > 0)).all()
     assert solved.gap_chips >= 0
-    with pytest.raises(ValueError, match="nobody comes here"):
+    with pytest.raises(ValueError, match="never reach this decision"):
         SolvedSpot(betting.rules, at.state, board, 0 * at.reach, source.game.cards)

@@ -17,7 +17,7 @@ from mccfr.tables.strategy import uniform_strategy
 
 
 def evaluate(config, choose=None):
-    """Evaluate uniform play, or the chance of betting or calling by `choose` (hand name, history)."""
+    """Evaluate uniform play, or play that bets or calls with probability `choose(hand name, history)`."""
     game = build_game(config, RUNS)
     if choose is None:
         return evaluate_exact(game, uniform_strategy(game))
@@ -25,7 +25,7 @@ def evaluate(config, choose=None):
 
 
 def row(game, node, bucket, choose):
-    """Probabilities of passing (checking, folding) and of betting or calling."""
+    """Return the probabilities of passing (checking, folding) and of betting or calling."""
     player = int(game.tree.arrays.player[node])
     street = int(game.tree.arrays.block[node]) // 2
     hand = next(h for h, b in enumerate(game.cards.bucket[street][player, 0]) if b == bucket)
@@ -57,8 +57,8 @@ def test_uniform_play_on_subgame_3():
     assert result.exploitability_chips == pytest.approx(2_863.4679, abs=5e-5)
 
 
-def test_uniform_play_on_our_own_endgames():
-    """Goldens; the river's is confirmed by the twin over all pairs of hands in test_vector."""
+def test_uniform_play_on_shipped_endgames():
+    """Compare with recorded values; test_vector.py enumerates these endgames with fewer hands."""
     assert evaluate(HoldemSubgame(file="games/river.txt")).exploitability_mbb == pytest.approx(
         34_066.751980842, abs=1e-8
     )
@@ -81,7 +81,7 @@ def test_kuhn_equilibrium():
 
 
 def test_akq_equilibrium():
-    """Pot 2, bet 1: the first player bets the ace and a third of queens, a third of kings call: 1/18."""
+    """Pot 2, bet 1: bet aces and 1/3 of queens, call with aces and 1/3 of kings; the value is 1/18."""
 
     def choose(hand, history):
         return {"": {"Q": 1 / 3, "K": 0, "A": 1}, "r": {"Q": 0, "K": 1 / 3, "A": 1}}[history][hand]
@@ -96,9 +96,9 @@ def test_akq_equilibrium():
     ("streets", "bet", "probability", "share"), [(2, 1, 0.2, 0.45), (3, 1, 0.2, 0.675), (3, 0.5, 0.3, 0.7111111)]
 )
 def test_clairvoyance_equilibrium(streets, bet, probability, share):
-    """Bluff in the ratio at which a call is worth 0; 1/(1+b) of the bets are called."""
+    """Player 0 bluffs so often that calling has EV 0; player 1 calls 1/(1+b) of the bets."""
     ratio = (1 + 2 * bet) / (1 + bet)
-    betting = [1, *(probability * ratio ** (streets - street) for street in range(streets))]  # mass up to each street
+    betting = [1, *(probability * ratio ** (streets - street) for street in range(streets))]  # share betting so far
 
     def choose(hand, history):
         if hand == "bluffcatcher":

@@ -3,9 +3,9 @@
 Shows:
 
 * `mccfr report --spots` states the frequencies and equities that the page shows for the flop
-  (test_a_flop_is_as_the_page_shows_it)
-* Its values equal those of the strategy in head-to-head against itself (test_values_are_those_of_head_to_head)
-* Its 95 % intervals cover the values found with more run-outs (test_intervals_hold_what_more_run_outs_give)
+  (test_report_of_a_flop_equals_the_page)
+* Its values equal those of the strategy in head-to-head against itself (test_values_equal_head_to_head_against_itself)
+* Its 95 % intervals cover the values found with more run-outs (test_intervals_cover_values_from_more_run_outs)
 """
 
 import csv
@@ -39,7 +39,7 @@ DRAWN = 3
 
 @pytest.fixture(scope="module")
 def source():
-    """A random strategy in tables."""
+    """Return a random strategy in tables."""
     behaviour = policy(MENU, 1_000.0)
     return Profile(behaviour.game, tabulate(behaviour.game, behaviour.probabilities))
 
@@ -49,7 +49,7 @@ def found(source):
     return flop_report(source, LINE, FLOPS, DRAWN)
 
 
-def test_a_flop_is_as_the_page_shows_it(source, found):
+def test_report_of_a_flop_equals_the_page(source, found):
     page = Spots(source, "random")
     for flop, cards in enumerate(FLOPS.cards.tolist()):
         shown, own = page.spot(LINE, cards_text(cards)), np.array([flop])
@@ -61,7 +61,7 @@ def test_a_flop_is_as_the_page_shows_it(source, found):
         )
 
 
-def test_values_are_those_of_head_to_head(source, found):
+def test_values_equal_head_to_head_against_itself(source, found):
     """Compare with the strategy against itself on each run-out, in chips won after the line."""
     units, tree = LineOnFlops(source, LINE, FLOPS, DRAWN, 0), source.game.tree
     inside = np.zeros(len(tree.parent), bool)
@@ -86,8 +86,8 @@ def test_values_are_those_of_head_to_head(source, found):
     assert units.line == LINE
 
 
-def test_intervals_hold_what_more_run_outs_give(source):
-    """At 95 %, of twelve flops; and luck that is known is taken off: the spread falls."""
+def test_intervals_cover_values_from_more_run_outs(source):
+    """Check 95 % intervals of twelve flops; the control variate for luck narrows them."""
     few = flop_report(source, LINE, some_flops(12), 4)
     many = flop_report(source, LINE, some_flops(12), 30, seed=1)
     scores = []
@@ -106,7 +106,7 @@ def test_intervals_hold_what_more_run_outs_give(source):
     assert many.value(whole, 0).within < 0.9 * plain.value(whole, 0).within
 
 
-def test_classes_add_up_to_the_range(found):
+def test_hand_classes_add_up_to_the_range(found):
     flops = np.arange(len(FLOPS.cards))
     for player in range(2):
         classes = found.of_classes(player)
@@ -117,7 +117,7 @@ def test_classes_add_up_to_the_range(found):
     assert played == pytest.approx(found.frequencies(flops))
 
 
-def test_subsets_stand_for_all_flops():
+def test_weights_of_flop_subsets_add_up_to_all_flops():
     every = all_flops()
     assert len(every.cards) == 1755 and every.weight.sum() == 22_100
     for count in (1, 49, 95, 184, 1755):
@@ -129,25 +129,25 @@ def test_subsets_stand_for_all_flops():
     assert board_classes(3).multiplicity[number] > 0
 
 
-def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, capsys):
+def test_report_tables_are_written_and_resumed(source, tmp_path, monkeypatch, capsys):
     """The command writes three tables, resumes to the same tables, and overwrites no other files."""
     monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
     out, keep = tmp_path / "flops.csv", tmp_path / "kept"
-    asked = ["report", "there", out, "--spots", LINE, "--flops", 3, "--run-outs", 2, "--keep", keep]
-    ended = call(capsys, *asked)
+    arguments = ["report", "there", out, "--spots", LINE, "--flops", 3, "--run-outs", 2, "--keep", keep]
+    ended = call(capsys, *arguments)
     assert ended.status == 0 and "all" in ended.out and "flops would be off" not in ended.out
     tables = {name: (tmp_path / f"flops{name}.csv").read_text() for name in ("", ".textures", ".classes")}
     rows = list(csv.DictReader(tables[""].splitlines()))
     assert len(rows) == 3 and sum(float(row["stands_for"]) for row in rows) == 22_100
     assert all(sum(float(row[action]) for action in ("c", "b200")) == pytest.approx(1, abs=1e-5) for row in rows)
     assert tables[".textures"].startswith("by,texture,") and tables[".classes"].startswith("position,class,")
-    again = call(capsys, *asked, "--workers", 1)
+    again = call(capsys, *arguments, "--workers", 1)
     assert again.status == 0 and out.read_text() == tables[""]
     out.write_text("mine")
-    assert call(capsys, *asked).status == 2 and out.read_text() == "mine"
+    assert call(capsys, *arguments).status == 2 and out.read_text() == "mine"
 
 
-def reported(line, out, source, monkeypatch, tmp_path, capsys):
+def report_two_flops(line, out, source, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
     refusing(("report", "there", tmp_path / out, "--spots", line, "--flops", 2), capsys)
 
@@ -158,5 +158,5 @@ test_refusals = refusals(
     ("ends after the flop", "b200c/cc/", "x.csv"),
     ("bets that the strategy does not have", "b300c/", "x.csv"),
     ("the hand is over here", "b200f", "x.csv"),
-    call=reported,
+    call=report_two_flops,
 )

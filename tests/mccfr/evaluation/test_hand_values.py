@@ -3,9 +3,10 @@
 Shows:
 
 * The EV of each hand for a strategy against itself equals naive enumeration of deals
-  (test_buckets_of_leduc_win_where_streets_begin_what_deals_say, test_hands_of_holdem_win_what_each_opponent_says)
-* A policy exported with `--values` stores these EVs, and readers in Python, C and JavaScript find them
-  (test_a_policy_carries_values, test_readers_find_values_where_streets_begin)
+  (test_bucket_evs_of_leduc_at_street_starts_equal_enumeration,
+  test_hand_evs_of_holdem_equal_enumeration_of_opponent_hands)
+* `export --values` stores these EVs, and readers in Python, C and JavaScript find them (test_a_policy_stores_hand_evs,
+  test_readers_find_values_where_streets_begin)
 """
 
 from itertools import pairwise, product
@@ -48,7 +49,7 @@ def naive(source, node, buckets, showdown):
 
 
 def reach(source, node, buckets, player):
-    """Probability of all that a player did on the way to a node."""
+    """Return the probability of a player's actions on the path to a node."""
     arrays, path, found = source.game.tree.arrays, source.game.tree.path(node), 1.0
     for above, below in pairwise(path):
         street, who = divmod(int(arrays.block[above]), 2)
@@ -57,8 +58,8 @@ def reach(source, node, buckets, player):
     return found
 
 
-def test_buckets_of_leduc_win_where_streets_begin_what_deals_say():
-    """Every pair of hands on every board; a player's own range counts for nothing."""
+def test_bucket_evs_of_leduc_at_street_starts_equal_enumeration():
+    """Enumerate every pair of hands on every board; a player's own reach does not count."""
     game = build_game(LeducGame(), None)
     source, cards = Profile(game, partly_reached_strategy(game)), game.cards
     found, exact = root_values(source)
@@ -83,8 +84,8 @@ def test_buckets_of_leduc_win_where_streets_begin_what_deals_say():
             assert np.isnan(one.value[~known, column]).all()
 
 
-def test_hands_of_holdem_win_what_each_opponent_says():
-    """On the river every other hand by itself, with ranges as they are given; actions too."""
+def test_hand_evs_of_holdem_equal_enumeration_of_opponent_hands():
+    """On the river, enumerate the opponent's hands with given ranges, for EVs of hands and actions."""
     source = policy()
     dealing, board = source.game.cards.at_table(), tuple(parse_cards("Kc7d2s4hAs"))
     below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/cc/r400"))
@@ -116,8 +117,8 @@ def test_hands_of_holdem_win_what_each_opponent_says():
     assert found.mean(0).mean == pytest.approx(-found.mean(1).mean)
 
 
-def test_a_policy_carries_values(tmp_path):
-    """Exported, checked byte by byte, and read back where streets begin; a policy without says so."""
+def test_a_policy_stores_hand_evs(tmp_path):
+    """Write, verify and read EVs at street starts; a policy without EVs refuses to return them."""
     plain = Policy.open(write_random(tmp_path / "plain", KuhnGame()))
     refused("export it with --values", plain.values, 0, 0)
     game = build_game(LeducGame(), None)

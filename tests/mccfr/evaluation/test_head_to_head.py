@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from refusals import refused
 from small_games import GAMES, deck_game, game_of
-from strategies import exact_chips, play, random_strategy, seated
+from strategies import combine, exact_chips, play, random_strategy
 
 import mccfr
 from abstraction.cards import hand_cards
@@ -41,7 +41,7 @@ def test_all_boards_give_the_exact_value(name):
     assert play(game, a, a).mean_chips == 0
 
 
-def test_sampled_boards_come_with_an_interval_that_holds():
+def test_intervals_over_sampled_boards_cover_the_exact_value():
     game = game_of("two hole cards")
     a, b = random_strategy(game, 1), random_strategy(game, 2)
     truth, scores = exact_chips((game, game), a, b), []
@@ -50,13 +50,13 @@ def test_sampled_boards_come_with_an_interval_that_holds():
         low, high = found.ci95_chips
         assert low < found.mean_chips < high and found.boards == 100
         scores.append((found.mean_chips - truth) / ((high - low) / 2 / student95(99)))
-    assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.3  # 0.5 if boards were taken to be drawn from endlessly many
+    assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.3  # 0.5 without the correction for a finite number of boards
     assert np.max(np.abs(scores)) < 5 and abs(np.mean(scores)) < 5 / np.sqrt(len(scores))
     assert play(game, a, b, boards=100, seed=3) == play(game, a, b, boards=100, seed=3)
 
 
-def test_boards_that_let_more_pairs_meet_weigh_more(monkeypatch):
-    """A planted error: every board counts alike.  Right only where ranges hold every hand."""
+def test_boards_with_more_compatible_hand_pairs_weigh_more(monkeypatch):
+    """Plant an error: all boards weigh the same. It is right only if ranges hold every hand."""
     monkeypatch.setattr(module, "ratio95", lambda won, weight, listed: (float((won / weight).mean()), (0.0, 0.0)))
     for name, right in (("leduc", True), ("turn", False)):
         game = game_of(name)
@@ -93,8 +93,8 @@ def pairs_value(games, strategy, board):
 
 
 @pytest.mark.parametrize(("board_cards", "buckets"), [((3, 2), (5, 5)), ((0, 3), (4, 7)), ((3, 1), (4, 7))])
-def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
-    """Full boards of three to five cards; against the same buckets, and against others in other numbers."""
+def test_boards_of_the_full_deck_equal_enumeration_of_hand_pairs(board_cards, buckets):
+    """Full boards of three to five cards, against equal buckets and against other bucket counts."""
     games = deck_game(board_cards), deck_game(board_cards, buckets)
     sides = [Profile(game, random_strategy(game, seed)) for seed, game in enumerate(games, 1)]
     found, won = head_to_head(*sides, boards=3, seed=8), []
@@ -104,7 +104,7 @@ def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
         values = []
         for one, other in (sides, sides[::-1]):
             both = (one.game, other.game)
-            values.append(pairs_value(both, seated(one.strategy, other.strategy), left.tolist()))
+            values.append(pairs_value(both, combine(one.strategy, other.strategy), left.tolist()))
         won.append((values[0][0] - values[1][0]) / values[0][1] / 2)
     assert len(set(won)) == 3
     assert found.mean_chips == pytest.approx(np.mean(won), rel=1e-9)
@@ -112,11 +112,11 @@ def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
     assert found.ci95_chips == pytest.approx((np.mean(won) - error, np.mean(won) + error), rel=1e-9)
 
 
-# --- which boards ---
+# --- boards of an evaluation ---
 
 
 def boards_played(monkeypatch, game, **options):
-    """Hands on each board that head-to-head plays, in order."""
+    """Return the hands on each board that head-to-head plays, in order."""
     seen, original = [], module.PolicyPair.play
 
     def note(table, board, seating):
@@ -132,8 +132,8 @@ def boards_played(monkeypatch, game, **options):
 
 
 @pytest.mark.parametrize("game", [deck_game(), game_of("turn")], ids=["whole deck", "listed"])
-def test_strategies_are_not_measured_on_the_boards_they_were_trained_on(monkeypatch, game):
-    """Draw other boards in evaluation than in public chance sampling of the same seed.
+def test_evaluation_boards_differ_from_training_boards(monkeypatch, game):
+    """Evaluation draws other boards than public chance sampling with the same seed.
 
     Listed boards come in another order.
     """
@@ -150,12 +150,12 @@ def test_strategies_are_not_measured_on_the_boards_they_were_trained_on(monkeypa
         assert measured != trained
 
 
-def test_progress_is_told_and_nonsense_refused():
-    game, told = game_of("leduc"), []
+def test_progress_is_reported_and_invalid_arguments_are_refused():
+    game, steps = game_of("leduc"), []
     uniform = uniform_strategy(game)
-    with steps_reported(lambda *step: told.append(step)):
+    with steps_reported(lambda *step: steps.append(step)):
         play(game, uniform, uniform, boards=4)
-    assert told == [("board", done, 4) for done in (1, 2, 3, 4)]
+    assert steps == [("board", done, 4) for done in (1, 2, 3, 4)]
     refused("boards = 1: at least 2", play, game, uniform, uniform, boards=1)
     refused(
         "use a strategy with the game that it was trained for", play, game, uniform, uniform_strategy(game_of("kuhn"))

@@ -28,12 +28,12 @@ SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) %
 
 @cache
 def endgame_on(labels):
-    """The turn endgame on buckets by slot."""
+    """Return the turn endgame with buckets by hand number."""
     return bucketed(game_of("turn"), Labels(SLOTS[labels]))
 
 
 def renumbered(side, seed=0):
-    """The same strategy with its buckets numbered in another order, block by block."""
+    """Return the same strategy with the buckets of each block in another order."""
     rng, cards, tables = np.random.default_rng(seed), side.game.cards, []
     order = [rng.permutation(int(count)) for count in side.game.buckets]
     for table, new in zip(side.strategy.probability, order, strict=True):
@@ -67,7 +67,7 @@ def test_renumbering_the_buckets_of_a_strategy_changes_nothing(name):
 
 
 def mixed(first, second):
-    """The game in which player 0 has the buckets of the first game, and player 1 those of the second."""
+    """Return the game in which player 0 has the first game's buckets and player 1 the second's."""
     bucket = [np.stack([one[0], other[1]]) for one, other in zip(first.cards.bucket, second.cards.bucket, strict=True)]
     buckets = np.stack([first.cards.buckets[:, 0], second.cards.buckets[:, 1]], axis=1)
     return replace(first, cards=replace(first.cards, bucket=bucket, buckets=buckets))
@@ -75,7 +75,7 @@ def mixed(first, second):
 
 @pytest.mark.parametrize("pair", ["leduc", "lossless and bucketed", "other features", "other counts"])
 def test_all_boards_give_the_exact_value_of_two_abstractions(pair):
-    """Against exact evaluation of the game whose players have different buckets."""
+    """Compare with exact evaluation of the game whose players have different buckets."""
     one, other = {
         "leduc": lambda: (game_of("leduc"), game_of("leduc, suits merged")),
         "lossless and bucketed": lambda: (game_of("turn"), endgame_on("tenths")),
@@ -88,7 +88,7 @@ def test_all_boards_give_the_exact_value_of_two_abstractions(pair):
     assert chips(b, a, boards=200) == -found != 0
 
 
-# --- what is refused ---
+# --- refused games ---
 
 
 def with_cards(game, **parts):
@@ -100,21 +100,21 @@ def with_arrays(game, **parts):
 
 
 def nudged(array, place):
-    """One number moved by its last bit."""
+    """Return an array with one number changed in its last bit."""
     found = array.copy()
     found[place] = np.nextafter(found[place], np.inf)
     return found
 
 
 def other_games():
-    """A name, two games that are not the same, and what the message must say of both."""
+    """Yield a name, two incompatible games, and a part of the expected message."""
     leduc, turn, toy = game_of("leduc"), game_of("turn"), game_of("two hole cards")
     arrays, cards = leduc.tree.arrays, leduc.cards
     fold, show = int(np.argmax(arrays.fixed != 0)), int(np.argmax(arrays.showdown != 0))
     yield "another game", leduc, toy, "the game is 'leduc' for the first and 'poker' for the second"
     yield "big blind", turn, replace(turn, big_blind_chips=50.0), "big blind in chips is 100.0 .* and 50.0"
     yield "offset", leduc, replace(leduc, offset_chips=1.0), "from neither player is 0.0 for the first and 1.0"
-    payoffs, dealt = "the payoffs or rows after a line", "hands, ranges, boards or strengths are others"
+    payoffs, deals = "the payoffs or rows after a line", "hands, ranges, boards or strengths are others"
     yield "fold", leduc, with_arrays(leduc, fixed=nudged(arrays.fixed, fold)), payoffs
     yield "showdown", leduc, with_arrays(leduc, showdown=nudged(arrays.showdown, show)), payoffs
     yield "rows", leduc, with_arrays(leduc, slot=arrays.slot[::-1].copy()), payoffs
@@ -126,21 +126,21 @@ def other_games():
     ends = [build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS) for menu in menus]
     yield "sizes", ends[0], ends[1], "of the betting tree is '.*r2700' for the first and '.*r1800' for the second"
     yield "more sizes", ends[1], ends[2], "of the betting tree is|number of nodes"
-    yield "range", leduc, with_cards(leduc, reach=nudged(cards.reach, (1, 2))), dealt
-    yield "hands", leduc, with_cards(leduc, hand_cards=cards.hand_cards[::-1].copy()), dealt
-    yield "names", leduc, with_cards(leduc, hand_names=[*cards.hand_names[:-1], "X"]), dealt
+    yield "range", leduc, with_cards(leduc, reach=nudged(cards.reach, (1, 2))), deals
+    yield "hands", leduc, with_cards(leduc, hand_cards=cards.hand_cards[::-1].copy()), deals
+    yield "names", leduc, with_cards(leduc, hand_names=[*cards.hand_names[:-1], "X"]), deals
     boards = [turn.cards.board_cards[0], turn.cards.board_cards[1][::-1].copy()]
-    yield "boards", turn, with_cards(turn, board_cards=boards), dealt
+    yield "boards", turn, with_cards(turn, board_cards=boards), deals
     fewer = [turn.cards.board_cards[0], turn.cards.board_cards[1][:-1]]
-    yield "fewer boards", turn, with_cards(turn, board_cards=fewer), dealt
-    yield "strengths", leduc, with_cards(leduc, strength=-cards.strength), dealt
+    yield "fewer boards", turn, with_cards(turn, board_cards=fewer), deals
+    yield "strengths", leduc, with_cards(leduc, strength=-cards.strength), deals
     yield "deck", deck_game((3, 2)), deck_game((3, 1)), r"board cards by street is \(3, 2\) .* and \(3, 1\)"
     listed = replace(leduc, name="two streets", tree=deck_game().tree, pot_chips=1.0)
     yield "listed", replace(listed, big_blind_chips=None), deck_game(), "a list of boards .* and the whole deck"
 
 
 @pytest.mark.parametrize(("one", "other", "message"), [pytest.param(*rest, id=name) for name, *rest in other_games()])
-def test_other_games_are_refused_in_one_sentence(one, other, message):
+def test_incompatible_games_are_refused_in_one_sentence(one, other, message):
     uniform = uniform_strategy(one)  # games are compared first
     sides = [Profile(game, uniform) for game in (one, other)]
     for pair in (sides, sides[::-1]):

@@ -1,9 +1,8 @@
-"""Strategies read row by row from disk: same chips to the last bit, little memory.
+"""Head-to-head of strategies read row by row from disk: same result to the last bit, little memory.
 
 Shows:
 
-* Head-to-head that reads rows from disk gives the bits of dense strategies, with memory independent of their size
-  (test_head_to_head_rows)
+* Head-to-head from rows on disk equals that of dense strategies, in constant memory (test_head_to_head_rows)
 """
 
 import mmap
@@ -63,7 +62,7 @@ def stored(game, form, seed):
 
 
 def assert_rows_alike(game, one, other):
-    """Every row of two strategies, as far as buckets in no order ask for it, to the last bit."""
+    """Assert that the rows of random buckets are equal to the last bit at every decision."""
     arrays, dice = game.tree.arrays, np.random.default_rng(1)
     for node in game.tree.decisions.tolist():
         block, row, slot, count = (int(field[node]) for field in (arrays.block, arrays.row, arrays.slot, arrays.count))
@@ -74,16 +73,16 @@ def assert_rows_alike(game, one, other):
 
 
 @pytest.mark.parametrize("form", FORMS[1:])
-def test_rows_in_any_form_are_read_as_dense_ones(form):
+def test_rows_in_any_storage_form_equal_dense_rows(form):
     for game in (game_of("leduc, suits merged"), game_of("turn")):
         assert_rows_alike(game, *stored(game, form, 1))
 
 
-@pytest.mark.parametrize("near", [True, False], ids=["near", "where they lie"])
+@pytest.mark.parametrize("expanded", [True, False], ids=["expanded", "in place"])
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_in_any_form_win_what_dense_ones_win(monkeypatch, form, near):
-    """Compare bits for own and shared rows, listed boards and the whole deck."""
-    if not near:
+def test_head_to_head_from_any_storage_form_equals_dense_tables(monkeypatch, form, expanded):
+    """Compare to the last bit with own and shared rows, listed boards and the full deck."""
+    if not expanded:
         monkeypatch.setattr(module, "LARGEST_EXPANDED_BYTES", -1)
     for game in (game_of("leduc"), game_of("leduc, suits merged"), game_of("turn"), deck_game()):
         (one, dense_one), (two, dense_two) = (stored(game, form, seed) for seed in (1, 2))
@@ -93,7 +92,7 @@ def test_rows_in_any_form_win_what_dense_ones_win(monkeypatch, form, near):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
+def test_full_tables_do_not_depend_on_pieces_and_threads(monkeypatch, form):
     game = game_of("turn")
     source, dense = stored(game, form, 3)
     monkeypatch.setattr(module, "_SLOTS", 3)
@@ -105,7 +104,7 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
         assert np.shares_memory(full_rows(slot_first, starts), slot_first.cells)
 
 
-def test_tables_that_are_no_rows_are_refused():
+def test_tables_of_wrong_type_or_width_are_refused():
     game = game_of("leduc")
     whole = random_strategy(game, 1)
     for wrong in (
@@ -128,7 +127,7 @@ SOLVERS = {
 
 @pytest.mark.parametrize("in_file", [False, True], ids=["in memory", "in a file"])
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, monkeypatch, name, in_file):
+def test_evaluation_from_strategy_sums_equals_the_dense_average(tmp_path, monkeypatch, name, in_file):
     run = trained(make(tmp_path / "run", SOLVERS[name], game={"name": "leduc"}), iterations=300)
     if in_file:
         monkeypatch.setattr(average_strategies, "IN_MEMORY_BYTES", 0)
@@ -151,7 +150,7 @@ def _owner(array):
     return array
 
 
-def test_arrays_outside_of_memory_have_no_name_and_say_where_there_is_no_room(tmp_path, monkeypatch):
+def test_arrays_in_unnamed_files_leave_no_name_and_report_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(unnamed_files.tempfile, "tempdir", str(tmp_path))
     array = spilled((3, 5), np.float32)
     assert array.shape == (3, 5) and array.dtype == np.float32 and not array.any() and not list(tmp_path.iterdir())
@@ -181,12 +180,12 @@ def large_game(sizes, buckets):
 
 
 def spilled_strategy(game, seed):
-    """Shares in files, as those of a policy are."""
+    """Return a strategy with its probabilities in files, as in a policy."""
     rng, rows = np.random.default_rng(seed), []
     for block in range(2 * game.tree.streets):
         starts, buckets = row_starts(game, block), int(game.buckets[block])
         shares, weight = (spilled((buckets, n), d) for n, d in ((starts[-1], np.uint16), (len(starts) - 1, np.float32)))
-        for bucket in range(buckets):  # all of a row on one of its actions
+        for bucket in range(buckets):  # probability 1 for one action of each row
             chosen = starts[:-1] + rng.integers(0, np.diff(starts))
             shares[bucket, chosen], weight[bucket] = 65535, 1
         rows.append(BlockRows(shares, weight))
@@ -205,5 +204,5 @@ def test_memory_does_not_grow_with_the_tables(monkeypatch):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         dense = 8 * int((game.tree.row_slots * game.buckets).sum())
-    assert dense > 40 << 20  # what the larger strategy would take
+    assert dense > 40 << 20  # size of the larger strategy in dense tables
     assert peaks[1] < 1.2 * peaks[0] + (4 << 20) and peaks[1] < dense / 2

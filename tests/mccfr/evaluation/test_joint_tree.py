@@ -3,9 +3,9 @@
 Shows:
 
 * Head-to-head between different betting trees equals enumeration of every deal, action and translation
-  (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
+  (test_head_to_head_of_any_two_menus_equals_enumeration)
 * The test detects a bet that is translated anew at each decision
-  (planted: test_a_translation_that_is_drawn_anew_at_each_decision_is_found)
+  (planted: test_a_translation_drawn_anew_at_each_decision_is_found)
 * The test detects one bucket map for both sides, and errors in the joint tree (planted:
   test_one_bucket_map_for_both_sides_is_found, test_an_error_in_the_joint_tree_is_found)
 """
@@ -56,7 +56,7 @@ def side(config, menu, seed, merged=False):
     return Profile(found, random_strategy(found, seed))
 
 
-# --- the twin ---
+# --- naive implementation ---
 
 
 class Player:
@@ -78,7 +78,7 @@ class Player:
         return reading.node != NOWHERE and self.side.game.tree.arrays.kind[reading.node] == DECISION
 
     def choices(self, reading, state):
-        """(probability, real action, reading after it) of each action."""
+        """Return (probability, real action, reading after it) of each action."""
         if not self.decides(reading):
             given_up = reading.node != NOWHERE and self.side.game.tree.label[reading.node] == "f"
             action = "f" if given_up and state.facing else "c"
@@ -117,7 +117,7 @@ def chips_of_deal(players, result, redrawn):
                     total += chance * (lost if action == "f" else result * state.to_call)
                     continue
                 ways = other.translation.outcomes(readings[1 - state.player], state, action)
-                for taken in ways[:1] if redrawn else ways:  # what is not remembered need not be told apart
+                for taken in ways[:1] if redrawn else ways:  # a reading that is drawn again needs no branch
                     both = (taken, done) if state.player else (done, taken)
                     probability = 1.0 if redrawn else taken.probability
                     total += chance * probability * play(after, both, [*line, (state, action)])
@@ -127,7 +127,7 @@ def chips_of_deal(players, result, redrawn):
 
 
 def twin(one, other, redrawn=False, cards=None):
-    """Return the chips that `one` wins from `other` over both seats; `cards` plants one bucket map."""
+    """Enumerate the chips that `one` wins from `other` over both seats; `cards` plants one bucket map."""
     listed = one.game.cards
     masks, boards = card_masks(listed.hand_cards), card_masks(listed.board_cards[-1])
     total = weight = 0.0
@@ -155,12 +155,12 @@ MENU = st.builds(Menu, first=SIZES, later=SIZES, max_bets=st.integers(0, 2), lim
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from([DEEP, ANTES, TWO_CARDS]), MENU, MENU, st.integers(4, 40), st.integers(0, 99))
-def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first, second, stack, seed):
+def test_head_to_head_of_any_two_menus_equals_enumeration(config, first, second, stack, seed):
     configs = [msgspec.structs.replace(config, stack=stack, menu=menu) for menu in (first, second)]
     try:
         games = [build_game(each, None) for each in configs]
     except ValueError:
-        assume(False)  # no menu of this game
+        assume(False)  # not a valid menu of this game
     one, other = (Profile(game, random_strategy(game, seed + k)) for k, game in enumerate(games))
     found = head_to_head(one, other, boards=100)
     assert found.mean_chips == pytest.approx(twin(one, other), abs=1e-12)
@@ -170,8 +170,8 @@ def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first,
 
 @pytest.mark.parametrize("config", [DEEP, ANTES, HoldemGame()], ids=["blinds", "antes", "hold'em"])
 @pytest.mark.parametrize("menu", ["half or all-in", "two sizes"])
-def test_equal_trees_meet_in_that_tree(config, menu):
-    """So those who know the same bets are walked on their own tree, and one code serves both."""
+def test_the_joint_tree_of_equal_trees_is_that_tree(config, menu):
+    """Strategies with equal trees are walked on that tree, by the same code."""
     known = hold_em(menu).game if isinstance(config, HoldemGame) else game(config, menu)
     found, shared = joint_tree((known, known)), shared_tree(known.tree)
     for name in found.tree.arrays._fields:
@@ -199,7 +199,7 @@ def test_renumbering_buckets_changes_nothing_across_trees():
 # --- planted errors ---
 
 
-def test_a_translation_that_is_drawn_anew_at_each_decision_is_found():
+def test_a_translation_drawn_anew_at_each_decision_is_found():
     one, other = side(ANTES, "half or all-in", 1), side(ANTES, "two sizes", 2)
     found = head_to_head(one, other, boards=100).mean_chips
     assert abs(twin(one, other, redrawn=True) - found) > 1e-3
@@ -246,26 +246,26 @@ def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
     assert abs(head_to_head(one, other, boards=100).mean_chips - truth) > 1e-3
 
 
-# --- what is refused ---
+# --- refused games ---
 
 
-def met(keys):
+def play_against_changed(keys):
     other = build_game(msgspec.structs.replace(DEEP, menu=MENUS["two sizes"], **keys), None)
     sides = side(DEEP, "pot", 1), Profile(other, random_strategy(other, 2))
     raise ValueError(refused("only card buckets and menus differ: ", head_to_head, *sides, boards=2))
 
 
-test_other_games = refusals(
+test_games_with_other_rules_are_refused = refusals(
     ("a player's stack in chips is 30.* for the first and 31", {"stack": 31}),
     ("the starting pot in chips is 3.* and 6", {"blinds": (4, 2)}),
     (r"put in at the start is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
     (r"the player to act first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
     ("hands, ranges, boards or strengths are others", {"ranks": 4}),
-    call=met,
+    call=play_against_changed,
 )
 
 
-def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
+def test_joint_trees_with_too_many_nodes_are_refused(monkeypatch):
     one, other = side(DEEP, "two sizes", 1), side(DEEP, "third", 2)
     nodes = max(len(joint_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
     monkeypatch.setattr(module, "MAX_NODES", nodes)
@@ -274,18 +274,18 @@ def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
     refused(f"has more than {nodes - 1:,} nodes", head_to_head, one, other, boards=2)
 
 
-def test_trees_without_real_bets_must_be_the_same():
-    """Refuse a game with a menu beside a game whose tree has all bets: only one states the legal bets."""
+def test_trees_without_rules_for_all_bets_must_be_equal():
+    """Refuse a game with a menu against one without: only the first has rules for all legal bets."""
     short = msgspec.structs.replace(DEEP, stack=6)
     every = build_game(short, None)
     with pytest.raises(ValueError, match=r"only card buckets differ: .* of the betting tree"):
         head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)
 
 
-# --- on the command line ---
+# --- runs and policies ---
 
 
-def test_runs_and_policies_with_other_menus_meet(tmp_path):
+def test_head_to_head_of_runs_and_policies_with_different_menus(tmp_path):
     runs = []
     for name in ("pot", "two sizes"):
         document = {"name": "poker", "ranks": 3, "suits": 2, "board_cards": [0, 1], "antes": [1, 1], "stack": 25}

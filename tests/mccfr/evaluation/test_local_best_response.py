@@ -3,13 +3,14 @@
 Shows:
 
 * Local best response equals a naive implementation on Leduc and with bets outside of the tree
-  (test_leduc_equals_the_twin, test_bets_that_the_tree_has_not_equal_the_twin, test_leduc_rows_of_the_reference)
-* It never wins more than the exact best response (test_it_is_below_the_exact_best_response)
+  (test_leduc_equals_a_naive_implementation, test_bets_outside_of_the_tree_equal_a_naive_implementation,
+  test_simple_leduc_strategies_equal_the_reference)
+* It never wins more than the exact best response (test_local_best_response_wins_no_more_than_a_best_response)
 * The test detects a responder who sees hidden cards, shared bucket maps and wrong translations
   (test_a_responder_who_sees_the_opponents_hand_is_caught, test_a_responder_who_sees_the_last_board_early_is_caught,
-  test_one_bucket_map_for_both_is_caught, test_a_reach_without_the_opponents_draws_is_caught,
+  test_one_bucket_map_for_both_is_caught, test_a_reach_with_only_the_likeliest_translation_is_caught,
   test_a_translation_redrawn_at_each_decision_is_caught, test_a_responder_who_sees_the_river_early_is_caught)
-* Its 95 % intervals cover the exact value as often as stated (test_intervals_cover_what_they_should)
+* Its 95 % intervals cover the exact value as often as stated (test_intervals_cover_the_exact_value)
 """
 
 from dataclasses import replace
@@ -46,7 +47,7 @@ REAL_RULES = BettingRules((1, 1), (0, 0), lambda state: (), stack=30, minimum_be
 
 @cache
 def other_bets():
-    """Leduc's deck and no limit, in a tree of half the pot and twice the pot; the real game has every bet."""
+    """Return no-limit Leduc in a tree with bets of 0.5 and 2 pots; the full game has every bet."""
     menu = Menu(first=("0.5p", "2p"), later=("2p",), max_bets=2)
     game = build_game(PokerGame(antes=(1, 1), stack=30, board_cards=[0, 1], menu=menu), None)
     return replace(game, real_rules=REAL_RULES)
@@ -63,36 +64,36 @@ def twin(game, strategy):
 
 
 def difference(game, seed=0):
-    """Between the library and the twin, in the seat where they differ more."""
+    """Return the larger difference of the two seats between library and naive implementation."""
     strategy, offset = random_strategy(game, seed), np.array([game.offset_chips, -game.offset_chips])
     return np.abs(np.array(exact(game, strategy).best_response_chips) - offset - twin(game, strategy)).max()
 
 
-# --- equal to the twin ---
+# --- equal to a naive implementation ---
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_leduc_equals_the_twin(seed):
+def test_leduc_equals_a_naive_implementation(seed):
     assert difference(LEDUC, seed) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["kuhn", "clairvoyance"])
 @pytest.mark.parametrize("seed", range(3))
-def test_other_games_equal_the_twin(name, seed):
+def test_other_games_equal_a_naive_implementation(name, seed):
     assert difference(game_of(name), seed) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_players_with_buckets_of_their_own_equal_the_twin(seed):
+def test_players_with_different_buckets_equal_a_naive_implementation(seed):
     assert difference(own_buckets(LEDUC), seed) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_bets_that_the_tree_has_not_equal_the_twin(seed):
+def test_bets_outside_of_the_tree_equal_a_naive_implementation(seed):
     assert difference(other_bets(), seed) < 1e-12
 
 
-def test_an_average_strategy_read_from_its_rows_is_the_same():
+def test_tables_in_column_major_order_give_the_same_result():
     strategy = random_strategy(LEDUC, 5)
     narrow = Strategy(tuple(np.asfortranarray(table) for table in strategy.probability), strategy.weight)
     assert exact(LEDUC, narrow) == exact(LEDUC, strategy)
@@ -111,22 +112,22 @@ def raising(game):
 
 
 REFERENCE = {"uniform": 2.178241, "always call": 1.466667, "always raise": 2.1, "always fold": 1.0}
-"""Chips by local best response on Leduc, made by an independent implementation."""
+"""Gain of local best response on Leduc in chips, from an independent implementation."""
 
 
 @pytest.mark.parametrize("name", REFERENCE)
-def test_leduc_rows_of_the_reference(name):
-    made = {
+def test_simple_leduc_strategies_equal_the_reference(name):
+    makers = {
         "uniform": uniform_strategy,
         "always call": lambda game: pure_strategy(game, "c"),
         "always raise": raising,
         "always fold": lambda game: pure_strategy(game, "f"),
     }
-    assert exact(LEDUC, made[name](LEDUC)).value_chips == pytest.approx(REFERENCE[name], abs=5e-7)
+    assert exact(LEDUC, makers[name](LEDUC)).value_chips == pytest.approx(REFERENCE[name], abs=5e-7)
 
 
-def test_the_reference_after_16_iterations_of_cfr_plus():
-    """Weights in proportion to t, as the reference has it."""
+def test_16_iterations_of_cfr_plus_equal_the_reference():
+    """The reference weights iteration t by t."""
     solver = mccfr.solver(LEDUC, "cfr", variant="cfr+", averaging_power=1)
     solver.run(iterations=16)
     assert evaluate_exact(LEDUC, solver.strategy()).exploitability_chips == pytest.approx(0.276194, abs=5e-7)
@@ -136,8 +137,8 @@ def test_the_reference_after_16_iterations_of_cfr_plus():
 # --- below the best response ---
 
 
-def test_it_is_below_what_is_exact_where_deals_are_drawn():
-    """A small twin of no-limit hold'em, four streets."""
+def test_sampled_local_best_response_is_below_exploitability():
+    """Use a small no-limit hold'em game with four streets."""
     game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
     strategy = random_strategy(game)
     best = evaluate_exact(game, strategy).exploitability_chips
@@ -146,14 +147,14 @@ def test_it_is_below_what_is_exact_where_deals_are_drawn():
 
 
 @pytest.mark.parametrize("first", range(0, 100, 50))
-def test_it_is_below_the_exact_best_response(first):
-    """A hundred random policies of Leduc, in either seat."""
+def test_local_best_response_wins_no_more_than_a_best_response(first):
+    """Check 100 random policies of Leduc in both seats."""
     for seed in range(first, first + 50):
         strategy = random_strategy(LEDUC, seed)
         found, best = exact(LEDUC, strategy), evaluate_exact(LEDUC, strategy)
         for own, most in zip(found.best_response_chips, best.best_response_chips, strict=True):
             assert own <= most + 1e-9
-        assert found.value_chips > 0.3 * best.exploitability_chips, "what is found is worth something"
+        assert found.value_chips > 0.3 * best.exploitability_chips, "the bound is not trivial"
 
 
 # --- planted errors ---
@@ -163,9 +164,9 @@ def test_a_responder_who_sees_the_opponents_hand_is_caught(monkeypatch):
     begun = ListedTable.first_boards
 
     def seeing(table, seat, hand, draws=None):
-        for dealt, weight in begun(table, seat, hand, draws):
+        for deal, weight in begun(table, seat, hand, draws):
             for other in np.flatnonzero(weight):
-                yield dealt, np.where(np.arange(len(weight)) == other, weight, 0)
+                yield deal, np.where(np.arange(len(weight)) == other, weight, 0)
 
     monkeypatch.setattr(ListedTable, "first_boards", seeing)
     assert difference(LEDUC) > 0.1
@@ -177,9 +178,9 @@ def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
     begun = ListedTable.first_boards
 
     def seeing(table, seat, hand, draws=None):
-        for dealt, weight in begun(table, seat, hand, draws):
-            for following, factor in dealt.following:
-                early = ListedHand(table, seat, hand, dealt.street, dealt._board, draws)
+        for deal, weight in begun(table, seat, hand, draws):
+            for following, factor in deal.following:
+                early = ListedHand(table, seat, hand, deal.street, deal._board, draws)
                 early.__dict__["equity"] = following.equity
                 early.__dict__["_following"] = [(following, (factor > 0).astype(float))]
                 yield early, weight * factor
@@ -189,15 +190,15 @@ def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
 
 
 def test_one_bucket_map_for_both_is_caught(monkeypatch):
-    def own(dealt):
-        return np.maximum(dealt._table.cards.bucket[dealt.street][dealt._seat, dealt._board], 0)
+    def own(deal):
+        return np.maximum(deal._table.cards.bucket[deal.street][deal._seat, deal._board], 0)
 
     monkeypatch.setattr(ListedHand, "buckets", own)
     assert difference(LEDUC) < 1e-12, "where both have one map, nothing is wrong"
     assert difference(own_buckets(LEDUC)) > 0.01
 
 
-def test_a_reach_without_the_opponents_draws_is_caught(monkeypatch):
+def test_a_reach_with_only_the_likeliest_translation_is_caught(monkeypatch):
     translations = ResponderBetting._translations_of
 
     def likeliest(lines, place, state, action):
@@ -212,12 +213,12 @@ def test_a_reach_without_the_opponents_draws_is_caught(monkeypatch):
 def test_a_translation_redrawn_at_each_decision_is_caught(monkeypatch):
     answered = Responder._answered
 
-    def redrawn(responder, state, ranges, dealt):
+    def redrawn(responder, state, ranges, deal):
         whole = sum(ranges.values())
         if not whole.any():
             return 0.0
         shares = {place: weight.sum() / whole.sum() for place, weight in ranges.items()}
-        return answered(responder, state, {place: whole * share for place, share in shares.items()}, dealt)
+        return answered(responder, state, {place: whole * share for place, share in shares.items()}, deal)
 
     monkeypatch.setattr(Responder, "_answered", redrawn)
     assert difference(LEDUC) < 1e-12
@@ -228,7 +229,7 @@ def test_a_translation_redrawn_at_each_decision_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize(("game", "seed"), [("leduc", 0), ("leduc", 1), ("two hole cards", 0)])
-def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
+def test_sampled_deals_agree_with_enumeration(game, seed):
     built = game_of(game)
     side = Profile(built, random_strategy(built, seed))
     lines = ResponderBetting(real_betting(built), "2")
@@ -240,34 +241,34 @@ def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
 
 
 def units_of(game, strategy, count):
-    """[count] what units of a game find."""
+    """Return the result of each of `count` samples, as the mean over both seats."""
     side = Profile(game, strategy)
     units = _ListedSamples(side, ResponderBetting(real_betting(game), "2"), seed=0)
     return np.array([units.play(unit).mean() for unit in range(count)])
 
 
 def coverage(replications, truth):
-    """Share of replications [n, hands] whose interval holds the truth."""
+    """Return the share of replications [n, hands] whose interval covers the truth."""
     ends = [ratio95(some, np.ones(replications.shape[1]))[1] for some in replications]
     return np.mean([low <= truth <= high for low, high in ends])
 
 
-def test_intervals_cover_what_they_should_of_drawn_units():
-    """500 replications of 100 deals, drawn from 1,500 of Leduc, whose mean is the truth then."""
+def test_intervals_of_resampled_deals_cover_their_mean():
+    """Draw 500 replications of 100 deals from 1,500 deals of Leduc; their mean is the truth."""
     found = units_of(LEDUC, random_strategy(LEDUC, 2), 1500)
     drawn = np.random.default_rng(0).choice(found, (500, LEAST_HANDS))
     assert 0.92 <= coverage(drawn, found.mean()) <= 0.98
 
 
 @pytest.mark.slow
-def test_intervals_cover_what_they_should():
-    """500 replications of 100 deals of their own."""
+def test_intervals_cover_the_exact_value():
+    """Play 500 replications of 100 different deals of Kuhn."""
     strategy = random_strategy(KUHN, 2)
     found = units_of(KUHN, strategy, 500 * LEAST_HANDS).reshape(500, LEAST_HANDS)
     assert 0.92 <= coverage(found, exact(KUHN, strategy).value_chips) <= 0.98
 
 
-def test_workers_keeping_and_time_change_nothing(tmp_path):
+def test_workers_and_resuming_do_not_change_the_result(tmp_path):
     side = Profile(LEDUC, random_strategy(LEDUC))
     alone = local_best_response(side, hands=150, seed=4)
     assert alone == local_best_response(side, hands=150, seed=4, effort=Effort(2, keep=tmp_path / "kept"))
@@ -286,7 +287,7 @@ def test_workers_keeping_and_time_change_nothing(tmp_path):
 # --- settings ---
 
 
-def test_settings_are_those_that_were_published():
+def test_settings_have_the_published_actions():
     rules = replace(REAL_RULES, first_player=(0,) * 4, board_cards=(0, 3, 1, 1), stack=20_000, put_in=(100, 100))
     game = replace(other_bets(), real_rules=None)
     betting = real_betting(game)
@@ -318,7 +319,7 @@ def test_settings_are_those_that_were_published():
     assert set(SETTINGS) == {"1", "2", "3", "4", "fcpa"}
 
 
-def test_where_the_tree_holds_every_bet_setting_1_folds_and_calls_and_others_take_all():
+def test_in_full_trees_setting_1_only_folds_and_calls_and_others_use_all_bets():
     strategy = random_strategy(LEDUC, 1)
     whole = exact(LEDUC, strategy, "2")
     assert all(exact(LEDUC, strategy, setting) == whole for setting in ("3", "4", "fcpa"))
@@ -327,6 +328,3 @@ def test_where_the_tree_holds_every_bet_setting_1_folds_and_calls_and_others_tak
     )
     assert exact(LEDUC, strategy, "1").best_response_chips == pytest.approx(found, abs=1e-12)
     assert exact(LEDUC, strategy, "1").value_chips < whole.value_chips
-
-
-# --- refused ---

@@ -3,7 +3,7 @@
 Shows:
 
 * In hold'em, local best response wins what it wins in hands played against the policy's seat
-  (test_it_is_what_hands_played_out_win, test_always_fold_loses_750)
+  (test_averaged_result_equals_hands_against_the_policys_seat, test_always_fold_loses_750_mbb)
 """
 
 import json
@@ -54,25 +54,25 @@ def on_board(board, own, street, looks=frozenset((0, 1, 2, 3)), seed=0):
     return DeckHand(DeckBoard(table(looks), list(parse_cards(board)), new_stream(seed, 0)), hand(own), street)
 
 
-# --- what is known of plain strategies ---
+# --- known values of simple strategies ---
 
 
 @pytest.mark.parametrize("setting", ["2", "3", "4", "fcpa"])
-def test_always_fold_loses_750(setting):
+def test_always_fold_loses_750_mbb(setting):
     found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), setting, hands=100)
     assert found.best_response_chips == pytest.approx((50, 100), abs=1e-9), (
         "the small blind, and the big one after a bet"
     )
 
 
-def test_always_fold_loses_250_where_nobody_bets():
+def test_always_fold_loses_250_mbb_if_the_responder_never_bets():
     found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), "1", hands=150)
     low, high = found.ci95_chips
     assert low <= 25 <= high and high - low < 15
     assert found.best_response_chips[0] == pytest.approx(50, abs=1e-9)
 
 
-def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
+def test_auto_evaluates_a_strategy_by_lbr_and_a_run_by_head_to_head():
     found = Target(GAME, pure_strategy(GAME, "f"), {})
     record = evaluate_open_strategy(found, "auto", hands=100)
     assert (record["method"], record["bound"], record["value_chips"]) == ("lbr", "lower", pytest.approx(75))
@@ -82,10 +82,10 @@ def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
     assert evaluate_open_strategy(found, "auto", lambda: (other, "calls"), boards=2)["against"] == "calls"
 
 
-# --- what is drawn and averaged ---
+# --- sampling and averaging ---
 
 
-def test_units_are_deals_of_nine_cards():
+def test_samples_are_deals_of_nine_cards():
     for number in range(20):
         board, hands, _ = table().deal(number)
         cards = [*board.cards, *(card for pair in hands for card in parse_cards(combo_text(pair)))]
@@ -94,22 +94,22 @@ def test_units_are_deals_of_nine_cards():
         assert again.cards == board.cards and same == hands
 
 
-def test_weights_are_probabilities_on_every_street():
-    """Check that hands on any board have equal weights of total 1 before any action."""
+def test_hand_weights_sum_to_1_on_every_street():
+    """Hands that a board leaves have total weight 1 before any action."""
     board, hands, _ = table().deal(3)
-    dealt = DeckHand(board, hands[0])
-    weight = dealt.prior()
+    deal = DeckHand(board, hands[0])
+    weight = deal.prior()
     for left in (1225, 1081, 1035, 990):
         assert weight.sum() == pytest.approx(1, abs=1e-12)
         assert (weight > 0).sum() == left
         if left > 990:
-            ((dealt, factor),) = dealt.following
+            ((deal, factor),) = deal.following
             weight = weight * factor
 
 
 @pytest.mark.parametrize(("board", "street"), [("Qs7h2d3c9h", 3), ("Qs7h2d3c9h", 2), ("Qs7h2d3c9h", 1)])
-def test_the_chances_are_those_over_all_boards_to_come(board, street):
-    dealt = on_board(board, "AsQd", street)
+def test_equity_is_the_mean_over_all_remaining_boards(board, street):
+    deal = on_board(board, "AsQd", street)
     cards, own = list(parse_cards(board))[: street + 2], parse_cards("AsQd")
     for text in ("KsKd", "7s7d", "AhJh"):
         other = parse_cards(text)
@@ -119,29 +119,29 @@ def test_the_chances_are_those_over_all_boards_to_come(board, street):
             to_come = [[a, b] for a in left for b in left if a < b]
         orders = [board_strengths(cards + more)[[hand("AsQd"), hand(text)]] for more in to_come]
         balance = np.mean([np.sign(int(one) - int(two)) for one, two in orders])
-        assert dealt.equity[hand(text)] == pytest.approx(balance, abs=1e-12)
+        assert deal.equity[hand(text)] == pytest.approx(balance, abs=1e-12)
 
 
-def test_before_the_flop_the_chances_are_near():
-    dealt = on_board("Qs7h2d3c9h", "AcAd", 0)
-    assert dealt.equity[hand("KsKh")] == pytest.approx(2 * 0.8236 - 1, abs=0.05)
-    assert dealt.equity[hand("7s6s")] == pytest.approx(2 * 0.771 - 1, abs=0.06)
+def test_equity_before_the_flop_is_approximate():
+    deal = on_board("Qs7h2d3c9h", "AcAd", 0)
+    assert deal.equity[hand("KsKh")] == pytest.approx(2 * 0.8236 - 1, abs=0.05)
+    assert deal.equity[hand("7s6s")] == pytest.approx(2 * 0.771 - 1, abs=0.06)
 
 
 @pytest.mark.parametrize("street", [0, 1])
-def test_what_settles_an_all_in_is_right_in_expectation(street):
-    """The mean over 300 draws of run-outs, for hands that run-outs hit as often as not."""
+def test_all_in_settlement_is_unbiased(street):
+    """Compare the mean settlement over 300 draws of run-outs with the equity."""
     found = np.array([on_board("Qs7h2d3c9h", "AsQd", street, frozenset(), seed).settlement for seed in range(300)])
     truth = on_board("Qs7h2d3c9h", "AsQd", street).equity
     others = np.flatnonzero(on_board("Qs7h2d3c9h", "AsQd", street).prior())
     if street == 1:
         others = others[GAME.cards.bucket_row(1, 0, list(parse_cards("Qs7h2d")))[others] >= 0]
     error = found[:, others].std(axis=0) / np.sqrt(len(found))
-    slack = 0.03 if street == 0 else 1e-9  # of the chances before the flop, which are drawn themselves
+    slack = 0.03 if street == 0 else 1e-9  # equity before the flop is sampled itself
     assert (np.abs(found[:, others].mean(axis=0) - truth[others]) < 5 * error + slack).all()
 
 
-def test_luck_is_nothing_on_average_and_what_goes_with_it_is_taken_off():
+def test_luck_has_mean_0_and_subtracting_it_reduces_the_spread():
     luck = np.array([[board.luck(hand) for hand in hands] for board, hands, _ in map(table().deal, range(1500))])
     assert (np.abs(luck.mean(axis=0)) < 4 * luck.std(axis=0) / np.sqrt(1500)).all()
     chips = 100 * luck + np.random.default_rng(0).normal(5, 10, luck.shape)
@@ -153,44 +153,44 @@ def test_luck_is_nothing_on_average_and_what_goes_with_it_is_taken_off():
 
 
 def test_an_all_in_on_the_turn_is_settled_over_all_rivers():
-    dealt = on_board("Qs7h2d3c9h", "AsQd", 2, frozenset())
-    assert np.array_equal(dealt.settlement, dealt.equity)
+    deal = on_board("Qs7h2d3c9h", "AsQd", 2, frozenset())
+    assert np.array_equal(deal.settlement, deal.equity)
 
 
-def chances_depend_on_the_river():
+def equity_depends_on_the_river():
     before = [on_board(f"Qs7h2d3c{river}", "AsQd", street).equity for river in ("9h", "As") for street in (1, 2)]
     return not (np.array_equal(before[0], before[2]) and np.array_equal(before[1], before[3]))
 
 
 def test_a_responder_who_sees_the_river_early_is_caught(monkeypatch):
-    assert not chances_depend_on_the_river()
-    monkeypatch.setattr(DeckHand, "equity", lambda dealt: DeckHand(dealt._board, dealt._hand, 3)._equity)
-    assert chances_depend_on_the_river()
+    assert not equity_depends_on_the_river()
+    monkeypatch.setattr(DeckHand, "equity", lambda deal: DeckHand(deal._board, deal._hand, 3)._equity)
+    assert equity_depends_on_the_river()
 
 
-# --- the estimator against hands that are played out ---
+# --- the estimator against hands played to the end ---
 
 
 def played_out(lines, rows, seat, unit, policy_seat):
-    """Return the chips of a hand in which the policy holds the other hand and sits at the table."""
+    """Return the responder's chips in a hand that the policy's seat plays with the other cards."""
     board, hands, _ = table().deal(unit)
-    responder, dealt = Responder(lines, rows, seat, all_of_them), DeckHand(board, hands[seat])
+    responder, deal = Responder(lines, rows, seat, all_of_them), DeckHand(board, hands[seat])
     policy_seat.deal(1 - seat, combo_text(hands[1 - seat]), unit)
     state, readings = lines.betting.start()
-    ranges = {(node, closed): dealt.prior() for node, _, closed in readings}
+    ranges = {(node, closed): deal.prior() for node, _, closed in readings}
     while True:
         if state.player == seat:
-            action = responder.best_action(state, ranges, dealt)
+            action = responder.best_action(state, ranges, deal)
             ranges = responder.ranges_after(ranges, state, action)
             policy_seat.see(action)
         else:
             action = policy_seat.choose()
-            ranges = responder.answers(state, ranges, dealt)[action]
+            ranges = responder.answers(state, ranges, deal)[action]
         after = lines.apply(state, action)
         if not isinstance(after, BettingState):
             break
         if after.street != state.street:
-            ((dealt, factor),) = dealt.following
+            ((deal, factor),) = deal.following
             ranges = {place: weight * factor for place, weight in ranges.items()}
             policy_seat.board(cards_text(board.cards[: 2 + after.street]))
         state = after
@@ -204,8 +204,8 @@ def played_out(lines, rows, seat, unit, policy_seat):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("setting", "hands"), [("2", 3000), ("fcpa", 800)])
-def test_it_is_what_hands_played_out_win(setting, hands):
-    """Compare with hands in which the policy draws its hand, readings and actions."""
+def test_averaged_result_equals_hands_against_the_policys_seat(setting, hands):
+    """Compare with hands in which the policy samples its cards, readings and actions."""
     side = random_side()
     lines, rows = ResponderBetting(real_betting(GAME), setting), PolicyRows(side)
     units, seat_of_policy = _DeckSamples(side, lines, 0), Seat(random_policy.policy(), seed=9)
@@ -222,7 +222,7 @@ def test_it_is_what_hands_played_out_win(setting, hands):
 # --- the command ---
 
 
-def test_the_command_and_what_it_refuses(tmp_path, capsys):
+def test_lbr_command_and_its_refusals(tmp_path, capsys):
     policy = write_random(tmp_path / "leduc", LeducGame())
     found = answer(capsys, "evaluate", policy, "--method", "lbr")
     assert found["method"] == "lbr" and found["bound"] == "lower" and found["setting"] == "2"
@@ -234,14 +234,14 @@ def test_the_command_and_what_it_refuses(tmp_path, capsys):
     assert record["ci95_chips"][0] < record["value_chips"] < record["ci95_chips"][1]
     folds = call(capsys, "evaluate", policy, "--method", "lbr", "--strategy", "always-fold")
     assert "exploitability at least 1 chips: what local best response in setting 2 wins (every deal" in folds.out
-    for options, said in [
+    for options, expected in [
         (("--hands", 99), "hands = 99: at least 100 are needed"),
         (("--setting", "5"), "setting = '5' is not allowed: it must be one of 1, 2, 3, 4, fcpa"),
         (("--strategy", "mine"), "must be one of uniform, always-call, always-fold"),
     ]:
-        assert said in refusal(capsys, "evaluate", policy, "--method", "lbr", *options)
+        assert expected in refusal(capsys, "evaluate", policy, "--method", "lbr", *options)
     cards = write_random(tmp_path / "goofspiel", GoofspielGame(cards=3))
-    told = refusal(capsys, "evaluate", cards, "--method", "lbr")
-    assert "deals no cards outside of its tree: use the method exact" in told
-    told = refusal(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
-    assert "the method exact has no --setting" in told
+    message = refusal(capsys, "evaluate", cards, "--method", "lbr")
+    assert "deals no cards outside of its tree: use the method exact" in message
+    message = refusal(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
+    assert "the method exact has no --setting" in message

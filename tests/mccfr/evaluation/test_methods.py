@@ -1,4 +1,4 @@
-"""A user-defined evaluation method works in runs and commands."""
+"""Evaluation methods: user-defined ones, their records and options, and the method `bounds`."""
 
 import json
 
@@ -21,7 +21,7 @@ from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory import journal_records
 
 
-def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
+def test_a_user_defined_method_evaluates_runs(tmp_path, capsys):
     config, directory = tmp_path / "run.toml", tmp_path / "run"
     config.write_text(
         '[game]\nname = "kuhn"\n[run]\nworkers = 0\niterations = 400\n'
@@ -41,7 +41,7 @@ def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
     assert record["value_chips"] > 0 and record["bound"] == "estimate" and record["exploitability_chips"] is None
 
 
-def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importing_it(tmp_path):
+def test_records_of_a_method_are_read_and_shown_without_importing_it(tmp_path):
     line = {"method": "nowhere_at_all:Mine", "nodes_touched": 1, "iterations": 1, "checkpoint": 1, "value_chips": 0.5}
     path = tmp_path / "evaluations.jsonl"
     path.write_text(json.dumps(line | {"seconds": 1.0, "bound": "estimate"}) + "\n" + json.dumps(line) + "\n")
@@ -50,7 +50,7 @@ def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importin
     refused("'nowhere_at_all:Mine' is not one of", find_method, "nowhere_at_all:Mine")
 
 
-def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
+def test_records_of_a_method_must_have_its_declared_fields(tmp_path):
     load_method("toys:Mixed")
     sound = {
         "method": "toys:Mixed",
@@ -69,15 +69,15 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
     assert "against" in missing and "there is no evaluation method 'none'" in unknown
 
 
-def measured_by(method, tmp_path, capsys):
+def solve_with_method(method, tmp_path, capsys):
     config = tmp_path / "run.toml"
     config.write_text(f'[game]\nname = "leduc"\n[evaluation]\nmethod = "{method}"\n')
     refusing(("solve", config, "--run", tmp_path / "run"), capsys)
 
 
 test_refusals = refusals(
-    ("leduc is not kuhn: use the method exact", measured_by, "toys:Mixed"),
-    ("evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'", measured_by, "guess"),
+    ("leduc is not kuhn: use the method exact", solve_with_method, "toys:Mixed"),
+    ("evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'", solve_with_method, "guess"),
     (
         "'toys:MixedLine' is not derived from mccfr",
         lambda: (load_method("toys:MixedLine"), find_method("toys:MixedLine")),
@@ -92,7 +92,7 @@ def test_every_listed_method_has_its_name():
     assert all(method.name == name for name, method in registry._METHODS.items())
 
 
-def test_evaluation_has_the_keys_that_options_declare():
+def test_the_evaluation_table_has_the_keys_of_declared_options():
     fields = {field.name: field for field in msgspec.structs.fields(run_tables.EvaluationConfig)}
     keys = {name: each for name, each in registry.options_of_all().items() if each.option.key}
     assert set(keys) == {"boards", "setting", "hands"}
@@ -101,8 +101,8 @@ def test_evaluation_has_the_keys_that_options_declare():
         assert each.type.__name__ in str(fields[name].type)
 
 
-def test_a_method_takes_the_options_of_its_struct(capsys):
-    """A record has them as they are given; the command line, by the same declaration."""
+def test_a_method_accepts_only_the_options_of_its_struct(capsys):
+    """`evaluate --help` lists the same declared options."""
     load_method("toys:Mixed")
     mixed = find_method("toys:Mixed")
     assert options_for(mixed, {"boards": 5, "seed": None}) == BoardOptions(boards=5)
@@ -115,7 +115,7 @@ def test_a_method_takes_the_options_of_its_struct(capsys):
     assert all(each.flag in printed for each in registry.options_of_all().values())
 
 
-def test_bounds_are_those_of_the_methods_and_the_largest_counts():
+def test_bounds_runs_each_method_and_reports_the_largest_bound():
     own = game_of("leduc")
     side = Profile(own, random_strategy(own, 1))
     parts = bounds_method._parts(own)
@@ -128,7 +128,7 @@ def test_bounds_are_those_of_the_methods_and_the_largest_counts():
     assert registry.method_for(own, "auto").name == "exact"
 
 
-def test_bounds_of_whole_holdem_share_a_time_and_always_folding_stands_beside():
+def test_bounds_of_full_holdem_uses_all_lbr_settings_and_sampled_br():
     own = policy().game
     names = [(method.name, *chosen.values()) for method, chosen in bounds_method._parts(own)]
     assert [name for name in names if name[0] == "lbr"] == [("lbr", each) for each in ("1", "2", "3", "4", "fcpa")]

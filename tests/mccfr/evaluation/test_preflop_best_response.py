@@ -3,11 +3,11 @@
 Shows:
 
 * A best response from the first street on is exact if all boards are walked
-  (test_all_boards_together_give_the_exact_figure)
-* From sampled boards, the estimate of that value is unbiased and its interval covers it
-  (test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high)
+  (test_all_boards_give_the_exact_exploitability)
+* From sampled boards, the estimate's bias is reduced and its interval covers the value
+  (test_correction_reduces_the_bias_and_the_interval_covers_the_truth)
 * Full hold'em is evaluated with one flop for each class of suit-isomorphic flops
-  (test_a_flop_counts_for_all_that_are_alike_but_for_suits)
+  (test_a_flop_counts_for_its_suit_isomorphic_class)
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
 
 
-def every_unit(name, seed):
+def play_all_boards(name, seed):
     side = Profile(game(name), random_strategy(game(name), seed))
     boards = len(game(name).cards.listed().board_cards[1])
     units = SecondStreetBoards(side, 0, boards)
@@ -44,18 +44,18 @@ def every_unit(name, seed):
 
 
 @pytest.mark.parametrize("name", ["leduc", "pairs"])
-def test_all_boards_together_give_the_exact_figure(name):
-    units, found = every_unit(name, 3)
+def test_all_boards_give_the_exact_exploitability(name):
+    units, found = play_all_boards(name, 3)
     won = units.first.result_of(found, np.ones(len(found), np.int64))
     exact = evaluate_exact(game(name), random_strategy(game(name), 3))
     assert sum(won.best) / 2 == pytest.approx(exact.exploitability_chips, abs=1e-9)
     assert won.value == pytest.approx(exact.value_chips - game(name).offset_chips, abs=1e-9)
     twice = units.first.result_of(np.concatenate([found[:1], found]), np.r_[0, np.ones(len(found), np.int64)])
-    assert np.array(twice.best) == pytest.approx(np.array(won.best)), "boards count as often as they are said to"
+    assert np.array(twice.best) == pytest.approx(np.array(won.best)), "boards count as often as `times` states"
 
 
 @pytest.mark.parametrize("respond_from", [0, 1])
-def test_responding_alone_finds_the_same(respond_from):
+def test_a_walk_without_strategy_values_finds_the_same_response(respond_from):
     own = game("pairs")
     public, tables = card_game(own, random_strategy(own, 3), own.cards.listed())
     for player in range(2):
@@ -65,8 +65,8 @@ def test_responding_alone_finds_the_same(respond_from):
         assert np.array_equal(alone.root.value[0], both.root.value[RESPOND])
 
 
-def test_each_unit_is_scored_by_a_choice_of_the_others():
-    units, found = every_unit("leduc", 5)
+def test_each_sample_is_scored_by_a_choice_from_the_other_samples():
+    units, found = play_all_boards("leduc", 5)
     strata = BoardStrata(np.array([0, 0, 0, 1, 1, 1]), np.array([3.0, 3.0]), listed=False)
     changed = found.copy()
     changed[2, :-2] += 1000 * np.random.default_rng(0).normal(size=found.shape[1] - 2)
@@ -83,7 +83,7 @@ def test_each_unit_is_scored_by_a_choice_of_the_others():
             preflop_best_response._without_each(each[:, :-2].reshape(shape)[:, player], strata)
             for each in (found, changed)
         ]
-        assert seen[0][2] == pytest.approx(seen[1][2], abs=1e-9), "what a board gives has no part in the others' choice"
+        assert seen[0][2] == pytest.approx(seen[1][2], abs=1e-9), "a board's values do not affect the others' choice"
 
 
 def population(first, boards, spread):
@@ -109,7 +109,7 @@ def sample(every, units, seed):
 
 @pytest.mark.parametrize("units", [16, 60])
 @pytest.mark.parametrize(("spread", "left"), [(0.25, 0.3), (0.0, 0.7)], ids=["spread", "ties"])
-def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(units, spread, left):
+def test_correction_reduces_the_bias_and_the_interval_covers_the_truth(units, spread, left):
     first = FirstStreet(game("leduc"))
     every = population(first, 2000, spread)
     truth = sum(first.result_of(every, np.ones(len(every), np.int64)).best) / 2
@@ -129,12 +129,12 @@ def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(un
     assert inside >= 0.93 * 200
     assert (np.mean(ends, axis=0) < 3 * np.std([lower, flattered], axis=1)).all(), "too wide"
     bias, planted = np.mean(estimate) - truth, np.mean(flattered) - truth
-    assert planted > 4 * error, "planted: the maximum over what some boards happen to give"
+    assert planted > 4 * error, "planted: the maximum over the sampled boards"
     assert abs(bias) < left * planted
     assert np.mean(lower) < np.mean(estimate) < np.mean(flattered)
 
 
-def test_the_width_of_the_estimate_is_of_what_differs_within_strata():
+def test_interval_width_comes_from_differences_within_strata():
     """Draw two of ten boards from each of two strata: differences between strata add no width."""
     strata = BoardStrata(np.array([0, 0, 1, 1]), np.array([10.0, 10.0]), listed=True)
     assert preflop_best_response._jackknife(0.0, np.array([1.0, 1.0, 5.0, 5.0]), strata)[1] == 0
@@ -142,11 +142,11 @@ def test_the_width_of_the_estimate_is_of_what_differs_within_strata():
     assert width == pytest.approx(student95(2) * np.sqrt((1 - 2 / 10) * (1 / 2) * (1 + 1)))
 
 
-# --- whole hold'em ---
+# --- full hold'em ---
 
 
 def by_ranks(counts):
-    """Buckets of no board and of flops that do not depend on how suits are named."""
+    """Return preflop and flop buckets that do not depend on the names of suits."""
     cards, boards = hand_cards(52, 2).astype(np.int64), canonical_boards(3).astype(np.int64)
     ranks = (cards // 4).sum(axis=1) * 3 + (cards // 4).prod(axis=1)
     suited = (cards[None, :, :, None] % 4 == boards[:, None, None] % 4).sum(axis=(2, 3))
@@ -154,12 +154,12 @@ def by_ranks(counts):
 
 
 def flop_game():
-    """Two streets, the second with a flop, and one bet of the pot on each."""
+    """Return a game of two streets, the second with a flop, and one pot-sized bet on each."""
     deck = WholeDeck((0, 3), np.array([[7, 7], [5, 5]]), lambda: by_ranks((7, 5)))
     return replace(deck_game((0, 3)), cards=deck)
 
 
-def test_a_flop_counts_for_all_that_are_alike_but_for_suits():
+def test_a_flop_counts_for_its_suit_isomorphic_class():
     own = flop_game()
     units = SecondStreetBoards(Profile(own, random_strategy(own, 1)), every=True)
     assert units.draw(8) == 1755 and units.times.sum() == 22_100
@@ -172,7 +172,7 @@ def test_a_flop_counts_for_all_that_are_alike_but_for_suits():
         assert units.play(0) == pytest.approx(found, rel=1e-5, abs=1e-3)
 
 
-def test_how_long_all_flops_take_is_said_first(monkeypatch):
+def test_the_estimated_time_for_all_flops_is_reported_first(monkeypatch):
     class BegunError(Exception):
         pass
 
@@ -180,12 +180,12 @@ def test_how_long_all_flops_take_is_said_first(monkeypatch):
         raise BegunError
 
     monkeypatch.setattr(preflop_best_response, "evaluate_flops", begin)
-    own, told = flop_game(), []
+    own, steps = flop_game(), []
     own = replace(own, cards=WholeDeck((0, 3, 4), np.full((3, 2), 7), lambda: by_ranks((7, 5))))
     for options in (ExactOptions(), ExactOptions(flops=8)):
-        with steps_reported(lambda *step: told.append(step)), pytest.raises(BegunError):
+        with steps_reported(lambda *step: steps.append(step)), pytest.raises(BegunError):
             ExactMethod().find(Profile(own, random_strategy(flop_game(), 1)), None, options)
-    said = (
+    text = (
         f"all flops, some {1755 * 11 / 3362 * own.tree.nodes / 3600:.2g} hours of a core (--flops N estimates it): flop"
     )
-    assert told == [(said, 0, 1755)]
+    assert steps == [(text, 0, 1755)]

@@ -1,11 +1,12 @@
-"""Spots drawn at random end at or below their target, or say what they reached.
+"""Random spots reach their target exploitability or state the exploitability that they reached.
 
 Shows:
 
-* 220 spots with rake, locks and other bet sizes end at their targets, or state what they reached
-  (test_a_spot_ends_at_its_target, test_two_hundred_spots_end_at_their_targets)
+* 220 spots with rake, locks and various sizes reach their targets or state their exploitability
+  (test_a_random_spot_reaches_its_target_or_states_its_exploitability,
+  test_220_random_spots_reach_targets_or_state_their_exploitability)
 * A restricted Nash response to locked rows has the value of the linear program
-  (test_a_restricted_nash_response_to_locked_rows_ends_at_the_value_of_the_linear_program)
+  (test_restricted_nash_with_locked_rows_has_the_value_of_the_linear_program)
 """
 
 import json
@@ -34,7 +35,7 @@ KINDS = ("river", "raked river", "turn", "raked turn", "small flop")
 
 
 def spot_arguments(number, locked=False):
-    """Arguments of `mccfr spot`, by the spot's number: board, ranges, chips, bet sizes, rake and locks."""
+    """Return random arguments of `mccfr spot` by number: board, ranges, chips, sizes, rake, locks."""
     rng = np.random.default_rng([59, number, locked])
     kind = KINDS[number % 5] if number % 20 == 4 or number % 5 != 4 else "river"
     cards = 5 if "river" in kind else 4 if "turn" in kind else 3
@@ -58,7 +59,7 @@ def spot_arguments(number, locked=False):
 
 
 def check(capsys, words):
-    """Solve a spot: it is at its target, which another computation confirms, or says with status 3 where it is."""
+    """Solve a spot; check its status and message against the target, and its exact exploitability."""
     status, out, err = call(capsys, "spot", *words, "--json")
     assert status in (0, 3), (words, err)
     found, to = json.loads(out), float(words[words.index("--to") + 1][:-1]) / 100
@@ -70,14 +71,14 @@ def check(capsys, words):
 
 
 @pytest.mark.parametrize(("number", "locked"), [(0, False), (1, False), (2, False), (5, True)])
-def test_a_spot_ends_at_its_target(number, locked, tmp_path, monkeypatch, capsys):
+def test_a_random_spot_reaches_its_target_or_states_its_exploitability(number, locked, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     check(capsys, spot_arguments(number, locked))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "locked"), [*((first, False) for first in range(0, 200, 20)), (0, True)])
-def test_two_hundred_spots_end_at_their_targets(first, locked, tmp_path, monkeypatch, capsys):
+def test_220_random_spots_reach_targets_or_state_their_exploitability(first, locked, tmp_path, monkeypatch, capsys):
     unreached = 0
     for number in range(first, first + 20):
         (tmp_path / str(number)).mkdir()
@@ -87,12 +88,12 @@ def test_two_hundred_spots_end_at_their_targets(first, locked, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("board", ["Qs Jh Th", "qs,jh,10h"])
-def test_bet_sizes_are_those_of_the_board_however_it_is_written(board, tmp_path):
-    """A flop with blanks was taken for a turn: its own sizes were those of no option."""
+def test_bet_sizes_do_not_depend_on_how_the_board_is_written(board, tmp_path):
+    """Sizes by street depend on the number of board cards, not on spaces, commas or `10`."""
     game = {"ranges": {"oop": "AA", "ip": "KK"}, "pot": 100, "effective_stack": 400}
-    asked = SpotOptions("75%/33%", "", 0.003, 0)
+    given = SpotOptions("75%/33%", "", 0.003, 0)
     trees = [
-        start_spot(game | {"board": text}, replace(asked, directory=tmp_path / str(number)), Terms(Silent())).game.tree
+        start_spot(game | {"board": text}, replace(given, directory=tmp_path / str(number)), Terms(Silent())).game.tree
         for number, text in enumerate(("QsJhTh", board))
     ]
     assert all_lines(trees[0]) == all_lines(trees[1]) and "r125" in all_lines(trees[0])
@@ -105,15 +106,13 @@ EXAMPLE = (
 )
 
 
-def test_a_restricted_nash_response_to_locked_rows_ends_at_the_value_of_the_linear_program(
-    tmp_path, monkeypatch, capsys
-):
+def test_restricted_nash_with_locked_rows_has_the_value_of_the_linear_program(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert call(capsys, "spot", *EXAMPLE, "--run", "run").status == 0
     mccfr.Run("run").export("policy")
     for player in range(2):
-        asked = "exploit", "policy", f"answer-{player}", "--player", player, "--share", "50%", "--to", "0.01%"
-        status, out, err = call(capsys, *asked, "--json")
+        given = "exploit", "policy", f"answer-{player}", "--player", player, "--share", "50%", "--to", "0.01%"
+        status, out, err = call(capsys, *given, "--json")
         assert status == 0, err
         (answer,), policy = json.loads(out)["answers"], Policy.open("policy")
         game = replace(policy.game, cards=policy.game.cards.listed())

@@ -3,9 +3,9 @@
 Shows:
 
 * Without solved subgames, head-to-head with re-solving equals plain head-to-head on each board
-  (test_it_is_head_to_head_where_nothing_is_solved)
+  (test_without_solved_subgames_it_equals_head_to_head)
 * The test detects bets that are not translated to the other side's tree (planted:
-  test_bets_that_are_not_taken_for_others_are_caught)
+  test_bets_that_are_not_translated_are_caught)
 """
 
 from functools import cache
@@ -35,14 +35,14 @@ def sides():
     return found
 
 
-def on_a_board(tried):
+def on_a_board(implementation):
     """Return the first side's chips in each seat on one board without re-solving, and by head-to-head."""
     one, other = sides()
-    meetings = tried._ResolvedMeetings(one, other, 0, Settings())
+    meetings = implementation._ResolvedMeetings(one, other, 0, Settings())
     meetings._resolver = None
     boards = meetings._boards(0)
     last = boards[0][-1]
-    for here in boards[0]:  # as head-to-head has it: only hands that the whole board leaves, settled on it
+    for here in boards[0]:  # like head-to-head: only hands that the full board leaves, settled on it
         here.live, here.share, here.settled = last.live, last.share, last.settled
     meetings._boards = lambda _: boards
     table = PolicyPair(one, other)
@@ -52,12 +52,12 @@ def on_a_board(tried):
     return meetings.play(0), np.array([first, -second]) / weight
 
 
-def test_it_is_head_to_head_where_nothing_is_solved():
+def test_without_solved_subgames_it_equals_head_to_head():
     found, expected = on_a_board(module)
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_bets_that_are_not_taken_for_others_are_caught():
+def test_bets_that_are_not_translated_are_caught():
     planted = mutant(module, ("self.theirs.ranges_after(own, state, action), *more", "own, *more"))
     with pytest.raises((AssertionError, KeyError, IndexError, ValueError)):
         found, expected = on_a_board(planted)

@@ -3,9 +3,9 @@
 Shows:
 
 * On all boards, sampled best response equals enumeration from each street
-  (test_over_all_boards_it_equals_enumeration_from_each_street)
+  (test_over_all_boards_sampled_br_equals_enumeration_from_each_street)
 * On sampled boards, first-street choices are scored on boards that did not select them
-  (test_a_choice_before_the_board_is_scored_as_the_definition_says)
+  (test_first_street_choices_are_scored_on_a_board_that_did_not_select_them)
 """
 
 from dataclasses import replace
@@ -43,13 +43,13 @@ from mccfr.trees.street_trees import AT_DECISION
 
 MERGED = PokerGame(ranks=3, suits=2, board_cards=[0, 1, 1], antes=[1, 1], stack=3, merge_suits=True)
 PAIRS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=[0, 1], antes=[1, 1], stack=3)
-MADE = {"merged": MERGED, "pairs": PAIRS}
+CONFIGS = {"merged": MERGED, "pairs": PAIRS}
 NAMES = ["leduc", "pairs", "merged"]
 
 
 @cache
 def game(name):
-    return build_game(MADE[name], None) if name in MADE else game_of(name)
+    return build_game(CONFIGS[name], None) if name in CONFIGS else game_of(name)
 
 
 def both(name, strategy, street):
@@ -66,7 +66,7 @@ def board_by_board(samples):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
+def test_over_all_boards_sampled_br_equals_enumeration_from_each_street(name, seed):
     strategy = random_strategy(game(name), seed)
     for street in range(game(name).tree.streets):
         found = sampled_best_response(Profile(game(name), strategy), street)
@@ -84,7 +84,7 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
         assert won == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_choice_before_the_board_is_scored_as_the_definition_says():
+def test_first_street_choices_are_scored_on_a_board_that_did_not_select_them():
     name, strategy = "leduc", random_strategy(game("leduc"), 5)
     units = SecondStreetBoards(Profile(game(name), strategy), 3, 6)
     units.draw(5)
@@ -92,7 +92,7 @@ def test_a_choice_before_the_board_is_scored_as_the_definition_says():
     worth = found[:, :-2].reshape(5, *first._shape)
     for player in range(2):
         choice = first._walk(player, worth[1:, player].sum(0), None)[1]
-        assert choice, "he decides on the first street"
+        assert choice, "the player decides on the first street"
         members = np.flatnonzero(first._trees.kind[: first._trees.first[1]] == AT_DECISION).tolist()
         nodes = [node for node in game(name).tree.decisions.tolist() if game(name).tree.street[node] == 0]
         node_of = dict(zip(members, nodes, strict=True))
@@ -132,8 +132,8 @@ def test_planted_a_responder_who_sees_the_other_hand_wins_more():
     assert seen / weight > naive_value(game(name), strategy, 0, 1) + 1e-3
 
 
-def test_each_player_keeps_his_own_buckets():
-    """Planted by hand: one bucket map for both players changes the value."""
+def test_each_player_has_own_buckets():
+    """The planted error, one bucket map for both players, changes the value."""
     own = game("leduc")
     other = own_buckets(own)
     strategy = random_strategy(other, 4)
@@ -144,7 +144,7 @@ def test_each_player_keeps_his_own_buckets():
     assert sampled_best_response(Profile(own, strategy), 1).best_response_chips != pytest.approx(expected, abs=1e-3)
 
 
-# --- whole hold'em ---
+# --- full hold'em ---
 
 
 def holdem():
@@ -152,7 +152,7 @@ def holdem():
     return found.game, tabulate(found.game, found.probabilities)
 
 
-def test_a_board_of_the_deck_is_a_game_of_its_own():
+def test_the_game_on_one_board_of_the_deck_is_consistent():
     own, strategy = holdem()
     deck = own.cards.after(2, [0, 17, 30, 51])
     assert [len(boards) for boards in deck.board_cards] == [1, 1, 1, 48]
@@ -170,7 +170,7 @@ def test_a_board_of_the_deck_is_a_game_of_its_own():
         assert found == pytest.approx(follow[player] / public.joint_weight, abs=0.02)
 
 
-def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
+def test_boards_of_the_deck_follow_from_seed_and_strata():
     cards = policy().game.cards
     boards = sample_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
     assert boards == sample_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
@@ -185,8 +185,8 @@ def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
 
 @pytest.mark.parametrize("units", [5, 6, 11, 20])
 @pytest.mark.parametrize("boards", [None, 60])
-def test_intervals_cover(units, boards):
-    """Cover 92 to 98 % of 1,000 replications on 4 boards of unequal weight, with values by position."""
+def test_stratified_intervals_cover_the_truth(units, boards):
+    """92 to 98 % of 1,000 intervals cover the truth, for 4 populations of boards of unequal weight."""
     size, covered = boards or 22_100, 0
     place = np.linspace(0, 1, size)
     weight = 1 + place
@@ -218,14 +218,13 @@ def test_planted_strata_of_unequal_size_need_their_weights():
 
 
 @pytest.mark.parametrize("boards", [6, 30, 61])
-def test_no_stratum_has_more_units_than_boards(boards):
-    """26 of 30 boards once drew six from a part of five."""
+def test_no_stratum_has_more_samples_than_boards(boards):
     for units in range(5, boards):
         strata = BoardStrata.of(units, units_each(units), boards)
         assert strata.size.sum() == boards and (np.bincount(strata.stratum) <= strata.size).all()
 
 
-def test_all_boards_leave_no_width():
+def test_the_interval_over_all_boards_has_width_0():
     value, weight = np.arange(6.0), np.ones(6)
     assert stratified95(value, weight, BoardStrata.of(6, 1, 6)) == (2.5, (2.5, 2.5))
     refused("a stratum of several boards has one sample", stratified95, value[:3], weight[:3], BoardStrata.of(3, 1, 6))
@@ -234,7 +233,7 @@ def test_all_boards_leave_no_width():
 # --- as a method ---
 
 
-def test_the_record_says_what_it_is():
+def test_the_record_states_method_bound_and_interval():
     own = game_of("leduc")
     record = measure("sampled-br", Profile(own, random_strategy(own, 7)), from_street="1", boards=5, seed=2)
     assert (record["method"], record["bound"], record["from"], record["boards"]) == ("sampled-br", "lower", 1, 5)
@@ -244,7 +243,7 @@ def test_the_record_says_what_it_is():
     assert street_number(policy().game, "turn") == 2
 
 
-def test_workers_and_budget_change_nothing_else():
+def test_workers_and_time_budget_do_not_change_values():
     own = game("merged")
     side = Profile(own, random_strategy(own, 1))
     one = sampled_best_response(side, 2, 20, 3)
@@ -253,15 +252,15 @@ def test_workers_and_budget_change_nothing_else():
     assert timed == sampled_best_response(side, 2, timed.samples, 3)
 
 
-def measured(method, name="leduc", **options):
+def evaluated(method, name="leduc", **options):
     game = game_of(name)
     measure(method, Profile(game, uniform_strategy(game)), **options)
 
 
 test_refusals = refusals(
-    ("leduc has no street 'river': it has 0, 1", lambda: measured("sampled-br", from_street="river")),
-    ("boards = 3: at least 5 are needed, for an interval", lambda: measured("sampled-br", boards=3)),
-    ("the method exact has no --from; what it takes: --flops", lambda: measured("exact", from_street="1")),
-    ("the method exact has no --from", lambda: measured("exact", "kuhn", from_street="1")),
-    ("leduc is evaluated at once, over all deals: leave out --flops, --seed", lambda: measured("exact", flops=20)),
+    ("leduc has no street 'river': it has 0, 1", lambda: evaluated("sampled-br", from_street="river")),
+    ("boards = 3: at least 5 are needed, for an interval", lambda: evaluated("sampled-br", boards=3)),
+    ("the method exact has no --from; what it takes: --flops", lambda: evaluated("exact", from_street="1")),
+    ("the method exact has no --from", lambda: evaluated("exact", "kuhn", from_street="1")),
+    ("leduc is evaluated at once, over all deals: leave out --flops, --seed", lambda: evaluated("exact", flops=20)),
 )

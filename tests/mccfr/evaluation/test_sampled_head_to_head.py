@@ -3,7 +3,7 @@
 Shows:
 
 * Head-to-head of average networks on deals equals a recursion that evaluates the networks at every decision
-  (test_what_averages_win_on_deals_is_what_asking_at_every_decision_says)
+  (test_head_to_head_on_deals_equals_networks_evaluated_at_every_decision)
 * Head-to-head plays no deal that was used for training (test_no_deal_of_training_is_played)
 """
 
@@ -30,20 +30,20 @@ DEALS, SEED = 7, 5
 @cache
 def both_averages():
     """Return both averages of a short run on 5-flop hold'em: of all networks, and of one network."""
-    dealt = trained("5-flop hold'em").state
-    made = average_tables([dealt.fit_average(player, 3) for player in range(2)], 3)
+    state = trained("5-flop hold'em").state
+    averages = average_tables([state.fit_average(player, 3) for player in range(2)], 3)
     return (
-        Networks(dealt.game, dealt.config, network_tables(dealt.tables)),
-        Networks(dealt.game, dealt.config, made, shares=True),
+        Networks(state.game, state.config, network_tables(state.tables)),
+        Networks(state.game, state.config, averages, shares=True),
     )
 
 
-def side(asked):
-    return Profile(asked.game, asked.untabled())
+def side(networks):
+    return Profile(networks.game, networks.untabled())
 
 
-def walked(first, second, hands, node=0):
-    """Return [K] chips of player 0, who plays `first` against `second`, asked at every decision."""
+def chips_by_recursion(first, second, hands, node=0):
+    """Return player 0's chips [K], `first` against `second`, with networks evaluated at each decision."""
     game = first.game
     arrays, tree = game.tree.arrays, game.tree
     if arrays.kind[node] == TERMINAL:
@@ -51,18 +51,18 @@ def walked(first, second, hands, node=0):
     player, worth = int(arrays.player[node]), np.zeros(len(hands))
     shares, _ = (first, second)[player].rows(node, hands.visible_cards(player, 5, 7))
     for share, child in zip(shares.T, tree.children(node), strict=True):
-        worth += share * walked(first, second, hands, child)
+        worth += share * chips_by_recursion(first, second, hands, child)
     return worth
 
 
-def test_what_averages_win_on_deals_is_what_asking_at_every_decision_says(monkeypatch):
+def test_head_to_head_on_deals_equals_networks_evaluated_at_every_decision(monkeypatch):
     """Play deals in groups of three, so that results do not depend on the group size."""
     monkeypatch.setattr(sampled_head_to_head, "_TOGETHER", 3)
     explicit, shares = both_averages()
     found = head_to_head_on_deals(side(explicit), side(shares), DEALS, SEED)
     assert [len(hands) for hands in deal_parts(explicit.game, DEALS, SEED)] == [3, 3, 1]
     won = [
-        (walked(explicit, shares, hands) - walked(shares, explicit, hands)) / 2
+        (chips_by_recursion(explicit, shares, hands) - chips_by_recursion(shares, explicit, hands)) / 2
         for hands in deal_parts(explicit.game, DEALS, SEED)
     ]
     values = np.concatenate(won)
@@ -78,24 +78,24 @@ def test_no_deal_of_training_is_played():
     assert not any(cards in draw_hands(0, 0, 200, 5).cards.tolist() for cards in played)
 
 
-def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in():
+def test_value_against_itself_is_0_and_always_folding_loses_at_most_a_blind():
     explicit, _ = both_averages()
     game, mine = explicit.game, side(explicit)
     assert head_to_head_on_deals(mine, mine, 20, 0).mean_chips == 0
     uniform = Profile(game, uniform_strategy(game))
     one, other = (head_to_head_on_deals(*sides, 20, 0).mean_chips for sides in ((mine, uniform), (uniform, mine)))
     assert one == -other != 0
-    told = []
+    steps = []
     folds = Profile(game, pure_strategy(game, action="f"))
-    with steps_reported(lambda *step: told.append(step)):
+    with steps_reported(lambda *step: steps.append(step)):
         won = head_to_head_on_deals(folds, mine, 20, 0).mean_chips
     assert -100 <= won < 0
-    assert told == [("board", 20, 20)]
+    assert steps == [("board", 20, 20)]
 
 
 def of_flop_holdem():
-    dealt = trained("flop hold'em").state
-    return side(Networks(dealt.game, dealt.config, network_tables(dealt.tables)))
+    state = trained("flop hold'em").state
+    return side(Networks(state.game, state.config, network_tables(state.tables)))
 
 
 def of_hands():
@@ -103,16 +103,16 @@ def of_hands():
     return Profile(mine.game, mine.strategy.on_deals(next(iter(deal_parts(mine.game, 3, 0)))))
 
 
-def met(other=None, **options):
+def play_against(other=None, **options):
     mine = side(both_averages()[0])
     head_to_head_on_deals(mine, other or mine, **{"boards": 4, **options})
 
 
 test_refusals = refusals(
-    ("at least 2", lambda: met(boards=1)),
-    ("leave workers, budget and keep out", lambda: met(effort=Effort(workers=2))),
-    ("only be compared in one game", lambda: met(of_flop_holdem())),
-    ("plays all hands alike", lambda: met(of_hands())),
+    ("at least 2", lambda: play_against(boards=1)),
+    ("leave workers, budget and keep out", lambda: play_against(effort=Effort(workers=2))),
+    ("only be compared in one game", lambda: play_against(of_flop_holdem())),
+    ("plays all hands alike", lambda: play_against(of_hands())),
     ("cannot be made a table", lambda: both_averages()[0].untabled().blocks[0]),
     ("cannot be made a table", lambda: both_averages()[0].untabled().probability[1]),
     ("cannot be made a table", lambda: both_averages()[0].untabled().weight[3]),

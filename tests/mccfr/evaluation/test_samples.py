@@ -2,11 +2,11 @@
 
 Shows:
 
-* A signal while workers start leaves no worker behind (test_a_signal_while_workers_are_started_leaves_none_behind)
+* A signal while workers start leaves no worker behind (test_a_signal_while_workers_start_leaves_no_worker_behind)
 * A signal to all processes of an evaluation loses no sample
-  (test_a_signal_for_all_processes_is_for_the_first_one_to_heed)
+  (test_workers_ignore_signals)
 * After a kill, another process can continue from the saved samples
-  (test_a_file_is_free_when_its_process_is_gone_though_workers_still_play)
+  (test_a_file_is_free_after_its_process_was_killed_while_workers_still_run)
 """
 
 import fcntl
@@ -65,7 +65,7 @@ def fail():
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_results_do_not_depend_on_who_plays(workers):
+def test_results_do_not_depend_on_the_number_of_workers(workers):
     seen, toy = [], Toy()
     with steps_reported(lambda *step: seen.append(step)):
         found = run_samples(toy, 40, Effort(workers))
@@ -74,28 +74,28 @@ def test_results_do_not_depend_on_who_plays(workers):
     assert toy.played == ([0] if workers > 1 else list(range(40))), "other processes play all but the first"
 
 
-def test_kept_samples_are_not_played_again(tmp_path):
+def test_saved_samples_are_not_played_again(tmp_path):
     run_samples(Toy(), 15, Effort(keep=tmp_path / "samples"))
     assert resumed(tmp_path / "samples") == list(range(15, 40))
 
 
-def test_too_few_samples_are_refused_unless_there_are_no_more():
+def test_too_few_samples_are_refused_unless_they_are_all():
     refused("boards = 4: at least 5 are needed, for an interval", run_samples, Toy(least=5), 4)
     refused("at least 5 are needed", run_samples, Toy(least=5, most=6), 4)
     refused("boards = 1000000000000: their results take .* of memory .*; take fewer", run_samples, Toy(), 10**12)
     assert len(run_samples(Toy(least=5, most=3), 40)) == 3
 
 
-def test_a_full_disk_names_the_file_and_what_was_kept_is_sound(tmp_path):
-    """The file takes the header, two samples and a part of the third one."""
+def test_a_full_disk_is_reported_and_complete_samples_are_kept(tmp_path):
+    """The file has room for the header, two samples and a part of the third one."""
     path = tmp_path / "samples"
     run_samples(Toy(), 2, Effort(keep=path))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, before[1]))
     try:
-        with pytest.raises(OSError, match=r"File too large: .*samples") as told:
+        with pytest.raises(OSError, match=r"File too large: .*samples") as caught:
             run_samples(Toy(), 9, Effort(keep=path))
-        assert told.value.filename == str(path)
+        assert caught.value.filename == str(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert resumed(path, 9) == list(range(2, 9))
@@ -103,7 +103,7 @@ def test_a_full_disk_names_the_file_and_what_was_kept_is_sound(tmp_path):
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers):
+def test_a_signal_stops_the_evaluation_and_finished_samples_are_kept(tmp_path, number, workers):
     effort = Effort(workers, keep=tmp_path / "samples")
     before = signal.getsignal(number)
     threading.Timer(0.4, os.kill, (os.getpid(), number)).start()
@@ -115,36 +115,36 @@ def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_for_all_processes_is_for_the_first_one_to_heed(tmp_path, number):
-    """A worker that dies of it while it takes work from the queue leaves the queue locked for the others."""
+def test_workers_ignore_signals(tmp_path, number):
+    """A worker that died of a signal while it takes work from the queue would leave the queue locked."""
     toy = Toy(ends_at=7, act=lambda: os.kill(os.getpid(), number))
     assert np.array_equal(run_samples(toy, 40, Effort(2)), EXPECTED)
 
 
 @pytest.mark.parametrize("late", [1, 2])
-def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch, late):
-    """Leave no unknown worker: the program would wait for it, and it for work.
+def test_a_signal_while_workers_start_leaves_no_worker_behind(tmp_path, monkeypatch, late):
+    """A worker that the main process does not know would wait for work forever.
 
-    The second worker starts late, when the first one has been killed while it waits for work.
+    The second worker starts late, after the first one was killed while it waited for work.
     """
     fork, signalled = os.fork, []
 
     def fork_and_be_stopped():
-        made = fork()
-        if not made and signalled:
+        child = fork()
+        if not child and signalled:
             time.sleep(0.3)
-        elif made:
-            signalled.append(made)
+        elif child:
+            signalled.append(child)
             if len(signalled) == late:
                 os.kill(os.getpid(), signal.SIGTERM)
-        return made
+        return child
 
     monkeypatch.setattr(os, "fork", fork_and_be_stopped)
     try:
         with pytest.raises(StoppedError, match="stopped by signal 15 after 1 of 40 samples"):
             run_samples(Toy(), 40, Effort(2, keep=tmp_path / "samples"))
         for worker in signalled:
-            with pytest.raises(ChildProcessError):  # it has ended, and been waited for
+            with pytest.raises(ChildProcessError):  # the worker has ended, and the main process has waited for it
                 os.waitpid(worker, os.WNOHANG)
         resumed(tmp_path / "samples")
     finally:
@@ -167,7 +167,7 @@ def killed(path, setup, act, effort):
     assert done.returncode == -signal.SIGKILL
 
 
-def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
+def test_after_a_kill_only_an_incomplete_record_is_lost(tmp_path):
     path = tmp_path / "samples"
     killed(path, "", "os.kill(os.getpid(), signal.SIGKILL)", "")
     for cut in range(1, 28, 7):
@@ -176,7 +176,7 @@ def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
         assert resumed(path)[0] == (6 if cut == 1 else 39)
 
 
-def test_a_file_is_free_when_its_process_is_gone_though_workers_still_play(tmp_path):
+def test_a_file_is_free_after_its_process_was_killed_while_workers_still_run(tmp_path):
     path = tmp_path / "samples"
     still = "(os.kill(os.getppid(), signal.SIGKILL), time.sleep(5))"
     killed(path, "samples._WATCH_SECONDS = 5.0", still, "2, ")
@@ -185,8 +185,8 @@ def test_a_file_is_free_when_its_process_is_gone_though_workers_still_play(tmp_p
 
 
 @pytest.mark.parametrize("at", range(0, 200, 11))
-def test_a_flipped_bit_costs_its_sample_and_no_other(tmp_path, at, caplog):
-    """In the head it is another file, which is refused and left alone."""
+def test_a_flipped_bit_loses_only_its_sample(tmp_path, at, caplog):
+    """A file with a damaged header is refused and left unchanged."""
     path, toy = tmp_path / "samples", Toy()
     run_samples(Toy(), 5, Effort(keep=path))
     held = bytearray(path.read_bytes())
@@ -209,13 +209,13 @@ def synced_samples(path):
     return [kind for kind in kinds if "fsync" in kind]
 
 
-def test_samples_and_the_name_of_their_file_are_synced(tmp_path, monkeypatch):
+def test_samples_and_the_directory_of_their_file_are_synced(tmp_path, monkeypatch):
     assert synced_samples(tmp_path / "samples") == ["fsync_file", "fsync_dir", "fsync_file"]
-    monkeypatch.setattr(durable, "fsync_file", lambda *_: None)  # planted: --keep that is not synced
+    monkeypatch.setattr(durable, "fsync_file", lambda *_: None)  # planted: samples are not synced
     assert synced_samples(tmp_path / "others") == ["fsync_dir"]
 
 
-def test_a_file_that_nothing_has_come_into_is_removed(tmp_path):
+def test_a_new_file_without_samples_is_removed(tmp_path):
     made, given = tmp_path / "made", tmp_path / "given"
     given.touch()
     for path in (made, given):
@@ -226,7 +226,7 @@ def test_a_file_that_nothing_has_come_into_is_removed(tmp_path):
     resumed(made, 9)
 
 
-def test_a_file_that_its_maker_removes_is_made_again(tmp_path, monkeypatch):
+def test_a_file_removed_while_it_is_locked_is_created_again(tmp_path, monkeypatch):
     path, lock = tmp_path / "samples", fcntl.flock
 
     def removed_meanwhile(*arguments):
@@ -239,7 +239,7 @@ def test_a_file_that_its_maker_removes_is_made_again(tmp_path, monkeypatch):
     assert not resumed(path, 5)
 
 
-def test_samples_of_something_else_are_refused(tmp_path):
+def test_samples_of_another_evaluation_are_refused(tmp_path):
     path = tmp_path / "samples"
     run_samples(Toy(), 5, Effort(keep=path))
     with pytest.raises(ValueError, match="holds samples of another evaluation: give another file to --keep"):
@@ -260,7 +260,7 @@ def test_two_evaluations_do_not_share_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_of_a_sample_is_the_evaluations(workers):
+def test_an_error_in_a_sample_ends_the_evaluation(workers):
     refused("a row is damaged", run_samples, Toy(ends_at=5, act=fail), 20, Effort(workers))
 
 
@@ -269,8 +269,8 @@ def test_a_dead_worker_is_reported():
     refused("a worker process died", run_samples, toy, 20, Effort(2), error=RuntimeError)
 
 
-def test_a_time_budget_gives_a_number_of_samples(monkeypatch):
-    """By a clock on which each sample takes 1/128 s."""
+def test_a_time_budget_determines_the_number_of_samples(monkeypatch):
+    """Use a fake clock on which each sample takes 1/128 s."""
     clock = [0.0]
     monkeypatch.setattr(samples, "working_seconds", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
@@ -282,7 +282,7 @@ def test_a_time_budget_gives_a_number_of_samples(monkeypatch):
 
 
 @pytest.mark.parametrize(("bounds", "tried"), [({"most": 3}, {0, 1, 2}), ({"ready": 2}, {0, 1}), ({"most": 1}, {0})])
-def test_no_more_samples_are_timed_than_there_are(bounds, tried, monkeypatch):
+def test_no_more_samples_are_timed_than_exist(bounds, tried, monkeypatch):
     toy, played = Toy(**bounds), set()
     monkeypatch.setattr(toy, "play", played.add)
     samples_in(toy, 100.0, 1)

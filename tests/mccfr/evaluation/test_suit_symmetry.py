@@ -2,9 +2,9 @@
 
 Shows:
 
-* Walking one board of each suit-isomorphic class gives the same values as walking all boards (test_suit_symmetry)
+* Walking one board of each suit-isomorphic class equals walking all boards (test_suit_symmetry)
 * The test detects a board that is not counted for its whole class (planted:
-  test_planted_error_a_board_that_does_not_count_for_all_of_its_class)
+  test_planted_error_a_board_that_counts_only_for_itself)
 """
 
 from dataclasses import replace
@@ -35,18 +35,18 @@ WALKED = {
     "four suits": (3 + 3 * 5, 12 + 132),
     "flushes": (28, 56),
 }
-"""Boards that are walked and boards there are, but for the empty one."""
+"""Numbers of walked boards and of all boards, without the empty board."""
 
 
 def small(name, merge_suits):
-    """A game of one bet a street, on a deck whose hands are told apart by suit or not."""
+    """Return a game with one bet a street, whose buckets distinguish suits or merge them."""
     options = {"hole_cards": 2, **GAMES[name]}
     bets = (1,) * len(options["board_cards"])
     return mccfr.game("poker", **options, antes=(1, 1), stack=4, max_raises=bets, merge_suits=merge_suits)
 
 
-def told_apart(game, merged, strategy):
-    """A strategy of the game with suits merged, in the game that tells suits apart."""
+def with_distinct_suits(game, merged, strategy):
+    """Return a strategy of the game with merged suits as a strategy of the game with distinct suits."""
     found, weights = [], []
     for block, (table, weight) in enumerate(zip(strategy.probability, strategy.weight, strict=True)):
         own, alike = (one.cards.bucket[block // 2][block % 2] for one in (game, merged))
@@ -62,17 +62,17 @@ def walked(copies):
 
 
 def without_symmetry(game, strategy):
-    """Values of a walk over all boards: no two of a lossless game have a bucket in common."""
+    """Return the values of a walk over all boards: in this game no two boards share a bucket."""
     public = public_tree(game)
     assert walked(public.copies) == len(public.copies.times)
     return values(game, strategy, public=public)
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_evaluation_by_symmetry_equals_that_over_all_boards(name):
+def test_evaluation_by_suit_symmetry_equals_a_walk_over_all_boards(name):
     game, merged = small(name, False), small(name, True)
     strategy = random_strategy(merged)
-    apart = told_apart(game, merged, strategy)
+    apart = with_distinct_suits(game, merged, strategy)
     first = len(game.cards.board_cards[0]) == 1
     few, every = WALKED[name]
     assert walked(board_copies(game.cards, apart.probability)) == walked(board_copies(merged.cards)) == few + first
@@ -84,10 +84,10 @@ def test_evaluation_by_symmetry_equals_that_over_all_boards(name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_strategy_that_tells_suits_apart_is_walked_on_all_boards(name):
-    """One infoset that plays otherwise, by one bit or by all: no renaming that moves it is used."""
+def test_a_strategy_that_distinguishes_suits_is_walked_on_all_boards(name):
+    """One infoset differs by one bit or completely: suit renamings that move it are not used."""
     game, merged = small(name, False), small(name, True)
-    strategy = told_apart(game, merged, random_strategy(merged))
+    strategy = with_distinct_suits(game, merged, random_strategy(merged))
     even = without_symmetry(game, strategy)
     table = strategy.probability[-1]
     bucket = game.cards.bucket[-1][1]
@@ -105,9 +105,9 @@ def test_a_strategy_that_tells_suits_apart_is_walked_on_all_boards(name):
 
 
 @pytest.mark.parametrize("name", ["two suits", "four suits"])
-def test_ranges_that_tell_suits_apart_are_walked_on_all_boards(name):
+def test_ranges_that_distinguish_suits_are_walked_on_all_boards(name):
     game, merged = small(name, False), small(name, True)
-    strategy = told_apart(game, merged, random_strategy(merged))
+    strategy = with_distinct_suits(game, merged, random_strategy(merged))
     reach = game.cards.reach.copy()
     reach[0, 3] = 0.25
     uneven = replace(game, cards=replace(game.cards, reach=reach))
@@ -116,8 +116,8 @@ def test_ranges_that_tell_suits_apart_are_walked_on_all_boards(name):
     np.testing.assert_allclose(found, without_symmetry(uneven, strategy), rtol=0, atol=1e-12)
 
 
-def test_a_planted_error_is_seen():
-    """Leave rows uncompared: one board then represents boards with another strategy."""
+def test_planted_error_rows_that_are_not_compared():
+    """Plant an error: rows are not compared, so a board represents boards with another strategy."""
     game = small("two suits", False)
     strategy = random_strategy(game)
     wrong = mutants.mutant(
@@ -128,7 +128,7 @@ def test_a_planted_error_is_seen():
 
 
 def test_values_do_not_depend_on_the_number_of_threads():
-    """To the last bit: threads leave what they find in places of its own, and it is added in one order."""
+    """Values are equal to the last bit: threads write to separate places, added in one order."""
     game = small("three suits, two streets of boards", True)
     strategy = random_strategy(game)
     public = public_tree(game)
@@ -138,8 +138,8 @@ def test_values_do_not_depend_on_the_number_of_threads():
         np.testing.assert_array_equal(values(game, strategy, public=public, threads=threads), one)
 
 
-def test_planted_error_a_board_that_does_not_count_for_all_of_its_class(monkeypatch):
-    """Boards stand for themselves alone, and those that they should stand for are not walked either."""
+def test_planted_error_a_board_that_counts_only_for_itself(monkeypatch):
+    """Each walked board counts only for itself, and the others of its class are not walked."""
     monkeypatch.setattr(best_response, "is_small", lambda game: False)
     game = small("two suits", True)
     strategy, public = random_strategy(game), public_tree(game)

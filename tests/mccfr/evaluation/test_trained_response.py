@@ -1,8 +1,9 @@
-"""Trained responses of three and more players, against exact figures of a game that can be listed.
+"""Trained responses in games of three or more players, against exact evaluation of a small game.
 
 Shows:
 
-* A trained response gains what a best response gains, and no more (test_a_response_gains_what_a_best_response_gains)
+* A trained response gains 95 to 100 % of a best response's gain
+  (test_a_trained_response_gains_nearly_as_much_as_a_best_response)
 """
 
 import pytest
@@ -22,7 +23,7 @@ PUBLIC, LISTED = public_and_listed(UNEVEN, 3)
 UNIFORM = Profile(PUBLIC, uniform_strategy(PUBLIC))
 
 
-def test_a_response_gains_what_a_best_response_gains():
+def test_a_trained_response_gains_nearly_as_much_as_a_best_response():
     exact = evaluate_exact(LISTED, on_listed(PUBLIC, LISTED, UNIFORM.strategy))
     found = trained_response(UNIFORM, 3_000_000, 60_000, seed=1)
     for player, (value, gain) in enumerate(zip(found.values, found.gains, strict=True)):

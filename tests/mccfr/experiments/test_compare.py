@@ -42,13 +42,13 @@ def changed(**compare):
     return merged(KUHN, {"compare": compare})
 
 
-def made(document, folder=ROOT):
+def experiment_of(document, folder=ROOT):
     return experiment_from(document, folder, "the test")
 
 
 def published(document, out):
-    """(experiment, curves) of a document, run to its end."""
-    experiment = made(document)
+    """Run the experiment of a document to its end; return it and its curves."""
+    experiment = experiment_of(document)
     assert run_experiment(experiment, out, Silent()) is None
     return experiment, publish(experiment, out)
 
@@ -60,7 +60,7 @@ def lines(path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The experiment of KUHN, run to its end."""
+    """Return the experiment of KUHN, run to its end, and its directory."""
     out = tmp_path_factory.mktemp("experiment")
     return published(KUHN, out)[0], out
 
@@ -78,7 +78,7 @@ def test_command_writes_runs_tables_and_plot(capsys, tmp_path):
     assert sorted(p.name for p in (out / "runs").iterdir()) == ["dcfr-3", "no-discount-3"]
 
 
-def test_table_has_what_the_runs_measured(finished):
+def test_table_equals_the_evaluations_of_the_runs(finished):
     experiment, out = finished
     rows = lines(out / "table.csv")
     assert [row["seed"] for row in rows] == (["3"] * 4 + ["4"] * 4) * 2
@@ -124,10 +124,10 @@ def test_pairs_are_ratios_to_the_first_variant_seed_by_seed(finished):
     assert float(found[-1]["high95"]) / float(found[-1]["ratio"]) == pytest.approx(math.exp(half), rel=1e-5)
 
 
-def test_averages_of_the_same_runs_are_curves_of_their_own(tmp_path):
+def test_other_averages_of_the_same_runs_have_their_own_curves(tmp_path):
     solver = {"algorithm": "deep-cfr", "fit": "table", "traversals": 20, "averages": ["network", "sd"], "memory": 500}
     variants = [{"name": "Deep CFR"}, {"name": "SD-CFR", "of": "Deep CFR", "average": "sd"}]
-    experiment = made(merged(changed(last=None, at=[1, 3], variant=variants, points=30), {"solver": solver}))
+    experiment = experiment_of(merged(changed(last=None, at=[1, 3], variant=variants, points=30), {"solver": solver}))
     assert run_experiment(experiment, tmp_path, Silent()) is None
     assert sorted(run.name for run in (tmp_path / "runs").iterdir()) == ["deep-cfr-3", "deep-cfr-4"]
     found = {(row["variant"], row["seed"], row["point"]): row for row in read_rows(experiment, tmp_path)}
@@ -150,15 +150,15 @@ BLINDS = {
 }
 
 
-def test_what_opponents_win_is_compared_by_means_and_differences(tmp_path):
-    """Beside exact exploitability, which it is no more than; all is measured on the same strategies."""
+def test_lbr_and_sampled_br_are_compared_by_means_and_differences(tmp_path):
+    """Both stay below exact exploitability, which is measured on the same strategies."""
     published(BLINDS, tmp_path)
     rows = lines(tmp_path / "table.csv")
     assert len(rows) == 8
     for row in rows:
         exact, lbr, sampled = (float(row[f"{name}_chips"]) for name in ("exploitability", "lbr", "sampled_br"))
-        assert lbr < exact and sampled < exact  # all boards, the last street
-        assert float(row["lbr_low95_chips"]) == float(row["lbr_high95_chips"]) == lbr  # every deal
+        assert lbr < exact and sampled < exact  # sampled-br over all boards, from the last street
+        assert float(row["lbr_low95_chips"]) == float(row["lbr_high95_chips"]) == lbr  # over every deal
     value = {(row["variant"], row["seed"]): float(row["lbr_chips"]) for row in rows if row["point"] == "400"}
     last = next(r for r in lines(tmp_path / "summary.csv") if (r["measure"], r["point"]) == ("lbr_chips", "400"))
     assert last["geometric_mean"] == ""
@@ -185,7 +185,7 @@ def test_intervals_agree_with_scipy():
 
 
 class Stopper(Silent):
-    """Sends the process a signal when the second run has begun, at its first sign of progress or before."""
+    """Sends the process a signal in the second run, at its first progress report or before it."""
 
     def __init__(self, stop_at=2, early=False):
         self.runs, self.stop_at, self.early = [], stop_at, early
@@ -205,8 +205,8 @@ class Stopper(Silent):
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_stopped_experiment_goes_on_and_finished_runs_are_left_alone(finished, tmp_path, early):
-    experiment = made(KUHN)
+def test_a_stopped_experiment_resumes_and_keeps_finished_runs_unchanged(finished, tmp_path, early):
+    experiment = experiment_of(KUHN)
     assert run_experiment(experiment, tmp_path / "out", stopper := Stopper(early=early)) == signal.SIGTERM
     assert stopper.runs == ["1 of 4", "2 of 4"]
     first = run_path(tmp_path / "out", experiment.variants[0], 3)
@@ -216,11 +216,11 @@ def test_a_stopped_experiment_goes_on_and_finished_runs_are_left_alone(finished,
     assert again.runs == ["2 of 4", "3 of 4", "4 of 4"]
     assert {path: path.stat().st_mtime_ns for path in first.rglob("*")} == before
     keys = ("variant", "seed", "point", "iterations", "nodes_touched", "exploitability_chips")
-    told = [[row[key] for key in keys] for row in read_rows(experiment, tmp_path / "out")]
-    assert told == [[row[key] for key in keys] for row in read_rows(*finished)]
+    values = [[row[key] for key in keys] for row in read_rows(experiment, tmp_path / "out")]
+    assert values == [[row[key] for key in keys] for row in read_rows(*finished)]
 
 
-def test_variants_meet_only_at_points_at_which_both_were_measured(tmp_path, capsys):
+def test_variants_are_compared_only_at_points_measured_for_both(tmp_path, capsys):
     """Compare six points, then three of which one is new, with one more variant of the same algorithm."""
     path, out = tmp_path / "kuhn.toml", tmp_path / "out"
     path.write_text(measured_at([1, 3, 10, 40, 120, 400], FIRST))
@@ -249,19 +249,19 @@ def test_every_seed_is_checked_before_the_first_run(finished, tmp_path):
     """A later seed's directory holds another run."""
     experiment, out = finished
     shutil.copytree(run_path(out, experiment.variants[1], 3), tmp_path / "runs/dcfr-9")
-    seeds = made(changed(seeds=[8, 9]))
+    seeds = experiment_of(changed(seeds=[8, 9]))
     refused("runs/dcfr-9 holds another run: .*another output", run_experiment, seeds, tmp_path, Silent())
     assert [run.name for run in (tmp_path / "runs").iterdir()] == ["dcfr-9"]
 
 
 def test_points_in_nodes_and_in_seconds(tmp_path):
-    nodes = made(changed(x="nodes", first=100, last=1000, points=2, seeds=[0], variant=[]))
+    nodes = experiment_of(changed(x="nodes", first=100, last=1000, points=2, seeds=[0], variant=[]))
     assert run_experiment(nodes, tmp_path / "nodes", Silent()) is None
     rows = read_rows(nodes, tmp_path / "nodes")
     assert [row["point"] for row in rows] == [100, 1000]
     assert all(row["point"] <= row["nodes_touched"] < row["point"] + 30 for row in rows)
     assert curves(nodes, rows)[0].axes["nodes_touched"] == pytest.approx([row["nodes_touched"] for row in rows])
-    seconds = made(changed(x="seconds", at=[0.1, 0.3], last=None, points=1, seeds=[0], variant=[]))
+    seconds = experiment_of(changed(x="seconds", at=[0.1, 0.3], last=None, points=1, seeds=[0], variant=[]))
     assert run_experiment(seconds, tmp_path / "seconds", Silent()) is None
     rows = read_rows(seconds, tmp_path / "seconds")
     assert [row["point"] for row in rows] == [0.1, 0.3]
@@ -271,12 +271,12 @@ def test_points_in_nodes_and_in_seconds(tmp_path):
     assert run_experiment(seconds, tmp_path / "seconds", Silent()) is None and trained_seconds(run) == before
 
 
-def test_variants_in_strata_are_trained_so(tmp_path):
-    """Not as the ordinary run whose game they share, nor with its buckets."""
+def test_variants_in_strata_are_trained_in_strata(tmp_path):
+    """All variants share one game; each has its own settings and result."""
     in_turn = ["run.strata=2", "run.cycle_iterations=40", "tables.memory_budget=1MB"]
     settings = {"ordinary": [], "strata": ["run.strata=2"], "in turn": in_turn}
     variants = [{"name": name, "set": keys} for name, keys in settings.items()]
-    experiment = made({**changed(last=80, points=1, seeds=[3], variant=variants), "game": {"name": "leduc"}})
+    experiment = experiment_of({**changed(last=80, points=1, seeds=[3], variant=variants), "game": {"name": "leduc"}})
     run_experiment(experiment, tmp_path / "out", Silent())
     found = [rundir.open_run(run_path(tmp_path / "out", variant, 3)).config.run for variant in experiment.variants]
     assert [(run.strata, run.cycle_iterations) for run in found] == [(None, None), (2, None), (2, 40)]
@@ -289,7 +289,7 @@ def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
     (tmp_path / "base" / "base.toml").write_text(f"{game}\nrun = {{workers = 2, nodes = 5, checkpoint_nodes = 3}}\n")
     document = {"game": {"stack": 1000}, "compare": {"base": "base/base.toml", "last": 8, "seeds": [0, 1], "y": []}}
     document["compare"]["variant"] = [{"name": "CFR+", "set": ["solver.algorithm=cfr", "solver.variant=cfr+"]}]
-    experiment = made(document, tmp_path)
+    experiment = experiment_of(document, tmp_path)
     (variant,) = experiment.variants
     assert experiment.seeds_of(variant) == (0,) and variant.directory == "cfr-plus"
     config = experiment.run_config(variant, 0)
@@ -303,7 +303,7 @@ def variants(*keys):
     return changed(variant=[{"name": name} | more for name, more in zip("ab", keys, strict=False)])
 
 
-test_bad_experiments = refusals(
+test_invalid_experiments_are_refused = refusals(
     ("has no [compare] table", {"game": {"name": "kuhn"}}),
     ("unknown key 'lats' in compare; allowed: at, base, first", changed(lats=3)),
     ("compare.x = 'time' is not one of: 'iterations'", changed(x="time")),
@@ -325,28 +325,28 @@ test_bad_experiments = refusals(
     ("of = 'b' must name a variant before it (none", variants({"of": "b", "average": "sd"})),
     ("of = None must name .* \\('a'\\)", variants({}, {"average": "sd"})),
     ("of 'a' have: one average", variants({}, {"of": "a", "average": "sd"})),
-    call=made,
+    call=experiment_of,
 )
 
 
-def begun(document, tmp_path):
+def run_without_output(document, tmp_path):
     try:
-        run_experiment(made(document), tmp_path / "out", Silent())
+        run_experiment(experiment_of(document), tmp_path / "out", Silent())
     finally:
         assert not (tmp_path / "out").exists()
 
 
-def in_a_finished_one(finished):
+def run_in_a_finished_directory(finished):
     linear = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
-    run_experiment(made(linear), finished[1], Silent())
+    run_experiment(experiment_of(linear), finished[1], Silent())
 
 
-test_before_anything_is_written = refusals(
-    ("kuhn has no big blind", begun, changed(y="exploitability_mbb")),
-    ("'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips", begun, changed(y="lbr_mbb")),
-    ("variant 'a': solver.", begun, variants({"set": ["solver.algorithm=cfr", "solver.variant=x"]})),
-    ("too large for exact exploitability", begun, variants({"set": WHOLE_BOARDS})),
-    ("holds another run: solver.discount = 'dcfr' there .*another output", in_a_finished_one),
+test_refusals_before_anything_is_written = refusals(
+    ("kuhn has no big blind", run_without_output, changed(y="exploitability_mbb")),
+    ("'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips", run_without_output, changed(y="lbr_mbb")),
+    ("variant 'a': solver.", run_without_output, variants({"set": ["solver.algorithm=cfr", "solver.variant=x"]})),
+    ("too large for exact exploitability", run_without_output, variants({"set": WHOLE_BOARDS})),
+    ("holds another run: solver.discount = 'dcfr' there .*another output", run_in_a_finished_directory),
 )
 
 
@@ -360,7 +360,7 @@ def test_command_refuses_a_foreign_directory(capsys, tmp_path):
     assert [entry.name for entry in out.iterdir()] == ["thesis.txt"]
 
 
-def test_without_matplotlib_tables_are_written_and_a_sentence_says_so(capsys, tmp_path, monkeypatch, finished):
+def test_without_matplotlib_tables_are_written_with_a_message(capsys, tmp_path, monkeypatch, finished):
     import importlib.util
 
     find, none = importlib.util.find_spec, {"matplotlib": None}
@@ -374,6 +374,6 @@ def test_without_matplotlib_tables_are_written_and_a_sentence_says_so(capsys, tm
 
 
 @pytest.mark.parametrize("path", sorted((RUNS / "experiments").glob("*.toml")), ids=lambda path: path.stem)
-def test_shipped_experiments_are_experiments(path):
+def test_shipped_experiments_are_valid(path):
     experiment = load_experiment(path)
     assert len(experiment.variants) > 1 and len(experiment.points) * len(experiment.seeds) > 1

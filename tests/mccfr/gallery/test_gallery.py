@@ -1,12 +1,13 @@
-"""The gallery: every algorithm solves Kuhn and Leduc, resumes to the same bits, is unbiased.
+"""Gallery algorithms: they solve Kuhn and Leduc, resume to the same bits and are unbiased.
 
 Shows:
 
-* Every algorithm of the gallery solves Kuhn and Leduc (test_it_solves_kuhn_and_leduc)
+* Every algorithm of the gallery solves Kuhn and Leduc (test_every_gallery_algorithm_solves_kuhn_and_leduc)
 * With three players external sampling needs its average at every other player's traversal
-  (planted: test_an_average_at_one_traversal_plateaus_with_three_players)
+  (planted: test_averaging_at_one_opponents_traversal_stays_exploitable_with_three_players)
 * Sampled regrets are unbiased
-  (test_a_walk_is_right_on_average; planted: test_a_walk_that_is_not_divided_by_its_probability_is_caught)
+  (test_increments_of_sampled_traversals_are_unbiased; planted:
+  test_increments_not_divided_by_the_sampling_probability_are_caught)
 """
 
 from types import SimpleNamespace
@@ -34,18 +35,18 @@ ALGORITHMS = {
     "pruning:RegretBasedPruning": ({}, (300, 0.016), (60, 0.25)),
     "public_chance:PublicChanceSampling": ({}, (300, 0.01), (150, 0.3)),
 }
-"""Options, and for Kuhn and for Leduc: iterations, and the exploitability in chips that is not exceeded after them.
+"""Options of each algorithm; for Kuhn and Leduc: iterations, and an upper bound on exploitability in chips.
 
-Doing nothing leaves 0.46 chips in Kuhn and 2.37 in Leduc.
+Uniform play has an exploitability of 0.46 chips in Kuhn and 2.37 chips in Leduc.
 """
 GAMES = {"kuhn": {}, "leduc": {"merge_suits": True}}
 
 
-def named(name):
+def full_name(name):
     return f"mccfr.gallery.{name}"
 
 
-def test_every_file_of_the_gallery_is_here_and_fits_on_a_screen():
+def test_every_gallery_file_is_tested_and_has_at_most_105_lines():
     files = {path.stem: path for path in (ROOT / "mccfr" / "gallery").glob("*.py")}
     del files["__init__"], files["history_game"]
     assert sorted(files) == sorted(name.partition(":")[0] for name in ALGORITHMS)
@@ -55,10 +56,10 @@ def test_every_file_of_the_gallery_is_here_and_fits_on_a_screen():
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_it_solves_kuhn_and_leduc(name, game):
+def test_every_gallery_algorithm_solves_kuhn_and_leduc(name, game):
     options, *bounds = ALGORITHMS[name]
     iterations, chips = bounds[game == "leduc"]
-    solver = mccfr.solver(mccfr.game(game, **GAMES[game]), named(name), **options)
+    solver = mccfr.solver(mccfr.game(game, **GAMES[game]), full_name(name), **options)
     solver.run(iterations=iterations)
     found = mccfr.evaluate(solver)
     assert found.exploitability_chips < chips
@@ -66,21 +67,21 @@ def test_it_solves_kuhn_and_leduc(name, game):
         assert found.value_chips == pytest.approx(-1 / 18, abs=3 * chips)
 
 
-def test_an_average_at_one_traversal_plateaus_with_three_players():
-    """Mean gains of best responses: 0.10 and 0.16 chips here, 0.04 and 0.12 after 8,000 iterations."""
+def test_averaging_at_one_opponents_traversal_stays_exploitable_with_three_players():
+    """Compare exploitability: 0.10 and 0.16 chips here, 0.04 and 0.12 chips after 8,000 iterations."""
     game, found = mccfr.game("leduc", players=3, ranks=4, suits=1, raises=1), []
     for name in ("ExternalSampling", "AverageAtOneTraversal"):
-        solver = mccfr.solver(game, named(f"external:{name}"))
+        solver = mccfr.solver(game, full_name(f"external:{name}"))
         solver.run(iterations=3_000)
         found.append(mccfr.evaluate(solver).exploitability_chips)
     assert found[0] < 0.12 and found[1] > 0.14, found
 
 
-def test_pruning_visits_less_and_finds_what_cfr_finds():
-    """Compare with CFR on Kuhn: assumed values of pruned actions change no positive regret."""
+def test_pruning_visits_fewer_nodes_at_the_exploitability_of_cfr():
+    """Compare with CFR on Kuhn: the values assumed for pruned actions change no positive regret."""
     found = {}
     for name, options in (("pruning:RegretBasedPruning", {}), ("cfr:Cfr", {"updates": "simultaneous"})):
-        solver = mccfr.solver(mccfr.game("kuhn"), named(name), **options)
+        solver = mccfr.solver(mccfr.game("kuhn"), full_name(name), **options)
         solver.run(iterations=100)
         found[name] = mccfr.evaluate(solver).exploitability_chips, solver.nodes_touched
     (pruned, fewer), (plain, nodes) = found.values()
@@ -89,10 +90,10 @@ def test_pruning_visits_less_and_finds_what_cfr_finds():
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_run(name, tmp_path):
     document = {
         "game": {"name": "kuhn"},
-        "solver": {"algorithm": named(name)},
+        "solver": {"algorithm": full_name(name)},
         "run": {"workers": 0, "iterations": 20},
         "evaluation": {"at_end": False},
     }
@@ -105,25 +106,25 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
 
 def test_options_are_checked():
     def solved(name, game="kuhn", **options):
-        mccfr.solver(mccfr.game(game), named(name), **options).run(iterations=1)
+        mccfr.solver(mccfr.game(game), full_name(name), **options).run(iterations=1)
 
-    for name, options, told in (
+    for name, options, message in (
         ("outcome:OutcomeSampling", {"epsilon": 0}, "epsilon = 0 is not allowed: it must be above 0"),
         ("deep:DeepCfr", {"traversals": 0}, "traversals = 0 is not allowed: it must be at least 1"),
         ("cfr:Cfr", {"variant": "nope"}, "variant = 'nope'"),
     ):
-        refused(told, solved, name, **options)
+        refused(message, solved, name, **options)
     refused("needs hands and boards that are listed", solved, "public_chance:PublicChanceSampling", game="goofspiel")
 
 
-# --- what single walks find, on average ---
+# --- mean increments of single traversals ---
 
 
 class Walks:
-    """Walks of an algorithm for player 0 of Kuhn, from random positive regrets that stay as they are."""
+    """Traversals for player 0 of Kuhn; each starts from the same random positive regrets."""
 
-    def __init__(self, made, **options):
-        self.algorithm = made(config_from({"game": {"name": "kuhn"}}, "a test"))
+    def __init__(self, algorithm_class, **options):
+        self.algorithm = algorithm_class(config_from({"game": {"name": "kuhn"}}, "a test"))
         self.game = expand(mccfr.game("kuhn")).game
         self.tables = private_tables(self.algorithm.layout(self.game))
         rng = np.random.default_rng(5)
@@ -134,7 +135,7 @@ class Walks:
         self.start = {name: table.copy() for name, table in self.tables.items()}
 
     def changes(self, seed, reach):
-        """Return the changes of regrets and strategy sums by one walk; `reach` is its last argument at the root."""
+        """Return one traversal's changes of regrets and strategy sums; `reach` is the argument at the root."""
         for name, table in self.tables.items():
             table[:] = self.start[name]
         self.algorithm.rng = np.random.default_rng(seed)
@@ -146,7 +147,7 @@ REGRETS, SUMS = "regret/street0/player0", "strategy_sum/street0/player1"
 
 
 def exact():
-    """Return the expected additions of a walk for player 0: to its regrets, and to player 1's sums."""
+    """Return the expected increments of a traversal for player 0: its regrets and player 1's sums."""
     walks = Walks(Cfr)
     algorithm, regrets, sums = walks.algorithm, *(np.zeros_like(walks.tables[name]) for name in (REGRETS, SUMS))
     algorithm.play(lambda I: history_game.regret_matching(I.regret))
@@ -164,7 +165,7 @@ def exact():
 
 
 def scores(name, walks, count=2000):
-    """Largest deviation of mean changes from the exact ones, in standard errors: of regrets, of sums."""
+    """Return the largest deviations from exact mean changes in standard errors: [regrets, sums]."""
     reach = np.ones(2) if name.startswith("external") else 1.0
     found = [walks.changes(seed, reach) for seed in range(count)]
     deviations = []
@@ -181,22 +182,22 @@ SAMPLED = {"external:ExternalSampling": {}, "outcome:OutcomeSampling": {"epsilon
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_a_walk_is_right_on_average(name):
-    made = algorithm_named_of(name)
-    assert max(scores(name, Walks(made, **SAMPLED[name]))) < 5
+def test_increments_of_sampled_traversals_are_unbiased(name):
+    algorithm_class = algorithm_class_of(name)
+    assert max(scores(name, Walks(algorithm_class, **SAMPLED[name]))) < 5
 
 
-def test_a_walk_that_is_not_divided_by_its_probability_is_caught():
+def test_increments_not_divided_by_the_sampling_probability_are_caught():
     name = "outcome:OutcomeSampling"
 
-    class Wrong(algorithm_named_of(name)):
+    class Wrong(algorithm_class_of(name)):
         def walk(self, h, i, q):
             return super().walk(h, i, 1.0)
 
     assert max(scores(name, Walks(Wrong, **SAMPLED[name]))) > 15
 
 
-def algorithm_named_of(name):
-    """The class behind a name of the gallery."""
-    mccfr.solver(mccfr.game("kuhn"), named(name))
-    return find_algorithm(named(name))
+def algorithm_class_of(name):
+    """Return the algorithm class of a gallery name."""
+    mccfr.solver(mccfr.game("kuhn"), full_name(name))
+    return find_algorithm(full_name(name))

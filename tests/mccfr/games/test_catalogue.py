@@ -1,9 +1,9 @@
-"""A user-defined game goes through every command.
+"""The main commands work with a user-defined game.
 
 Shows:
 
-* Games, algorithms, variants and evaluations from outside go through every command (test_catalogue, test_registry,
-  test_methods, test_plugins)
+* The main commands work with user-defined games, algorithms, variants and evaluations (test_catalogue,
+  test_registry, test_methods, test_plugins)
 """
 
 import json
@@ -22,7 +22,7 @@ from mccfr.games.registry import game_files
 
 @pytest.fixture
 def toy(tmp_path):
-    """A configuration of the toy game."""
+    """Write a configuration of the user-defined game `toys:long_kuhn` with its ante file."""
     (tmp_path / "ante.txt").write_text("1")
     config = tmp_path / "toy.toml"
     config.write_text(
@@ -32,11 +32,11 @@ def toy(tmp_path):
     return config
 
 
-def test_a_game_from_outside_goes_through_every_command(tmp_path, toy, capsys):
+def test_the_main_commands_work_with_a_user_defined_game(tmp_path, toy, capsys):
     directory, policy = tmp_path / "run", tmp_path / "policy"
     assert command("plan", toy) == 0
     assert command("solve", toy, "--run", directory) == 0
-    (tmp_path / "ante.txt").unlink()  # a run has a copy of its own
+    (tmp_path / "ante.txt").unlink()  # the run has its own copy
     assert command("resume", directory, "--iterations", 400) == 0
     for verb in ("status", "verify"):
         assert command(verb, directory) == 0
@@ -55,18 +55,18 @@ def test_a_game_from_outside_goes_through_every_command(tmp_path, toy, capsys):
 
 
 @pytest.mark.parametrize("algorithm", ["external-sampling", "outcome-sampling", "public-chance-sampling", "cfr"])
-def test_every_algorithm_takes_it(tmp_path, toy, algorithm):
+def test_algorithms_train_a_user_defined_game(tmp_path, toy, algorithm):
     toy.write_text(re.sub(r'algorithm = "cfr"\nvariant = "dcfr"', f'algorithm = "{algorithm}"', toy.read_text()))
     assert command("solve", toy, "--run", tmp_path / "run", "--iterations", 20) == 0
 
 
-def test_its_keys_are_checked_as_others_are(toy, capsys):
-    for line, told in (("bet = -1", "game.bet = -1"), ("wrong = 1", "unknown key 'wrong' in game")):
+def test_keys_of_a_user_defined_game_are_checked(toy, capsys):
+    for line, message in (("bet = -1", "game.bet = -1"), ("wrong = 1", "unknown key 'wrong' in game")):
         toy.write_text(f'[game]\nname = "toys:long_kuhn"\nante_file = "ante.txt"\n{line}\n')
-        assert told in refusal(capsys, "plan", toy)
+        assert message in refusal(capsys, "plan", toy)
 
 
-def test_every_listed_game_has_a_table_and_a_maker():
+def test_every_registered_game_has_a_configuration_table_and_a_builder():
     assert set(GAMES) == set(registry._CATALOGUE)
     for name, options in GAMES.items():
         assert options.__struct_config__.tag == name

@@ -27,7 +27,7 @@ def subgame(**keys):
     holdem_subgame(HoldemSubgame(**{"file": "river.txt", **keys}), RUNS / "games")
 
 
-test_keys = refusals(
+test_invalid_keys_are_refused = refusals(
     ("max_raises = 0 is not allowed: it must be at least 1, or a list of two", lambda: flop(max_raises=0)),
     ("a list of two numbers, before the flop and on it", lambda: flop(max_raises=[1, 2, 3])),
     ("of which one may be 0", lambda: flop(max_raises=[3, -1])),
@@ -49,7 +49,7 @@ test_keys = refusals(
     ),
 )
 
-test_games = refusals(
+test_unsupported_games_are_refused = refusals(
     ("is for hold'em games", lambda: bucketed(build_game(KuhnGame(), RUNS), Labels(np.zeros(1326, int)))),
     (
         "after '': 'r300' is not possible here; legal actions: c, b",
@@ -57,7 +57,7 @@ test_games = refusals(
     ),
     ("goofspiel deals no cards outside of its tree", lambda: real_betting(build_game(GoofspielGame(), RUNS))),
 )
-test_files = refusals(
+test_missing_files_are_refused = refusals(
     ("absent", lambda: subgame(file="absent.txt")),
     (r"nothing\.txt", read_endgame, RUNS / "nothing.txt"),
     error=FileNotFoundError,

@@ -1,4 +1,4 @@
-"""Games with hidden moves in the tree, imported ones too: counts, payoffs, names, kernels, refused input."""
+"""Own and imported games with hidden moves in the tree: counts, payoffs, names, kernels, refusals."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
 
 
 def node_at(game, line):
-    """The node that a line of labels leads to."""
+    """Return the node that a line of labels leads to."""
     node = 0
     for label in line.split():
         node = next(child for child in game.tree.children(node) if game.tree.label[child] == label)
@@ -59,7 +59,7 @@ def test_goofspiel_counts(cards, reveal, decisions, terminals, infosets):
 @pytest.mark.parametrize("cards", [4, 5])
 @pytest.mark.parametrize("reveal", ["bids", "result"])
 def test_goofspiel_pays_twice_what_openspiel_pays(cards, reveal):
-    """Every history of OpenSpiel is here, with its infoset; with bids revealed OpenSpiel forgets their order."""
+    """Compare every history and infoset with OpenSpiel, which forgets the order of revealed bids."""
     game = mccfr.game("goofspiel", cards=cards, reveal=reveal)
     todo, seen, infosets, payoffs = [(0, turn_based_goofspiel(cards, reveal).new_initial_state())], 0, set(), set()
     while todo:
@@ -87,7 +87,7 @@ def test_second_player_does_not_see_the_bid():
     assert arrays.row[node_at(game, "3 2 1")] != arrays.row[siblings[0]]
 
 
-def test_only_the_result_is_seen():
+def test_with_reveal_result_players_see_only_the_results_of_bids():
     game = mccfr.game("goofspiel", cards=4, reveal="result")
     names = {"3 1": "3+", "3 2": "3+", "3 1 4 4 1": "1- 4=", "3 4": "3-"}
     assert {line: infoset_name(game, node_at(game, line)) for line in names} == names
@@ -110,7 +110,7 @@ def test_planted_loss_of_recall_is_refused():
     refused("not of perfect recall", build_history_tree, (), partial(two_steps, names=twice))
 
 
-def test_what_was_seen_before_counts_as_recall():
+def test_a_forgotten_observation_violates_perfect_recall():
     """Refuse a game in which player 1 observes chance at the first decision and forgets it later."""
 
     def expand(history, names=("seen {}", "{}")):
@@ -195,7 +195,7 @@ def imported(text):
         ("pig(horizon=5)", 8_003, [1_461, 1_340]),
     ],
 )
-def test_states_names_and_payoffs_are_openspiels(text, histories, infosets):
+def test_states_names_and_payoffs_equal_those_of_openspiel(text, histories, infosets):
     game, spiel = imported(text), pyspiel.load_game(text)
     tree, arrays = game.tree, game.tree.arrays
     todo, seen, named = [(0, spiel.new_initial_state())], 0, spiel.get_type().provides_information_state_string
@@ -232,12 +232,12 @@ def test_names_of_actions_and_infosets_are_kept_in_policies(tmp_path, capsys):
     assert found["infoset"] == state.information_state_string() == "0b" and found["role"] == "second player"
     assert [each["name"] for each in found["actions"]] == [state.action_to_string(a) for a in state.legal_actions()]
     assert policy.game.tree.action_names[1:4] == ["Deal:0", "Deal:1", "Deal:2"]
-    said = call(capsys, "query", tmp_path / "policy", "2 0 1").out
-    assert "who knows '0b'" in said and "  Pass\n" in said and "  Bet\n" in said
+    printed = call(capsys, "query", tmp_path / "policy", "2 0 1").out
+    assert "who knows '0b'" in printed and "  Pass\n" in printed and "  Bet\n" in printed
     assert call(capsys, "verify", tmp_path / "policy").status == 0
 
 
-def named(text, monkeypatch):
+def refused_import(text, monkeypatch):
     monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 2000)
     raise ValueError(refused(re.escape(repr(text)), imported, text))
 
@@ -262,12 +262,12 @@ test_refusals = refusals(
         "not of perfect recall: player 0 forgets earlier actions or observations at the infoset 'Current player",
         "turn_based_simultaneous_game(game=goofspiel(num_cards=4,points_order=ascending,imp_info=False))",
     ),
-    call=named,
+    call=refused_import,
 )
 
 
 class PretendGame:
-    """A game whose type is Kuhn poker's, but for some fields."""
+    """A game with the type of Kuhn poker, of which some fields are changed."""
 
     def __init__(self, text="kuhn_poker", **changed):
         self.game, declared = pyspiel.load_game(text), pyspiel.load_game("kuhn_poker").get_type()
@@ -278,8 +278,8 @@ class PretendGame:
         return type("Declared", (), self.declared)
 
 
-def test_games_that_are_not_as_they_should_be_are_refused(monkeypatch):
-    """Sampled chance, in which no game of OpenSpiel fails alone, and prisoner's dilemma declared as of zero sum."""
+def test_sampled_chance_and_a_false_zero_sum_type_are_refused(monkeypatch):
+    """Change the declared type: no game of OpenSpiel has only sampled chance as a reason for refusal."""
     games = [
         PretendGame(),
         PretendGame(chance_mode=pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC),

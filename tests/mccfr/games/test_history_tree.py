@@ -36,18 +36,18 @@ GAMES = {
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_values_and_best_responses_are_those_of_the_card_game(name):
+def test_values_and_best_responses_equal_those_of_the_card_game(name):
     game = GAMES[name]
-    made = expand(game)
-    check_order(made.game.tree)
+    expanded = expand(game)
+    check_order(expanded.game.tree)
     for seed in range(3):
         strategy = random_strategy(game, seed)
-        same = expanded_strategy(made, strategy)
-        assert history_values.expected_value(made.game, same) == pytest.approx(
+        same = expanded_strategy(expanded, strategy)
+        assert history_values.expected_value(expanded.game, same) == pytest.approx(
             expected_value(game, strategy), abs=1e-10
         )
         for player in range(2):
-            assert history_values.best_response_value(made.game, same, player) == pytest.approx(
+            assert history_values.best_response_value(expanded.game, same, player) == pytest.approx(
                 best_response_value(game, strategy, player), abs=1e-10
             )
 
@@ -65,7 +65,7 @@ NO_LIMIT = (
         (NO_LIMIT, poker(PokerGame(blinds=[2, 1], stack=7, first_player=[2, 1])), 21_307),
     ],
 )
-def test_counts_are_openspiels(text, game, histories):
+def test_counts_equal_those_of_openspiel(text, game, histories):
     game = expand(game).game
     todo, kinds, infosets = [pyspiel.load_game(text).new_initial_state()], [0, 0, 0], set()
     while todo:
@@ -79,7 +79,7 @@ def test_counts_are_openspiels(text, game, histories):
     assert game.infosets.sum() == len(infosets)
 
 
-def test_what_nobody_can_tell_apart_is_one():
+def test_merged_suits_make_indistinguishable_deals_one_history():
     """Count the deals of Leduc with suits merged: 3 ranks for each player, then 2 or 3 for the board.
 
     Two equal ranks leave none of this rank for the board.
@@ -93,9 +93,9 @@ def test_what_nobody_can_tell_apart_is_one():
 
 
 def test_names_of_infosets():
-    made = expand(kuhn(KuhnGame())).game
-    assert sorted(made.tree.infoset_names[0]) == ["J", "J cb", "K", "K cb", "Q", "Q cb"]
-    assert sorted(made.tree.infoset_names[1]) == ["J b", "J c", "K b", "K c", "Q b", "Q c"]
+    expanded = expand(kuhn(KuhnGame())).game
+    assert sorted(expanded.tree.infoset_names[0]) == ["J", "J cb", "K", "K cb", "Q", "Q cb"]
+    assert sorted(expanded.tree.infoset_names[1]) == ["J b", "J c", "K b", "K c", "Q b", "Q c"]
     for game in GAMES.values():
         tree = expand(game).game.tree
         for player, names in enumerate(tree.infoset_names):
@@ -107,18 +107,18 @@ def test_refusals(monkeypatch):
     words = "leduc has at least 9,457 histories; 9,456 are allowed"
     refused(words, expand, GAMES["leduc"], max_histories=9456)
     assert len(expand(GAMES["leduc"], max_histories=9457).game.tree.arrays.kind) == 9457
-    made = expand(GAMES["kuhn"])
+    expanded = expand(GAMES["kuhn"])
     words = r"the strategy's tables have the shapes .* kuhn needs"
-    refused(words, expanded_strategy, made, uniform_strategy(GAMES["leduc"]))
+    refused(words, expanded_strategy, expanded, uniform_strategy(GAMES["leduc"]))
     monkeypatch.setattr(expanded_module, "MAX_DEALS", 100)
     refused(r"leduc has up to 216 deals of two hands and a board; at most 100", expand, GAMES["leduc"])
 
 
-# --- Games whose every bet is in their tree, read as real betting: a line is its own node, payoffs are the tree's ---
+# --- Identity translation: a real line maps to exactly one node, with the tree's payoffs ---
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc"])
-def test_every_line_is_its_own_node_with_the_trees_payoffs(name):
+def test_identity_translation_maps_each_line_to_its_node_with_its_payoff(name):
     found = real_betting(game_of(name))
     assert isinstance(found, IdentityTranslation)
     tree = found.tree

@@ -3,9 +3,9 @@
 Shows:
 
 * Readers in Python, C and JavaScript find the probabilities that `query` prints
-  (test_the_reader_in_the_documents_reads_what_query_answers, test_readers_pass_the_vectors)
-* A run without its card abstraction works with a copy of it and refuses another abstraction
-  (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
+  (test_the_documented_reader_finds_the_probabilities_of_query, test_readers_pass_the_vectors)
+* Without its abstraction a run works with a copy, and refuses others
+  (test_a_run_without_its_abstraction_works_with_a_copy_only)
 """
 
 import csv
@@ -100,7 +100,10 @@ def policy(trained):
 
 @pytest.fixture(scope="module")
 def flop_trained(tmp_path_factory, slot_abstractions):
-    """The same of hold'em that ends with the flop, whose bucket tables are small, with two workers."""
+    """A run directory of hold'em that ends with the flop, trained by two workers, and its policy.
+
+    Its bucket tables are small.
+    """
     root = tmp_path_factory.mktemp("flop")
     more = f'[export]\nout = "{root / "policy"}"\n'
     config = write_config(root, slot_abstractions[1], game="flop-holdem", menu=FLOP, more=more)
@@ -108,7 +111,7 @@ def flop_trained(tmp_path_factory, slot_abstractions):
     return root
 
 
-def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions, tables_read_once, capsys):
+def test_limit_holdem_is_trained_evaluated_and_queried(tmp_path, slot_abstractions, tables_read_once, capsys):
     config = write_config(tmp_path, slot_abstractions[1], game="limit-holdem", menu="", boards=4)
     assert command("solve", config, "--run", tmp_path / "run", "--set", "run.nodes=100_000") == 0
     found = answer(capsys, "query", tmp_path / "run", "b20b30b40", "--hand", "AsAh")
@@ -116,7 +119,7 @@ def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions,
     assert answer(capsys, "evaluate", tmp_path / "run", "--hands", 100)["ci95_mbb"] is not None
 
 
-def test_a_run_ends_with_a_policy_that_carries_its_buckets(policy, trained, slot_abstractions):
+def test_a_run_exports_a_policy_with_its_buckets(policy, trained, slot_abstractions):
     assert problems_of(trained / "policy") == problems_of(trained / "run") == []
     game = open_run(trained / "run").build_game()
     board = [0, 13, 27, 44, 51]
@@ -126,16 +129,16 @@ def test_a_run_ends_with_a_policy_that_carries_its_buckets(policy, trained, slot
     assert all(np.array_equal(a, b) for a, b in zip(again, game.cards.load(), strict=True))
 
 
-def test_the_policy_says_what_made_its_buckets(policy, slot_abstractions):
+def test_a_policy_records_the_origin_of_its_buckets(policy, slot_abstractions):
     origin = policy.meta["abstraction"]
     built = Abstraction(slot_abstractions[1])
-    assert {street: made["content_hash"] for street, made in origin["streets"].items()} == built.content_hashes()
+    assert {street: each["content_hash"] for street, each in origin["streets"].items()} == built.content_hashes()
     assert origin["content_hash"] == content_hash(built.content_hashes())
     assert origin["streets"]["river"]["buckets"] == 2 and origin["streets"]["river"]["recipe"] == {"features": "slot"}
 
 
-def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, slot_abstractions, tmp_path, capsys):
-    """As on another machine; another abstraction is refused with both hashes."""
+def test_a_run_without_its_abstraction_works_with_a_copy_only(flop_trained, slot_abstractions, tmp_path, capsys):
+    """Move a run as if to another machine; refuse another abstraction with both hashes."""
     moved, ours, another = tmp_path / "run", tmp_path / "buckets", slot_abstractions[0]
     shutil.copytree(flop_trained / "run", moved)
     config = (moved / "config.toml").read_text()
@@ -151,19 +154,19 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         ("evaluate", moved, "--method", "head-to-head", "--boards", 2),
         ("query", moved, "", "--hand", "AsKd"),
         ("tensorboard", moved, tmp_path / "curves"),
-        ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker has to find it too
+        ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker must find the abstraction too
     ):
         assert command(*verb) == (0 if verb[0] == "status" else 2), verb
-        told = "".join(capsys.readouterr())
-        assert f"{tmp_path / 'gone'} is not an abstraction" in told and hashes[0] in told and "--abstraction" in told
+        text = "".join(capsys.readouterr())
+        assert f"{tmp_path / 'gone'} is not an abstraction" in text and hashes[0] in text and "--abstraction" in text
         assert command(*verb, "--abstraction", another) == 2
-        told = capsys.readouterr().err
-        assert all(each in told for each in hashes) and len(told.splitlines()) == 1
+        text = capsys.readouterr().err
+        assert all(each in text for each in hashes) and len(text.splitlines()) == 1
         assert command(*verb, "--abstraction", ours) == 0
         capsys.readouterr()
-    for more, status, said in (((), 1, "is not an abstraction"), (("--abstraction", ours), 0, "sound")):
+    for more, status, words in (((), 1, "is not an abstraction"), (("--abstraction", ours), 0, "sound")):
         assert command("verify", moved, *more) == status
-        assert said in capsys.readouterr().out
+        assert words in capsys.readouterr().out
     for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
         assert f"{tmp_path / 'gone'} is not an abstraction" in refusal(capsys, *bot)
     one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
@@ -191,7 +194,7 @@ def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(traine
     assert last["exploitability_mbb"] is None
 
 
-def test_queries_know_hands_classes_and_boards(policy):
+def test_queries_answer_for_hands_classes_and_boards(policy):
     preflop = query(policy, "b300")
     assert (preflop["street"], preflop["player"], preflop["pot_chips"]) == ("preflop", 0, 400)
     assert len(preflop["hands"]) == 169 and {"AA", "AKs", "AKo", "72o"} <= set(preflop["hands"])
@@ -208,19 +211,19 @@ def test_queries_know_hands_classes_and_boards(policy):
         refused(message, query, policy, "cc/cc/cc/", hand=text, board=board)
 
 
-def reader_in_the_documents():
-    """The program of docs/bots.md that reads a policy of whole hold'em."""
-    return next(block for block in python_in_the_documents() if "def look_up(" in block)
+def documented_reader():
+    """Return the program of docs/bots.md that reads a policy of whole hold'em."""
+    return next(block for block in documented_python() if "def look_up(" in block)
 
 
-def python_in_the_documents():
-    """The Python programs of the pages on policies."""
+def documented_python():
+    """Return the Python programs of docs/policies.md and docs/bots.md."""
     pages = "".join((ROOT / "docs" / name).read_text() for name in ("policies.md", "bots.md"))
     return re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
 
 
-def test_the_reader_in_the_documents_reads_what_query_answers(policy, trained, monkeypatch, tmp_path, capsys):
-    source, names = reader_in_the_documents(), {}
+def test_the_documented_reader_finds_the_probabilities_of_query(policy, trained, monkeypatch, tmp_path, capsys):
+    source, names = documented_reader(), {}
     assert len(source.splitlines()) <= 34
     assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
     (tmp_path / "runs").mkdir()
@@ -229,24 +232,24 @@ def test_the_reader_in_the_documents_reads_what_query_answers(policy, trained, m
     exec(source, names)
     tree, reached = policy.game.tree, set()
 
-    def asked(line, hand, board):
+    def queried(line, hand, board):
         found = query(policy, street_line(line, line_start(policy.game)), hand, board)
         reached.add(found["reached"])
         labels = [tree.label[child] for child in tree.children(find_node(tree, line))]
         return {label: action["probability"] for label, action in zip(labels, found["actions"], strict=True)}
 
-    assert capsys.readouterr().out == f"{asked('r300c/cr900', 'KhQd', 'Kc7d2s')}\n"
+    assert capsys.readouterr().out == f"{queried('r300c/cr900', 'KhQd', 'Kc7d2s')}\n"
     rng, lines = np.random.default_rng(3), json.loads((trained / "policy/tree_line.json").read_text())
     for node in rng.choice(tree.decisions, 100).tolist():
-        dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[tree.street[node]]
-        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
-        assert names["look_up"](lines[node], hand, board) == asked(lines[node], hand, board)
+        cards, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[tree.street[node]]
+        hand, board = cards_text(cards[:2]), cards_text(cards[2 : 2 + known])
+        assert names["look_up"](lines[node], hand, board) == queried(lines[node], hand, board)
     assert reached == {True, False}
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_read_small_letters_and_refuse_what_they_do_not_look_up(trained, tmp_path, language):
-    """More than six players, buckets that depend on the street before, and what is no hand or board."""
+def test_readers_accept_lower_case_and_refuse_unsupported_queries(trained, tmp_path, language):
+    """Refuse more than six players, buckets with recall, and invalid hands and boards."""
     program, folder = reader_program(language, tmp_path), tmp_path / "changed"
 
     def look_up(*question):
@@ -281,15 +284,15 @@ def test_a_match_of_a_run_is_logged(trained, tmp_path):
 
 
 def link_files(policy, folder):
-    """Make a folder with links to the files of a policy; return it."""
+    """Create a folder with links to the files of a policy; return it."""
     folder.mkdir()
     for path in policy.iterdir():
         (folder / path.name).symlink_to(path)
     return folder
 
 
-def carrying_values(policy, folder):
-    """Copy a policy by links, with random values of its own.
+def copy_with_values(policy, folder):
+    """Copy a policy by links and add random values.
 
     Return {(street, player): [buckets, places]} and {street: nodes}.
     """
@@ -314,19 +317,19 @@ def test_readers_find_values_where_streets_begin(policy, trained, tmp_path, monk
     rng = np.random.default_rng(4)
     (tmp_path / "runs").mkdir()
     folder = tmp_path / "runs/hunl-fine-policy"
-    values, roots = carrying_values(policy, folder)
+    values, roots = copy_with_values(policy, folder)
     lines, names = json.loads((folder / "tree_line.json").read_text()), {}
     if language == "python":
-        source = next(block for block in python_in_the_documents() if "def value(" in block)
+        source = next(block for block in documented_python() if "def value(" in block)
         assert len(source.splitlines()) <= 32
         monkeypatch.chdir(tmp_path)
-        exec(reader_in_the_documents().partition("\nprint(")[0] + source, names)
+        exec(documented_reader().partition("\nprint(")[0] + source, names)
     questions, expected = [], []
     for street in range(4):
         place = int(rng.integers(len(roots[street])))
         node, known = roots[street][place], (0, 3, 4, 5)[street]
-        dealt = rng.permutation(52)[:7].tolist()
-        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
+        cards = rng.permutation(52)[:7].tolist()
+        hand, board = cards_text(cards[:2]), cards_text(cards[2 : 2 + known])
         player = int(policy.game.tree.arrays.player[node])
         bucket = policy.game.cards.hand_bucket(street, player, hand, board or None)
         expected.append(float(values[street, player][bucket, place]))
@@ -341,8 +344,8 @@ def test_readers_find_values_where_streets_begin(policy, trained, tmp_path, monk
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language):
-    """Over the numbers of hands, the drawn readings have the probabilities of the vector."""
+def test_readers_draw_one_reading_for_each_hand_number(trained, tmp_path, language):
+    """Check that the readings drawn for 100 hand numbers have the probabilities of the vector."""
     assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 60) == 0
     vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
     vector = max(vectors, key=lambda vector: min(reading["probability"] for reading in vector["readings"]) % 1)
@@ -356,7 +359,7 @@ def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language)
 
 
 @pytest.mark.parametrize("language", ["cpp", "js"])
-def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(policy, trained, tmp_path, language):
+def test_documented_bots_play_legally_against_bets_outside_the_tree(policy, trained, tmp_path, language):
     reader = reader_program("c" if language == "cpp" else "js", tmp_path)
     bot = [reader[0], str(ROOT / "docs/examples/acpc_bot.mjs")]
     if language == "cpp":
@@ -371,16 +374,16 @@ def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(policy
     try:
         port = dealer.stderr.readline().split(":")[-1].strip()
         played = subprocess.run([*bot, trained / "policy", "localhost", port], check=False, timeout=120)
-        out, told = dealer.communicate(timeout=60)
+        out, printed = dealer.communicate(timeout=60)
     finally:
         dealer.kill()
-    assert played.returncode == 0 and dealer.returncode == 0, told
-    assert f"{hands} hands" in out and "legal" not in told
+    assert played.returncode == 0 and dealer.returncode == 0, printed
+    assert f"{hands} hands" in out and "legal" not in printed
 
 
-def test_rows_of_hands_on_a_board_are_what_query_answers(policy, trained, tmp_path, capsys, tables_read_once):
-    for kind, source, dealt in (("csv", "run", "Qs 7h2d"), ("parquet", "policy", "Qs 7h2d3c")):
-        hands = ("--format", kind, "--by", "hand", "--board", dealt)
+def test_exported_rows_by_hand_equal_the_answers_of_query(policy, trained, tmp_path, capsys, tables_read_once):
+    for kind, source, cards in (("csv", "run", "Qs 7h2d"), ("parquet", "policy", "Qs 7h2d3c")):
+        hands = ("--format", kind, "--by", "hand", "--board", cards)
         assert command("export", trained / source, tmp_path / f"out.{kind}", *hands) == 0
     table = parquet.read_table(tmp_path / "out.parquet")
     with (tmp_path / "out.csv").open() as file:
@@ -418,7 +421,7 @@ def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
     )
 
 
-def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
+def test_invalid_configurations_are_refused_and_leave_no_run(tmp_path, slot_abstractions, capsys):
     cases = {
         "needs an [abstraction]": write_config(tmp_path, None).read_text(),
         "too large for exact": write_config(tmp_path, slot_abstractions[1], evaluation="exact").read_text(),
@@ -429,8 +432,8 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstraction
     for message, text in cases.items():
         (tmp_path / "hunl.toml").write_text(text)
         assert command("solve", tmp_path / "hunl.toml", "--run", tmp_path / "run") == 2, message
-        told = capsys.readouterr().err
-        assert message in told and "Traceback" not in told
+        printed = capsys.readouterr().err
+        assert message in printed and "Traceback" not in printed
         assert not (tmp_path / "run").exists()
 
 
@@ -446,7 +449,7 @@ def test_flop_holdem_is_lossless_without_an_abstraction():
 
 
 def test_5_flop_holdem_needs_no_abstraction():
-    """The size is that of the paper's game, and no table is made to say so."""
+    """Check the size of the paper's game; counting needs no bucket table."""
     paper = FlopHoldemGame(bet="pot", limp=False, max_raises=[1, 2], board_cards=5)
     game = flop_holdem(paper, None, Path())
     assert game.buckets.tolist() == [169, 169, 123156254, 123156254]

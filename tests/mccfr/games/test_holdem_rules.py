@@ -57,7 +57,7 @@ class OpenSpielHand:
 
 
 def play(rules, rng, hand, sign):
-    """One hand of random play, agreed upon by both at every step; its length."""
+    """Play a random hand, compare every step with OpenSpiel, and return the number of actions."""
     state, length = rules.start(), 0
     while True:
         bounds = raise_bounds(rules, state)
@@ -76,7 +76,7 @@ def play(rules, rng, hand, sign):
         state = after
 
 
-def test_random_play_of_two_agrees():
+def test_random_play_of_two_agrees_with_openspiel():
     rng = np.random.default_rng(4)
     for stack in (20_000, 1_000, 250, 137, 100):
         rules = holdem_rules(stack, BLINDS, 0, Menu())
@@ -89,7 +89,7 @@ def test_random_play_of_two_agrees():
 
 
 @pytest.mark.parametrize(("bet", "max_raises"), [(100, (3, 3)), (150, (1, 1)), (200, (2, 4)), (100, (0, 1))])
-def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
+def test_flop_holdem_equals_openspiels_limit_game(bet, max_raises):
     """Compare the whole betting tree on a deal that player 0 wins.
 
     Cards are dealt from the lowest, and player 0 gets the aces.
@@ -153,7 +153,7 @@ def test_a_big_blind_that_is_all_in_leaves_one_decision():
             assert tree.arrays.touched[2] == 2  # the board is dealt
 
 
-def test_bounds_by_hand():
+def test_raise_bounds_of_a_hand_with_known_amounts():
     rules = holdem_rules(1_000, BLINDS, 20, Menu())
     start = rules.start()
     assert (start.put_in, start.player, start.put_in_before) == ((120, 70), 1, 20)
@@ -174,8 +174,8 @@ def test_bounds_by_hand():
     assert raise_bounds(flop_holdem_rules(BLINDS, 100, (3, 3)), start) == (220, inf)
 
 
-def test_equal_blinds_leave_nothing_to_fold_to():
-    """The button checks, which is no limp, so that a menu without limps has it too."""
+def test_with_equal_blinds_the_button_may_check():
+    """A menu without limps allows the button's check, because a check is no limp."""
     tree = build_tree(holdem_rules(500, (100, 100), 0, Menu(first=(), later=(), limp=False)))
     assert labels(tree, 0) == ["c"]
 

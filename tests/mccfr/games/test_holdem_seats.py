@@ -61,7 +61,7 @@ def policy(trained):
     return Policy.open(trained / "policy")
 
 
-def test_a_plan_counts_players(trained, slot_abstractions, capsys, tmp_path):
+def test_a_plan_counts_decisions_by_players_left(trained, slot_abstractions, capsys, tmp_path):
     found = answer(capsys, "plan", config(tmp_path, slot_abstractions[1]))
     table = np.array(found["decision_nodes_by_players_left"])
     assert table.sum(axis=1).tolist() == found["decision_nodes_per_street"]
@@ -112,13 +112,13 @@ def test_the_game_of_a_policy_is_the_game_of_the_run(policy, trained):
     assert policy.game.buckets.tolist() == game.buckets.tolist()
 
 
-def test_what_is_for_two_players_is_refused(trained, slot_abstractions, capsys, tmp_path):
+def test_methods_for_two_players_are_refused(trained, slot_abstractions, capsys, tmp_path):
     for method in ("lbr", "head-to-head", "sampled-br", "exact"):
         assert "trained-response" in refusal(capsys, "evaluate", trained / "run", "--method", method)
     assert "is for two players" in refusal(capsys, "export", trained / "run", tmp_path / "p", "--values")
     given = config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"'
-    said = refusal(capsys, "plan", *given)
-    assert "is for two players" in said and "has 3" in said
+    message = refusal(capsys, "plan", *given)
+    assert "is for two players" in message and "has 3" in message
 
 
 def test_strata_have_the_same_bits_for_any_number_of_workers(slot_abstractions, tmp_path, tables_read_once):

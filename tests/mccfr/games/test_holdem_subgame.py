@@ -1,4 +1,4 @@
-"""Hold'em endgames from files: trees, cards, refusals; on card buckets: shared rows, evaluation in the real game."""
+"""Hold'em endgames from files: trees, cards, buckets that share rows, evaluation in the full game."""
 
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def test_cards_of_a_turn():
     assert deal_arrays(cards).children.tolist() == [1, 48]
 
 
-def test_money_of_a_river():
+def test_bet_sizes_and_payoffs_of_a_river():
     """Pot 600: checks win 300; half pot, pot and all-in are raises to 600, 900 and 20,000."""
     game = subgame("river.txt")
     labels = [game.tree.label[child] for child in game.tree.children(0)]
@@ -88,7 +88,7 @@ def test_money_of_a_river():
     assert [short.tree.label[child] for child in short.tree.children(0)] == ["c"]
 
 
-def test_a_turn_acts_out_of_position_first_and_runs_out():
+def test_a_turn_starts_out_of_position_and_deals_the_river_after_an_all_in():
     tree = subgame("turn.txt").tree
     assert tree.arrays.player[0] == 0
     river = next(n for n in tree.decisions if tree.arrays.block[n] // 2 == 1)
@@ -98,7 +98,7 @@ def test_a_turn_acts_out_of_position_first_and_runs_out():
     assert (tree.label[deepest], tree.arrays.showdown[deepest], tree.arrays.touched[deepest]) == ("c", 20_000, 2)
 
 
-def test_the_file_is_part_of_what_a_run_depends_on():
+def test_the_endgame_file_is_an_input_of_the_run():
     config = HoldemSubgame(file="games/river.txt")
     assert game_files(config, RUNS) == {"file": GAMES / "river.txt"}
     assert game_files(KuhnGame(), RUNS) == {}
@@ -127,7 +127,7 @@ def test_hands_of_a_bucket_share_an_infoset_and_no_bucket_is_empty(file):
             live = numbers[player][numbers[player] >= 0]
             assert np.array_equal(np.unique(live), np.arange(counts[player]))
             assert counts[player] <= 40
-    # Rows are shared across boards too; uniform play is the same play, and so is its value.
+    # Boards share rows too. Uniform play does not depend on buckets, so its exploitability is equal.
     assert evaluate_exact(shared, uniform_strategy(shared)).exploitability_mbb == pytest.approx(
         evaluate_exact(game, uniform_strategy(game)).exploitability_mbb, rel=1e-9
     )
@@ -142,7 +142,7 @@ def solved(tmp_path, abstraction):
     return command("solve", config, "--run", tmp_path / "run")
 
 
-def test_a_run_on_buckets_is_measured_in_the_real_game_and_on_others_is_another(tmp_path, slot_abstractions, capsys):
+def test_a_run_on_buckets_is_evaluated_in_the_full_game_and_refuses_other_buckets(tmp_path, slot_abstractions, capsys):
     assert solved(tmp_path, slot_abstractions[0]) == 0
     record = evaluate_target(tmp_path / "run", "exact", None)
     uniform = build_game(RIVER, RUNS)

@@ -1,3 +1,5 @@
+"""Endgame files in the format of LibratusEndgames: reading, writing, error messages."""
+
 import re
 from dataclasses import replace
 
@@ -68,7 +70,7 @@ def lines_of(endgame, tmp_path):
     return path.read_text().splitlines()
 
 
-def test_windows_line_ends_java_exponents_blank_lines_and_any_order(tmp_path):
+def test_windows_line_ends_java_exponents_blank_lines_and_any_order_are_accepted(tmp_path):
     endgame = random_endgame(3, 1, 500)
     round_line, board, pot, reach = lines_of(endgame, tmp_path)
     java = " ".join(number.replace("e-", "E-") for number in reach.split(" "))
@@ -80,7 +82,7 @@ def test_windows_line_ends_java_exponents_blank_lines_and_any_order(tmp_path):
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
-    """The lines of a river file whose hands all have the reach 0.5."""
+    """The lines of a river file in which every possible hand has the reach 0.5."""
     endgame = replace(random_endgame(3, 2, 500), board=parse_cards("KdJh8s5c2h"))
     on_board = np.isin(combo_table(), endgame.board).any(axis=1)
     reach = np.where(on_board, 0.0, 0.5)[None].repeat(2, axis=0)
@@ -159,7 +161,7 @@ def test_errors_name_the_file_and_the_value(good, tmp_path, lines, because):
         (RUNS / "games/turn.txt", 2, "Qd9c6c3h", 1800, [83, 102], 1_931.269584),
     ],
 )
-def test_published_endgames_and_our_own(path, street, board, pot_chips, hands, weight):
+def test_published_and_shipped_endgames_have_known_contents(path, street, board, pot_chips, hands, weight):
     if not path.exists():
         pytest.skip("the LibratusEndgames files are not part of the repository; the examples are not here")
     endgame = read_endgame(path)

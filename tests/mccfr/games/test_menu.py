@@ -14,8 +14,8 @@ from mccfr.trees.compiled import can_pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")
-# Menu, stack and ante with blinds 50 and 100 -> nodes, decisions by street, actions by street. The counts were made by
-# an enumeration of its own, which knew the named menus of trees/test_tree.py too.
+# Menu, stack and ante with blinds 50 and 100 -> nodes, decisions by street, actions by street. The counts come from an
+# independent enumeration.
 COUNTS = {
     "players": (
         Menu(
@@ -72,7 +72,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_menus_have_their_counts(name):
+def test_trees_of_menus_have_the_counts_of_an_independent_enumeration(name):
     menu, (stack, ante), (nodes, decisions, actions) = COUNTS[name]
     tree = build_tree(holdem_rules(stack, (50, 100), ante, menu))
     street = tree.arrays.block[tree.decisions] // 2
@@ -84,13 +84,13 @@ def test_menus_have_their_counts(name):
 TURN, RIVER = MenuGame(20_000, 100, 2, 2), MenuGame(20_000, 100, 3, 1)
 
 
-# --- Sizes by hand ---
+# --- Sizes of single cases ---
 
 ANTE_MENU = Menu(preflop=StreetMenu(first=("3x", "1p"), later=("3x",)))
 
 
 def line(rules, *actions):
-    """The state after amounts raised to and calls ("c")."""
+    """Return the state after raises to these amounts and calls ("c")."""
     state = rules.start()
     for action in actions:
         state = called(rules, state) if action == "c" else raised(rules, state, action)
@@ -140,7 +140,7 @@ def test_sizes_with_thresholds_antes_and_fractions(chips, menu, actions, expecte
     assert list(rules.raise_targets(line(rules, *actions))) == expected
 
 
-def test_an_endgame_begins_with_half_the_pot_before_the_street():
+def test_endgame_sizes_count_from_the_chips_before_the_street():
     targets = menu_targets(Menu(first=("1p",), later=("2x", "4x")), RIVER)
     rules = holdem_rules(20_000, (50, 100), 0, Menu())
     bet = raised(rules, line(rules, 300, "c"), 500)
@@ -180,15 +180,15 @@ BAD = {
 }
 
 
-def menu_of(menu):
+def refused_menu(menu):
     keys = {name: key for name, key in menu.items() if name != "stack"}
     config = config_from({"game": {"name": "holdem", "stack": menu.get("stack", 20_000), "menu": keys}}, "test").game
-    told = refused("", holdem_rules, config.stack, config.blinds, config.ante, config.menu)
-    assert ". " not in told
-    raise ValueError(told)
+    message = refused("", holdem_rules, config.stack, config.blinds, config.ante, config.menu)
+    assert ". " not in message
+    raise ValueError(message)
 
 
-test_bad_menus = refusals(*((words, menu_of, menu) for words, menu in BAD.items()))
+test_bad_menus = refusals(*((words, refused_menu, menu) for words, menu in BAD.items()))
 
 
 def test_an_endgame_has_no_limp_and_checks_only_its_streets():

@@ -115,20 +115,20 @@ def test_geometric_bets_put_in_the_stack_with_one_caller():
 
 
 @pytest.mark.parametrize(("spr", "target"), [(0.054, 900), (0.055, 1000)])
-def test_few_chips_behind_a_pot_make_a_bet_all_in(spr, target):
-    """A raise to 900 that the big blind calls makes a pot of 1,850, with the small blind's 50, and leaves 100."""
+def test_a_bet_that_leaves_few_chips_behind_becomes_all_in(spr, target):
+    """A raise to 900 and a call make a pot of 1,850 with the small blind's 50, and leave 100 behind."""
     rules = ring(3, stack=1000, menu=Menu(first=("9bb",), allin_spr=spr))
     assert rules.raise_targets(rules.start()) == [target]
 
 
-def test_an_all_in_is_at_most_what_another_can_call():
+def test_an_all_in_is_at_most_what_an_opponent_can_call():
     menu = Menu(first=("allin",), later=("allin",))
     rules = ring(3, stacks=[600, 2000, 9000], menu=menu)
     assert rules.raise_targets(rules.start()) == [2000]
     assert rules.raise_targets(played(rules, "f")) == [600]
     assert not may_raise(rules, played(rules, "r2000 f"))
     short = ring(3, stacks=[250, 9000, 9000], menu=menu)
-    assert short.raise_targets(played(short, "f r200")) == [300]  # the least raise, though only 250 can be called
+    assert short.raise_targets(played(short, "f r200")) == [300]  # the minimum raise, of which only 250 can be called
 
 
 @pytest.mark.parametrize("most", [2, 3])
@@ -162,7 +162,7 @@ def test_the_full_game_has_no_limit_of_players():
     assert may_call(real_rules(config), played(configured_rules(config), "r300"))
 
 
-def test_the_big_blind_has_a_place_on_the_flop():
+def test_flop_players_reserves_a_place_for_the_big_blind():
     rules = ring(4, flop_players=2)
     assert not may_call(rules, played(rules, "r300")) and may_call(rules, played(rules, "r300 f f"))
     assert may_call(rules, played(rules, "r300 r1000 f f"))  # the big blind has folded

@@ -17,7 +17,7 @@ POT = ["1p", "allin"]
 
 
 def game_of(**keys):
-    """A game of a `[game]` table."""
+    """Return the game of a `[game]` table."""
     return poker(config_from({"game": {"name": "poker", "hole_cards": 1, **keys}}, "test").game)
 
 
@@ -31,7 +31,7 @@ def game_of(**keys):
         ("2 1", "2 1 1", {"blinds": [2, 1], "first_player": [2, 1, 1], "board_cards": [0, 1, 1]}),
     ],
 )
-def test_trees_are_those_of_the_dealer_with_openspiels_menu(blinds, first, keys, stack):
+def test_trees_equal_those_of_openspiel_with_its_menu(blinds, first, keys, stack):
     tree = game_of(ranks=6, stack=stack, menu={"first": POT, "later": POT}, **keys).tree
     betting = {"betting": "nolimit", "bettingAbstraction": "fcpa", "blind": blinds, "firstPlayer": first}  # our menu
     game = universal_poker(6, 2, 1, (0, 1, 1)[: len(first.split())], **betting, stack=f"{stack} {stack}")
@@ -42,7 +42,7 @@ def test_trees_are_those_of_the_dealer_with_openspiels_menu(blinds, first, keys,
     assert ends == (tree.arrays.kind != DECISION).sum() > 8
 
 
-# --- the twin ---
+# --- runs/twin-20.toml: a game with the structure of no-limit hold'em and twenty cards ---
 
 
 @cache
@@ -50,7 +50,7 @@ def twin():
     return build_game(load_config(TWIN).game, TWIN.parent)
 
 
-def test_the_twin_has_its_counts():
+def test_twin_20_has_known_counts():
     game = twin()
     assert game.buckets.tolist() == [25, 25, 255, 255, 3185, 3185, 43460, 43460]
     assert game.counts()["decision_nodes_per_street"] == [4, 12, 36, 108]
@@ -58,7 +58,7 @@ def test_the_twin_has_its_counts():
     assert len(game.cards.board_cards[-1]) == 20 * 19 * 18
 
 
-def test_the_twin_bets_the_pot_once_a_street():
+def test_twin_20_allows_one_pot_bet_on_each_street():
     """Blinds of 1 and 2, then 6, 18, 54 and, all-in, 162 chips; seat 0 acts last at first, then first."""
     tree = twin().tree
     node = 0
@@ -79,15 +79,15 @@ def raises(tree, node=0):
     return [tree.label[child] for child in tree.children(node) if tree.label[child].startswith("r")]
 
 
-def test_sizes_by_hand():
-    """Blinds of 2 and 1, an ante of 1: what a pot, multiples, big blinds and chips are, on two streets."""
+def test_bet_sizes_of_single_cases():
+    """Check sizes in pots, multiples, big blinds and chips, with blinds of 2 and 1 and antes of 1."""
     menu = {"first": ["1p", "2.5bb"], "later": [], "flop": {"first": ["3chips", "0.5p"]}}
     tree = game_of(ranks=4, stack=50, blinds=[2, 1], first_player=[2, 1], menu=menu).tree
     assert raises(tree) == ["r5", "r6"]
     check = tree.children(tree.children(0)[1])[0]  # call, check
     assert raises(tree, check) == ["r4", "r5"]
     ante = game_of(ranks=4, stack=50, antes=[1, 1], menu={"first": ["4chips", "1p"], "later": ["3x"]}).tree
-    assert raises(ante) == ["r3", "r5"]  # an ante is no bet: four chips on top of it
+    assert raises(ante) == ["r3", "r5"]  # an ante is no bet: a bet of four chips adds to it
     assert raises(ante, ante.children(0)[2]) == ["r13"]
 
 
@@ -100,7 +100,7 @@ def test_players_are_named_by_their_blinds():
         assert raises(tree, tree.children(0)[1]) == ["r6"]
 
 
-def test_the_number_of_bets_counts_the_blind_and_nothing_where_there_is_none():
+def test_max_bets_counts_the_big_blind_but_no_ante():
     menu = {"first": ["1p"], "later": ["1p"], "max_bets": 2}
     blinds = game_of(ranks=4, stack=500, blinds=[2, 1], first_player=[2, 1], menu=menu).tree
     assert raises(blinds) == ["r6"] and raises(blinds, blinds.children(0)[2]) == []
@@ -130,7 +130,7 @@ BAD = {
 }
 
 
-def bad(changes):
+def refused_menu(changes):
     keys = {"ranks": 4, "stack": 20, "first_player": [2, 1], "menu": {}, **changes}
     if "antes" in keys:
         keys["first_player"] = [1, 1]
@@ -138,9 +138,9 @@ def bad(changes):
         keys["blinds"] = [2, 1]
     if len(keys.get("board_cards", (0, 1))) != len(keys["first_player"]):
         del keys["first_player"]
-    told = refused("", game_of, **keys)
-    assert ". " not in told
-    raise ValueError(told)
+    message = refused("", game_of, **keys)
+    assert ". " not in message
+    raise ValueError(message)
 
 
-test_bad_menus = refusals(*((words, bad, changes) for words, changes in BAD.items()))
+test_bad_menus = refusals(*((words, refused_menu, changes) for words, changes in BAD.items()))

@@ -3,10 +3,10 @@
 Shows:
 
 * Kuhn and Leduc poker of more players have OpenSpiel's histories, infosets and payoffs
-  (test_the_tree_is_openspiels)
-* Values and best responses of uniform play have the reference's figures
+  (test_the_tree_equals_that_of_openspiel)
+* Values and best responses of uniform play equal OpenSpiel's
   (planted: test_planted_errors_change_the_figures)
-* Those of random strategies are OpenSpiel's (test_random_strategies_have_openspiels_values)
+* Values of random strategies equal OpenSpiel's (test_random_strategies_have_the_values_of_openspiel)
 """
 
 from functools import cache
@@ -50,7 +50,7 @@ GAMES = pytest.mark.parametrize(("name", "players"), list(HISTORIES))
 
 @pytest.fixture(scope="module")
 def game_of():
-    """Games by name and players, made once."""
+    """Games by name and number of players, each built once."""
     return cache(lambda name, players: mccfr.game(name, players=players))
 
 
@@ -80,7 +80,7 @@ def compare(game, node, state, rows):
 
 
 @GAMES
-def test_the_tree_is_openspiels(game_of, name, players):
+def test_the_tree_equals_that_of_openspiel(game_of, name, players):
     """Kuhn poker's whole tree; of Leduc poker's, 3,000 random histories."""
     game, rows = game_of(name, players), [{} for _ in range(players)]
     assert len(game.tree.parent) == HISTORIES[name, players]
@@ -104,7 +104,7 @@ def test_the_tree_is_openspiels(game_of, name, players):
 
 
 @GAMES
-def test_uniform_play_has_the_references_figures(game_of, name, players):
+def test_uniform_play_has_the_gains_and_values_of_openspiel(game_of, name, players):
     result = evaluate_exact(game_of(name, players), uniform_strategy(game_of(name, players)))
     digits = 1e-12 if name == "kuhn" else 1e-9
     gains, values = UNIFORM[name, players]
@@ -116,7 +116,7 @@ def test_uniform_play_has_the_references_figures(game_of, name, players):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_random_strategies_have_openspiels_values(game_of, seed):
+def test_random_strategies_have_the_values_of_openspiel(game_of, seed):
     game = game_of("kuhn", 3)
     strategy = random_strategy(game, seed)
     result, (values, best) = evaluate_exact(game, strategy), openspiel_values(game, openspiel_game("kuhn", 3), strategy)
@@ -125,12 +125,12 @@ def test_random_strategies_have_openspiels_values(game_of, seed):
 
 
 def shared_wrongly(rules, state, strength):
-    """Share each pot among all who are left."""
+    """Share each pot among all players who have not folded."""
     return payoffs(rules, state, [0] * len(strength))
 
 
 def folded_cards_counted(rules, state, strength):
-    """Let a folded player's cards win the pot for nobody: the best of those who are left get nothing for them."""
+    """Pay the pot to no player if a folded player has the best cards."""
     paid = payoffs(rules, state, strength)
     best = max(range(len(strength)), key=lambda player: strength[player])
     folded = state.seats.folded >> best & 1 and state.seats.folded.bit_count() < len(strength) - 1
@@ -150,7 +150,7 @@ def test_three_players_of_small_poker_have_side_pots():
     game = mccfr.game("poker", antes=[1, 1, 1], stack=[3, 2, 4], ranks=4, board_cards=[0])
     won = game.tree.payoffs
     assert np.abs(won.sum(axis=1)).max() == 0
-    assert won.min(axis=0).tolist() == [-3, -2, -3], "nobody calls the third chip of the player with 4"
+    assert won.min(axis=0).tolist() == [-3, -2, -3], "no player calls the third chip of the player with 4"
     assert won.max(axis=0).tolist() == [5, 4, 5]
 
 
@@ -184,7 +184,7 @@ def test_the_exact_method_prints_each_players_gain(game_of):
     refused("re-solving is for two players", Spot, game, 0, 0)
 
 
-def test_two_players_are_as_before():
-    """The defaults are the games of two players, with public trees and cards beside them."""
+def test_games_of_two_players_keep_public_trees_and_cards():
+    """The default number of players is two; those games have public trees with separate cards."""
     assert mccfr.game("kuhn").cards.dealt and mccfr.game("leduc").tree.payoffs is None
     assert mccfr.game("kuhn").tree.players == 2

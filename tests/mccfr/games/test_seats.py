@@ -32,7 +32,7 @@ BIG_BLIND = 10
 
 
 class PokerKitHand(PokerKitTable):
-    """One hand at PokerKit's table. Seat 0 is the small blind, or the big blind of two, as in our positions."""
+    """One hand at PokerKit's table; seat 0 is the small blind, or with two players the big blind."""
 
     def __init__(self, stacks, antes, cards):
         flipped = antes[::-1] if len(stacks) == 2 else antes  # PokerKit takes blinds and antes of two in this order
@@ -45,7 +45,7 @@ class PokerKitHand(PokerKitTable):
         return self.state.can_fold(), self.bounds(before), before
 
     def lone_checks(self):
-        """Check for a last player with chips, whom PokerKit asks; return the number of checks."""
+        """Check for the last player with chips, as PokerKit demands; return the number of checks."""
         checks = 0
         while self.state.status and self.state.actor_index is not None:
             assert self.state.checking_or_calling_amount == 0
@@ -82,7 +82,7 @@ def table_rules(stacks, antes):
 def odd_chips_to_the_first(rules, state, strength):
     """Return the payoffs by PokerKit's reading: the first winner of a pot gets all of its odd chips.
 
-    Hands that win nothing are killed before; pots of the same players are one pot then.
+    PokerKit first removes hands that win nothing. Pots of the same players then become one pot.
     """
     dead = rules.dead or (0,) * len(strength)
     won = [-(chips + extra) for chips, extra in zip(state.put_in, dead, strict=True)]
@@ -107,7 +107,7 @@ def odd_chips_to_the_first(rules, state, strength):
 
 
 def play(rng, counts):
-    """Play one random hand, agreed upon by both at every step."""
+    """Play one random hand and compare each step with PokerKit."""
     stacks, antes = random_table(rng)
     seats, cards = len(stacks), rng.permutation(52)
     cards = cards[: 2 * seats + 5]
@@ -158,24 +158,24 @@ def play(rng, counts):
     counts["side pots"] += len({over.put_in[p] for p in range(seats) if not over.seats.folded >> p & 1}) > 2
 
 
-def compared(hands, seed):
+def compare_hands(hands, seed):
     rng, counts = np.random.default_rng(seed), Counter()
     for _ in range(hands):
         play(rng, counts)
     return counts
 
 
-def test_random_play_agrees():
-    counts = compared(1_000, 4)
+def test_random_play_agrees_with_pokerkit():
+    counts = compare_hands(1_000, 4)
     assert min(counts["seats", seats] for seats in range(2, 7)) > 100
     assert counts["side pots"] > 200 and counts["short all-ins"] and counts["last player"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
-def test_a_tenth_of_100_000_random_hands_agrees(seed):
-    """In ten parts, because all of them take half an hour."""
-    counts = compared(10_000, seed)
+def test_10_000_random_hands_agree_with_pokerkit(seed):
+    """Play 10,000 of 100,000 hands, which take half an hour in all."""
+    counts = compare_hands(10_000, seed)
     assert counts["hands"] > 9_000 and counts["odd chips"] and counts["short all-ins"], dict(counts)
 
 
@@ -202,7 +202,7 @@ def smallest_raises(rules, state):
 def test_planted_errors_disagree(monkeypatch, name, error):
     monkeypatch.setattr(sys.modules[__name__], name, error)
     with pytest.raises(AssertionError):
-        compared(1_000, 1)
+        compare_hands(1_000, 1)
 
 
 # --- Single cases ---
@@ -215,7 +215,7 @@ def table(stacks, blinds=(1, 2, 0), antes=(), first=(2, 0)):
 
 
 def acting(rules, *actions):
-    """Return the state after folds, calls and raises; after the last action, that state itself if the hand is over."""
+    """Return the state after folds, calls and raises, also if the last action ends the hand."""
     state = rules.start()
     for action in actions:
         if action == "f":

@@ -3,8 +3,8 @@
 Shows:
 
 * Merging suits that ranges and board treat alike changes no strategy and no EV
-  (test_merged_suits_play_and_are_worth_the_same; planted: test_planted_error_hands_renamed_the_other_way)
-* Suits that a range distinguishes are not merged (test_suits_that_ranges_tell_apart_are_not_merged)
+  (test_merged_suits_keep_strategies_and_evs; planted: test_planted_error_inverse_permutations_of_hands)
+* Suits that a range distinguishes are not merged (test_suits_that_ranges_distinguish_are_not_merged)
 """
 
 import tracemalloc
@@ -29,7 +29,7 @@ SAME = {
     "monotone river": ("Kc7c2c5c3c", OOP, IP, 6),
     "rainbow turn": ("Kc7d2h5s", OOP, IP, 1),
 }
-"""Board, ranges, and renamings of suits that change neither."""
+"""Board, ranges, and the number of permutations of suits that change neither."""
 
 
 def merged(board, oop=OOP, ip=IP, first=("75%",), later=("allin",)):
@@ -37,8 +37,8 @@ def merged(board, oop=OOP, ip=IP, first=("75%",), later=("allin",)):
     return mccfr.game("holdem-subgame", **spot, menu={"first": first, "later": later})
 
 
-def told_apart(game):
-    """The same spot, every hand on every board for itself."""
+def without_merged_suits(game):
+    """Return the same spot without merged suits."""
     cards = game.cards
     return replace(game, cards=endgame_cards(cards.board_cards[0][0].tolist(), cards.reach, cards.streets))
 
@@ -50,16 +50,16 @@ def trained(game, iterations=8, public=None):
 
 
 def played(game, strategy, street, player):
-    """[boards, hands, slots] probabilities; zeros for hands that are not there."""
+    """Return probabilities [boards, hands, slots]; 0 for hands outside the range."""
     rows, bucket = strategy.probability[2 * street + player], game.cards.bucket[street][player]
     return np.where((bucket >= 0)[..., None], rows[bucket], 0.0)
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_merged_suits_play_and_are_worth_the_same(name):
+def test_merged_suits_keep_strategies_and_evs(name):
     board, oop, ip, renamings = SAME[name]
     game = merged(board, oop, ip)
-    ours, apart = trained(game), trained(told_apart(game))
+    ours, apart = trained(game), trained(without_merged_suits(game))
     assert len(ours.public.copies.hand) == renamings
     assert (int(game.infosets.sum()) < int(apart.game.infosets.sum())) == (renamings > 1)
     assert ours.in_place
@@ -77,15 +77,15 @@ def test_merged_suits_play_and_are_worth_the_same(name):
         np.testing.assert_allclose(ours_, theirs, rtol=1e-9, atol=1e-9)
 
 
-def test_suits_that_ranges_tell_apart_are_not_merged():
-    """One weight of one hand is enough."""
+def test_suits_that_ranges_distinguish_are_not_merged():
+    """One weight of one hand is enough to distinguish suits."""
     game = merged("Kc7c2c5c", oop=f"{OOP},AhQh:0.5")
     assert len(public_tree(game).copies.hand) == 2  # spades and diamonds
     assert len(public_tree(merged("Kc7c2c5c", oop=f"{OOP},AhQh:0.5,AdQd:0.25")).copies.hand) == 1
 
 
 @pytest.mark.parametrize("name", ["monotone turn", "turn of trips"])
-def test_planted_error_hands_renamed_the_other_way(name):
+def test_planted_error_inverse_permutations_of_hands(name):
     """Plant the inverse of each permutation, which differs if three suits are isomorphic."""
     game = merged(*SAME[name][:3])
     public = public_tree(game)
@@ -104,4 +104,5 @@ def test_set_up_takes_little_memory():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 4 * sum(table.nbytes for table in cfr.tables.values())  # 2.4; weights by column times hand: 40
+    # The measured factor is 2.4; weights for each pair of column and hand would take 40.
+    assert peak < 4 * sum(table.nbytes for table in cfr.tables.values())

@@ -43,7 +43,7 @@ def translation(menu="pot or all-in", stack=20_000, blinds=(50, 100)):
 
 
 def places(found, line):
-    """{line of the node: probability} of a real line; the line that a call leads to stands behind >."""
+    """Return {line of the node: probability} of a real line; after ">" the line that a call leads to."""
     _, readings = found.read(line)
     tree = found.tree
 
@@ -73,7 +73,7 @@ def test_the_mapping_has_its_published_properties(a, b, c):
 
 
 @pytest.mark.parametrize("menu", MENUS)
-def test_lines_of_the_tree_are_themselves(menu):
+def test_lines_of_the_tree_are_translated_to_themselves(menu):
     found = translation(menu)
     nodes = [node for node in range(len(found.tree.label)) if found.tree.arrays.kind[node] == DECISION]
     for node in random.Random(1).sample(nodes, min(300, len(nodes))):
@@ -84,7 +84,7 @@ def test_lines_of_the_tree_are_themselves(menu):
         assert actions == [found.tree.label[child] for child in found.tree.children(node)]
 
 
-def test_a_bet_between_two_sizes_is_either():
+def test_a_bet_between_two_sizes_is_mapped_to_both():
     """On the flop with 400 in the pot: half of it is 200, all of it 400; 300 is three quarters."""
     first, second = (1 - 0.75) * 1.5 / (0.5 * 1.75), (0.75 - 0.5) * 2 / (0.5 * 1.75)
     assert first + second == pytest.approx(1)
@@ -95,12 +95,12 @@ def test_a_bet_between_two_sizes_is_either():
     assert sum(probability.expected for probability in found.values()) == pytest.approx(1)
 
 
-def test_amounts_that_are_larger_than_all_sizes_are_the_largest():
+def test_amounts_above_all_sizes_are_mapped_to_the_largest():
     assert places(translation("no bets after the first"), "r20000") == {"r500": 1.0}
     assert places(translation(), "cr20000") == {"cr20000": 1.0}
 
 
-# --- what it leaves open ---
+# --- cases that the published mapping leaves open ---
 
 
 def test_a_small_bet_stays_a_bet():
@@ -117,7 +117,7 @@ def test_a_small_bet_stays_a_bet():
 
 
 def test_other_stakes_are_mapped_by_shares_of_the_pot():
-    """With blinds of 0.40 and 1 and 87 big blinds; all-in is all-in there, and with 5 of 100 it is a size."""
+    """All-in with 87 big blinds is all-in in the tree of 100; all-in with 5 is a bet size."""
     tree = translation(stack=10_000)
 
     def taken(rules, line):
@@ -128,7 +128,7 @@ def test_other_stakes_are_mapped_by_shares_of_the_pot():
     assert taken(holdem_rules(500, (40, 100), 0, MENUS["pot or all-in"]), "r500") == "r300"
 
 
-def test_where_the_tree_has_no_raise_a_bet_is_called():
+def test_a_bet_is_called_if_the_tree_has_no_raise():
     found = translation("checks only")
     assert places(found, "cr300") == {"nowhere > cc/": 1.0}
     state, readings = found.read("cr300")
@@ -137,8 +137,8 @@ def test_where_the_tree_has_no_raise_a_bet_is_called():
     assert places(found, "cr300c/") == {"cc/": 1.0}
 
 
-def test_when_the_trees_hand_is_over_everything_is_called():
-    """A pot bet is nearly all-in: 19,000 of 20,000 is taken for all-in, is called, and 1,000 are left."""
+def test_every_bet_is_called_after_the_end_of_the_trees_hand():
+    """A raise to 19,000 of 20,000 is translated to all-in; after the call 1,000 chips are left."""
     found = translation()
     state, readings = found.read("r300r19000")
     over = next(r for r in readings if line_text(found.tree, r.node).endswith("r20000"))
@@ -150,7 +150,7 @@ def test_when_the_trees_hand_is_over_everything_is_called():
     assert found.follow(after, state, "r20000") == after
 
 
-def test_a_limp_is_the_smallest_raise_where_the_tree_has_none():
+def test_a_limp_is_mapped_to_the_smallest_raise_if_the_tree_has_no_limp():
     found = translation("no limp")
     rules = holdem_rules(20_000, (50, 100), 0, MENUS["pot or all-in"])  # limps are legal in the real game
     found = Translation(found.tree, rules)
@@ -163,11 +163,11 @@ def test_a_limp_is_the_smallest_raise_where_the_tree_has_none():
     assert found.follow([given_up], state, "r300") == [given_up] and found.real_actions(given_up, state) == ["f"]
 
 
-# --- nothing is illegal ---
+# --- translated actions are legal ---
 
 
 def random_action(found, state, rng):
-    """Any legal action: folds rarely, raises of every size."""
+    """Return a random legal action: folds are rare, raises have every size."""
     actions = ["c"] * may_call(found.rules, state) + ["f"] * (state.facing and rng.random() < 0.1)
     bounds = raise_bounds(found.rules, state)
     if bounds is not None:
@@ -204,7 +204,7 @@ def test_readings_keep_step_with_the_game(seed, menu, stack):
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**9))
-def test_play_by_the_tree_is_read_as_it_was_meant(seed):
+def test_rounded_amounts_are_translated_back_to_the_chosen_actions(seed):
     """Translate a player's own rounded amounts back to the tree's actions, with probability above 0.99."""
     found, rng = translation(), random.Random(seed)
     state, reading = found.rules.start(), LineReading(0, 1.0)
@@ -212,15 +212,15 @@ def test_play_by_the_tree_is_read_as_it_was_meant(seed):
         children = found.tree.children(reading.node)
         choice = rng.randrange(len(children))
         action = found.real_actions(reading, state)[choice]
-        meant = {r.node: r.probability for r in found.outcomes(reading, state, action)}
-        assert meant.get(children[choice], 0) > 0.99
+        translated = {r.node: r.probability for r in found.outcomes(reading, state, action)}
+        assert translated.get(children[choice], 0) > 0.99
         state, reading = found.apply(state, action), LineReading(children[choice], 1.0)
 
 
 # --- bad input ---
 
 
-test_lines_that_cannot_be = refusals(
+test_illegal_lines_are_refused = refusals(
     ("character 1: 'x' is not an action", "x"),
     ("a raise must be to 200 to 20000 chips", "r150"),
     ("a raise must be to 200", "r30000"),
@@ -233,7 +233,7 @@ test_lines_that_cannot_be = refusals(
 )
 
 
-def test_another_game_or_an_old_policy_is_refused():
+def test_rules_with_other_blinds_than_the_tree_are_refused():
     found = translation()
     refused("begins with", Translation, found.tree, holdem_rules(20_000, (100, 200), 0, MENUS["pot or all-in"]))
     assert found.read("r200c/cc/cc/cc")[0] == OVER

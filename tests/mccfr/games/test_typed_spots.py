@@ -31,15 +31,15 @@ def game(tmp_path, **keys):
     return build_game(config(**keys).game, tmp_path)
 
 
-def lines(made):
-    return set(all_lines(made.tree))
+def lines(built):
+    return set(all_lines(built.tree))
 
 
 def menu(**keys):
     return {"first": [], "later": [], "allin_spr": 0.0, **keys}
 
 
-def test_a_typed_spot_is_the_one_of_a_file(tmp_path):
+def test_a_typed_spot_equals_the_spot_of_a_file(tmp_path):
     """Compare ranges, tree and payoffs with those of a file, whose stack counts the whole hand."""
     reach = np.stack([parse_range("AA,KK:0.5"), parse_range("QQ,AKs")])
     board = parse_cards(SPOT["board"])
@@ -55,8 +55,8 @@ def test_a_typed_spot_is_the_one_of_a_file(tmp_path):
     assert (typed.pot_chips, typed.big_blind_chips) == (180, 1)
 
 
-def test_a_spot_plays_a_bet_as_it_is_written_and_a_file_as_it_always_did(tmp_path):
-    """With a big blind of 100, that of files, a bet of 94 would be played as 100."""
+def test_a_typed_spot_allows_bets_below_the_big_blind_of_files(tmp_path):
+    """With the big blind of files, 100 chips, a bet of 94 chips would become a bet of 100."""
     bet = menu(first=["52%"])
     assert "r184" in lines(game(tmp_path, menu=bet))
     assert "r190" in lines(game(tmp_path, menu=bet, big_blind=100))
@@ -67,8 +67,8 @@ def test_hands_on_the_board_are_dropped_and_counted():
     endgame, dropped = spot_endgame(spot.game)
     assert dropped == {"oop": 3, "ip": 1}
     assert (endgame.reach > 0).sum(axis=1).tolist() == [9, 4]
-    said = dropped_text(dropped, endgame.board)
-    assert said == "hands that the board QsJh2h7c3d blocks are dropped: 3 of oop, 1 of ip"
+    message = dropped_text(dropped, endgame.board)
+    assert message == "hands that the board QsJh2h7c3d blocks are dropped: 3 of oop, 1 of ip"
     assert dropped_text({"oop": 0, "ip": 0}, endgame.board) is None
 
 
@@ -87,10 +87,10 @@ def test_ranges_are_texts_files_classes_and_combinations(tmp_path):
     )
     loaded = load_config(tmp_path / "run.toml")
     np.testing.assert_array_equal(read_range(loaded.game.ranges["oop"]), whole)
-    assert not loaded.game.ranges["oop"].startswith("@")  # a run keeps what the file said
+    assert not loaded.game.ranges["oop"].startswith("@")  # a run keeps the content of the file
 
 
-test_configurations_that_are_no_spots = refusals(
+test_invalid_spot_configurations_are_refused = refusals(
     ("game.file = 'x.txt' is not allowed: it must be left out", {"file": "x.txt"}),
     ("game.stack = 1000.*effective_stack counts chips behind", {"stack": 1000}),
     ("game.stack = 20000.*effective_stack counts chips behind", {"stack": 20000}),
@@ -106,7 +106,7 @@ test_configurations_that_are_no_spots = refusals(
 )
 
 
-test_spots_that_cannot_be = refusals(
+test_impossible_spots_are_refused = refusals(
     ("game.board = 'QsJh' is not allowed: it must be three to five different cards", {"board": "QsJh"}),
     ("game.board = 'QsJhJh'", {"board": "QsJhJh"}),
     ("game.ranges.oop: range item 'AB' is not known", {"ranges": {"oop": "AB", "ip": "AA"}}),
@@ -126,8 +126,8 @@ test_spots_that_cannot_be = refusals(
 
 def test_geometric_sizes_put_in_the_stack_on_the_last_street(tmp_path):
     """Pot 2, three streets, 26 behind: each bet is the pot (1 + 2x)^3 = 27, so 2, 6 and 18 chips."""
-    made = game(tmp_path, board="QsJh2h", pot=2, effective_stack=26, menu=menu(first=["e"]))
-    assert "r3c/r9c/r27" in lines(made) and not any("r4" in line for line in lines(made))
+    built = game(tmp_path, board="QsJh2h", pot=2, effective_stack=26, menu=menu(first=["e"]))
+    assert "r3c/r9c/r27" in lines(built) and not any("r4" in line for line in lines(built))
     twice = game(
         tmp_path, board="QsJh2h7c", pot=20, effective_stack=80, menu=menu(first=["2e"], river={"first": ["e"]})
     )
@@ -139,8 +139,8 @@ def test_geometric_sizes_put_in_the_stack_on_the_last_street(tmp_path):
 def test_bets_that_leave_little_of_the_pot_behind_are_all_in(tmp_path):
     sizes = {"first": ["1p"], "later": []}
     for share, first in ((None, "r150"), (0.0, "r150"), (0.16, "r150"), (0.17, "r200")):
-        made = game(tmp_path, pot=100, effective_stack=150, menu={**sizes, "allin_spr": share})
-        assert [line for line in lines(made) if line.startswith("r") and len(line) == 4] == [first]
+        built = game(tmp_path, pot=100, effective_stack=150, menu={**sizes, "allin_spr": share})
+        assert [line for line in lines(built) if line.startswith("r") and len(line) == 4] == [first]
     short = menu(first=["1p"])
     assert "r90" in lines(game(tmp_path, pot=100, effective_stack=40, menu=short))
     assert "r90" not in lines(game(tmp_path, pot=100, effective_stack=40, menu={**short, "allin_spr": None}))
@@ -155,11 +155,11 @@ def test_donk_bets_have_sizes_of_their_own(tmp_path):
     found = lines(game(tmp_path, board="QsJh2h", pot=20, effective_stack=400, menu=sizes))
     assert "cr20c/r30" in found and "cr20c/r40" not in found
     assert "cr20c/cr40" in found
-    assert "cc/r20" in found and "r20c/r40" in found  # nobody had bet; he had bet himself
+    assert "cc/r20" in found and "r20c/r40" in found  # no flop bet; an own flop bet
     assert "cc/cr20c/cr40" in found and "cc/cr20c/r40" not in found
 
 
-def test_single_lines_are_added_and_taken_away(tmp_path):
+def test_single_lines_are_added_and_removed(tmp_path):
     plain = menu(first=["50%"], turn={"first": ["50%", "100%"]})
     spot = {"board": "QsJh2h7c", "pot": 20, "effective_stack": 400}
     before = lines(game(tmp_path, **spot, menu=plain))
@@ -172,16 +172,15 @@ def test_single_lines_are_added_and_taken_away(tmp_path):
     assert all(line.startswith(("cr33", "cr20c/r25")) for line in after - before)
 
 
-def test_sizes_are_the_players_own(tmp_path):
+def test_each_player_has_own_bet_sizes(tmp_path):
     sizes = menu(first=["50%"], river={"oop": {"first": ["33%"]}, "button": {"first": ["75%"]}})
     found = lines(game(tmp_path, pot=100, effective_stack=400, menu=sizes))
     assert "r83" in found and "cr125" in found and "r100" not in found
 
 
-def test_chips_are_whole_where_pot_and_stacks_are_and_odd_pots_do_not_matter(tmp_path):
+def test_bets_are_whole_chips_if_pot_and_stacks_are_also_with_odd_pots(tmp_path):
     sizes = menu(first=["33%"])
     assert "r150.5" in lines(game(tmp_path, pot=181, effective_stack=910, menu=sizes))  # a bet of 60 over 90.5
-    assert "r4.5650" not in lines(game(tmp_path, pot=5.5, effective_stack=97.5, big_blind=1, menu=sizes))
     assert any(line.startswith("r4.56") for line in lines(game(tmp_path, pot=5.5, effective_stack=97.5, menu=sizes)))
 
 
@@ -191,7 +190,7 @@ def test_the_identity_of_a_game_from_a_file_is_the_files_content():
     assert set(document["game"]) == {"name", "files_sha256"}
 
 
-def test_hands_alike_share_an_infoset_unless_a_lock_tells_them_apart(tmp_path):
+def test_isomorphic_hands_share_an_infoset_unless_a_lock_distinguishes_them(tmp_path):
     """Merge two flushless hands on a turn where clubs and diamonds are isomorphic.
 
     A lock of one of them alone keeps them separate.
@@ -200,9 +199,9 @@ def test_hands_alike_share_an_infoset_unless_a_lock_tells_them_apart(tmp_path):
     clubs, diamonds = (combo_index(*parse_cards(hand)) for hand in ("AcTc", "AdTd"))
 
     def buckets(**locks):
-        made = game(tmp_path, **spot, locks=locks)
-        np.testing.assert_array_equal((made.cards.reach > 0).sum(axis=1), [10, 7])
-        return made.cards.bucket[0][0, 0]
+        built = game(tmp_path, **spot, locks=locks)
+        np.testing.assert_array_equal((built.cards.reach > 0).sum(axis=1), [10, 7])
+        return built.cards.bucket[0][0, 0]
 
     for locks in ({}, {"": "c ATs:0.5"}):
         assert buckets(**locks)[clubs] == buckets(**locks)[diamonds]

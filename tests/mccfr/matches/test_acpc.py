@@ -1,11 +1,11 @@
-"""The ACPC protocol: messages as a real dealer writes them, and invalid messages.
+"""The ACPC protocol: the messages of a real dealer's transcript, and invalid messages.
 
 Shows:
 
 * The client and the dealer write every message of a real dealer's transcript
-  (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
+  (test_client_sends_every_answer_of_the_transcript, test_dealer_sends_the_same_messages_as_a_real_dealer)
 * A player whose connection breaks during a hand comes back and loses no hand
-  (test_a_player_whose_line_is_cut_comes_back)
+  (test_a_player_reconnects_after_a_lost_connection)
 """
 
 from random import Random
@@ -41,7 +41,7 @@ def matches():
 
 
 class Scripted(Program):
-    """Plays what was played."""
+    """Plays the actions of `script` in order."""
 
     script = ()
 
@@ -51,8 +51,8 @@ class Scripted(Program):
 
 @pytest.mark.parametrize("match", [0, 1])
 @pytest.mark.parametrize("seat", [1, 2])
-def test_every_line_of_a_client_is_reproduced(match, seat):
-    """For each line of a real dealer; and each hand that ends pays what the dealer's log says."""
+def test_client_sends_every_answer_of_the_transcript(match, seat):
+    """Feed the client a real dealer's lines: its answers and each hand's chips equal the transcript."""
     logged, messages = matches()[match]
     own = [(to, text) for to, which, text in messages if which == seat]
     answers = [text for to, text in own if not to]
@@ -71,8 +71,8 @@ def test_every_line_of_a_client_is_reproduced(match, seat):
         assert known and all(seen == shown for seen, shown in known)
 
 
-def test_our_dealer_says_what_the_real_one_did():
-    """Deal the transcript's hands again: every message to both players is the same, in order."""
+def test_dealer_sends_the_same_messages_as_a_real_dealer():
+    """Deal the transcript's hands again: the messages to both players are the same."""
     for logged, messages in matches():
         for number, line in enumerate(logged):
             hand = read_hand(line)
@@ -93,18 +93,18 @@ def test_our_dealer_says_what_the_real_one_did():
             assert won_chips(rules(), follow_actions(rules(), actions), hand.holes, hand.board) == hand.chips
 
 
-# --- whatever may come (test_fuzz, too) ---
+# --- invalid and repeated messages (test_fuzz.py has random ones) ---
 
 
-def test_comments_and_repeated_lines_are_answered_as_they_should():
+def test_comments_get_no_answer_and_repeated_lines_the_same_one():
     client = session("policy")
     assert client.answer(b"# hello\r\n") is client.answer(b"; hello\r\n") is client.answer(b"\r\n") is None
     first = client.answer(b"MATCHSTATE:1:0::|2hAc\r\n")
-    assert first == client.answer(b"MATCHSTATE:1:0::|2hAc\r\n"), "a line that is said again has the same answer"
+    assert first == client.answer(b"MATCHSTATE:1:0::|2hAc\r\n"), "a repeated line has the same answer"
 
 
-def test_a_hand_that_is_dealt_from_its_beginning_after_a_cut_is_played_as_before():
-    """As a dealer does that goes on from its log; without a cut, it is an error."""
+def test_a_hand_restarted_after_a_lost_connection_gets_the_same_answers():
+    """A dealer that resumes from its log restarts the hand. Without a lost connection, that is an error."""
     client, lines = session("always-call"), [b"MATCHSTATE:1:7::|2hAc", b"MATCHSTATE:1:7:cr300:|2hAc"]
     answers = [client.answer(line) for line in lines]
     assert [answer.rpartition(":")[2] for answer in answers] == ["c", "c"]
@@ -114,13 +114,14 @@ def test_a_hand_that_is_dealt_from_its_beginning_after_a_cut_is_played_as_before
 
 
 def session_after(lines):
+    """Return a session that has answered some lines."""
     client = session("always-call")
     for line in lines:
         client.answer(line)
     return client
 
 
-def answered(lines):
+def answer_lines(lines):
     client = session("always-call")
     for line in lines:
         client.answer(line.encode())
@@ -139,18 +140,18 @@ test_refusals = refusals(
     ("dealt again", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r300r900:2hAd|"]),
     ("has changed an action", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r400:2hAc|"]),
     (".", ["MATCHSTATE:0:0:cc/:2hAc|/5sKs7s", "MATCHSTATE:0:0:cc/cc/:2hAc|/5sKs7d/2d"]),
-    call=answered,
+    call=answer_lines,
     error=TableError,
 )
 
 
-# --- our dealer ---
+# --- the dealer of this project ---
 
 
-class RudeSeat(LocalSeat):
+class IllegalSeat(LocalSeat):
     """A player who sends illegal actions."""
 
-    said = ("f", "r1", "r123456", "r", "b300", "x", "r-5", "", "r1e3")
+    sent = ("f", "r1", "r123456", "r", "b300", "x", "r-5", "", "r1e3")
 
     def __init__(self, rng):
         self.rng = rng
@@ -159,13 +160,13 @@ class RudeSeat(LocalSeat):
         pass
 
     def ask(self, line, seconds):
-        return self.rng.choice([f"{line}:{self.rng.choice(self.said)}", "nonsense", line.replace(":", ";")])
+        return self.rng.choice([f"{line}:{self.rng.choice(self.sent)}", "nonsense", line.replace(":", ";")])
 
 
-def test_illegal_answers_become_the_nearest_legal_ones_and_others_are_passed_over():
+def test_illegal_actions_become_the_nearest_legal_ones_and_invalid_lines_are_ignored():
     warned, of = [], plan(hands=30)
     at = dealer(of, warned=warned.append)
-    at._seats = [LocalSeat(session("always-call")), RudeSeat(Random(3))]
+    at._seats = [LocalSeat(session("always-call")), IllegalSeat(Random(3))]
     hands = [at.play(number) for number in range(of.hands)]
     assert at.changed > 20 and any("is ignored" in text for text in warned)
     assert any("r123456' is not legal" in text and "becomes r20000" in text for text in warned)
@@ -187,7 +188,7 @@ def test_no_more_than_63_actions_fit_on_a_street():
 # --- logs ---
 
 
-def test_hands_that_were_not_shown_are_written_so():
+def test_log_lines_keep_hidden_cards_and_unknown_winnings():
     hand = LoggedHand(4, "r300f", ("", "AsKd"), (), (-100.0, 100.0), ("Ada", "Bob"))
     assert read_hand(hand.text()) == hand and hand.hand().hole == ("????", "AsKd")
     unknown = hand._replace(chips=None)

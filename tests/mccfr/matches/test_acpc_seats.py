@@ -1,9 +1,9 @@
-"""The ACPC protocol with three and more players: real lines, duplicate deals, a program of another process.
+"""The ACPC protocol with three and more players: real lines, duplicate deals, external programs.
 
 Shows:
 
-* A match of three with a program of another process has no illegal action, and its chips sum to zero
-  (test_a_program_of_another_process_plays_at_the_dealer)
+* In a match of three with an external program, actions are legal and chips sum to zero
+  (test_an_external_program_plays_at_the_dealer)
 * The dealer pays side pots and run-outs as PokerKit does (planted: test_the_dealer_pays_as_pokerkit)
 """
 
@@ -63,7 +63,7 @@ for line in link.makefile("r", newline="\\r\\n"):
     if queue and queue[0] == int(position) and len(folded) < 2 and not alone:
         link.sendall(f"{line.strip()}:c\\r\\n".encode())
 """
-"""A player of another process that checks and calls; it uses nothing of this package."""
+"""Source of a program that always checks or calls, without imports from this package."""
 
 
 def plan(seats=3, hands=30, duplicate=False, stack=2_000.0):
@@ -84,12 +84,12 @@ def local(names, of):
     return [LocalSeat(AcpcSession((own := seat(name, of, seed)).player, own.rules)) for seed, name in enumerate(names)]
 
 
-def played(of, names, warned=lambda _: None):
+def play_hands(of, names, warned=lambda _: None):
     dealer = MatchDealer(of, local(names, of), warned=warned)
     return [dealer.play(number) for number in range(of.hands)], dealer
 
 
-def test_real_lines_of_three_are_read():
+def test_a_real_dealers_lines_of_three_players_are_read():
     rules, seen = acpc_rules(HoldemGame(seats=3), "policy"), []
     client = AcpcSession(PROGRAMS["always-fold"](_betting(HoldemGame(seats=3))), rules, seen.append)
     for line in REAL:
@@ -107,7 +107,7 @@ def test_real_lines_of_three_are_read():
 def test_matches_are_legal_and_their_logs_are_read(tmp_path, seats):
     of, said = plan(seats, 30), []
     names = ("policy", "odd-size", "random", "policy", "always-all-in", "min-raise")[:seats]
-    hands, dealer = played(of, names, said.append)
+    hands, dealer = play_hands(of, names, said.append)
     assert not dealer.changed and not said
     assert all(sum(hand.chips) == 0 and len(hand.names) == seats for hand in hands)
     assert sum(score.chips for score in scores(of, hands)) == 0
@@ -130,7 +130,7 @@ def test_matches_are_legal_and_their_logs_are_read(tmp_path, seats):
 @pytest.mark.parametrize("seats", [2, 3])
 def test_each_deal_is_played_in_every_seat(seats):
     of, deals = plan(seats, 12, duplicate=True), 12 // seats
-    hands, _ = played(of, ("always-call",) * seats)
+    hands, _ = play_hands(of, ("always-call",) * seats)
     for deal in range(deals):
         parts = [hands[deal + part * deals] for part in range(seats)]
         assert len({(hand.holes, hand.board) for hand in parts}) == 1
@@ -140,17 +140,17 @@ def test_each_deal_is_played_in_every_seat(seats):
     refused("duplicate deals need a", plan, seats, hands=7, duplicate=True)
 
 
-def test_a_rotation_left_out_is_seen(monkeypatch):
-    """Planted: the last part is played in the seats of the first, so equal players do not win the same."""
+def test_a_missing_rotation_is_detected(monkeypatch):
+    """Planted error: the last part repeats the first part's seats, so equal players win different chips."""
     of = plan(hands=12, duplicate=True)
     right = MatchPlan.seating
     monkeypatch.setattr(MatchPlan, "seating", lambda self, n: (right(self, n)[0], right(self, n % 8)[1]))
-    hands, _ = played(of, ("always-call",) * 3)
+    hands, _ = play_hands(of, ("always-call",) * 3)
     assert [score.mean for score in scores(of, hands)] != [0, 0, 0]
 
 
-def by_pokerkit(hand, of):
-    """What each position wins in a logged hand by PokerKit."""
+def pokerkit_chips(hand, of):
+    """Return the chips of each position in a logged hand, computed by PokerKit."""
     seats = len(of.names)
     cards = parse_cards("".join((*hand.holes, *hand.board)))
     table = PokerKitTable([int(of.stack)] * seats, 0, (50, 100) + (0,) * (seats - 2), cards)
@@ -161,23 +161,23 @@ def by_pokerkit(hand, of):
 
 def test_the_dealer_pays_as_pokerkit(monkeypatch):
     of = plan(hands=60)
-    hands, _ = played(of, ("random", "random", "odd-size"))
+    hands, _ = play_hands(of, ("random", "random", "odd-size"))
     assert sum(hand.betting.count("/") == 3 and hand.chips.count(0) < 2 for hand in hands) > 5
     for hand in hands:
-        assert by_pokerkit(hand, of) == hand.chips
+        assert pokerkit_chips(hand, of) == hand.chips
     whole = real_rules(of.game)
-    monkeypatch.setattr(acpc, "payoffs", lambda rules, end, ranks: shared_by_all(rules, end))
+    monkeypatch.setattr(acpc, "payoffs", lambda rules, end, ranks: split_evenly(rules, end))
     wrong = [won_chips(whole, follow_line(whole, hand.betting), hand.holes, hand.board) for hand in hands]
     assert any(one != hand.chips for one, hand in zip(wrong, hands, strict=True))
 
 
-def shared_by_all(rules, end):
-    """An error: the players left share the pot, whatever their hands."""
+def split_evenly(rules, end):
+    """Planted error: all players who have not folded share the pot, whatever their hands."""
     pot = Pot(sum(end.put_in), 0)
     return [pot.chips / len(end.left) * (player in end.left) - chips for player, chips in enumerate(end.put_in)]
 
 
-def test_a_program_of_another_process_plays_at_the_dealer(tmp_path):
+def test_an_external_program_plays_at_the_dealer(tmp_path):
     (tmp_path / "caller.py").write_text(CALLER)
     of = plan(hands=60)
     with dealing(of, [seat("policy", of), seat("random", of)], ports=[0]) as (port, came, said):
@@ -191,7 +191,7 @@ def test_a_program_of_another_process_plays_at_the_dealer(tmp_path):
     assert len(bot_sessions.record_text(record).splitlines()) == 4
 
 
-def test_what_servers_lack_is_refused():
+def test_games_that_servers_do_not_offer_are_refused():
     refused("the server plays with .* and policy is for 3 players", check_game, HoldemGame(seats=3), "policy")
     for keys, words in (
         ({"stacks": (2_000, 2_000, 1_000)}, "equal stacks"),

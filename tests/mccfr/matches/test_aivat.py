@@ -3,11 +3,11 @@
 Shows:
 
 * AIVAT's mean is exact for any heuristic, also if the players re-solve subgames
-  (test_the_mean_is_exact_whatever_the_heuristic, test_the_mean_is_exact_where_hands_are_solved_again)
+  (test_the_mean_is_exact_for_any_heuristic, test_the_mean_is_exact_with_re_solved_subgames)
 * AIVAT's variance is zero if the heuristic's values are exact
-  (test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+  (test_variance_is_zero_with_exact_values_and_positive_without_any_term)
 * The test detects half a correction and a heuristic fitted on scored hands (planted:
-  test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
+  test_a_correction_without_its_expected_part_is_caught,
   test_a_heuristic_fitted_on_the_scored_hands_is_caught)
 """
 
@@ -20,7 +20,7 @@ import pytest
 from mutants import mutant
 from naive import listed_deals
 from places import RUNS
-from strategies import random_strategy, seated
+from strategies import combine, random_strategy
 
 from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
@@ -45,13 +45,13 @@ class Table:
     range_of = ObservedRange
 
     def __init__(self, name, even=None, strategy=None):
-        """`even`: a player who plays uniformly; `strategy`: another than a random one."""
+        """`even`: player who plays uniformly, or None; `strategy`: replaces the random one."""
         self.game = build_game(GAMES[name], RUNS)
         self.strategy = strategy or random_strategy(self.game, 3)
         if even is not None:
             pair = [self.strategy, self.strategy]
             pair[even] = uniform_strategy(self.game)
-            self.strategy = seated(*pair)
+            self.strategy = combine(*pair)
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self.seat = Seat(Profile(self.game, self.strategy))
         self.meet = (self.dealing.hand_masks()[:, None] & self.dealing.hand_masks()[None, :]) == 0
@@ -60,7 +60,7 @@ class Table:
         self.exact, self.terms = cache(self.value), cache(self.all_terms)
 
     def share(self, state, action, street_board):
-        """[H] probability of an action with each hand."""
+        """Return [H] the probability of an action with each hand."""
         arrays, node = self.game.tree.arrays, state.node
         number = self.betting.actions(state).index(action)
         bucket = self.dealing.bucket_row(state.street, state.player, street_board)
@@ -70,7 +70,7 @@ class Table:
         return np.where(bucket < 0, 0, rows)
 
     def all_histories(self):
-        """(deal, hand as played, probability, chips of player 0)."""
+        """Yield (deal, played hand, probability, chips of player 0) of each history."""
         for deal, chance in listed_deals(self.dealing):
             todo = [(self.betting.start()[0], (), (), chance)]
             while todo:
@@ -88,7 +88,7 @@ class Table:
                     yield deal, PlayedHand("", *path, fixed, showdown), share, chips
 
     def value(self, spot):
-        """[H, H] what player 0 gets on average from a spot, by both hands."""
+        """Return [H, H] player 0's expected chips from a spot, by both players' hands."""
         last = self.dealing.streets - 1
         if spot.settled is not None and (not spot.settled[1] or spot.street == last):
             fixed, showdown = spot.settled
@@ -112,9 +112,10 @@ class Table:
         return total
 
     def all_terms(self, heuristic, known):
-        """(probability, terms) of all histories; `heuristic`: one, or what makes one of a history.
+        """Return (probability, terms) of all histories; `heuristic` may be a function of a history.
 
-        What nobody's known strategy shows - a line, its boards, the other hands - decides them: they are made once.
+        The terms depend on the line, its boards and the hands of players whose strategy is unknown.
+        Histories with the same values of these are computed once.
         """
         found, every = {}, []
         for deal, played, share, chips in self.histories:
@@ -134,7 +135,7 @@ class Table:
         return every
 
     def scored(self, heuristic, known, dropped=None):
-        """(mean, variance) of the corrected chips over all histories, without one of the terms."""
+        """Return (mean, variance) of the corrected chips; `dropped`: a term that is left out."""
         every = self.terms(heuristic, known)
         shares = np.array([share for share, _ in every])
         values = np.array([sum(value for term, value in terms.items() if term != dropped) for _, terms in every])
@@ -147,7 +148,7 @@ table = cache(Table)
 
 
 class Dense(Heuristic):
-    """Any value for every spot and pair of hands."""
+    """A heuristic with given values for each spot and pair of hands."""
 
     def __init__(self, at, value):
         self.at, self.value = at, value
@@ -158,7 +159,7 @@ class Dense(Heuristic):
 
 
 def random_values(at, seed):
-    """Another random number for each spot and pair of hands."""
+    """Return a heuristic with a random value for each spot and pair of hands."""
 
     def value(spot):
         key = crc32(repr((spot.actions, spot.street, spot.board)).encode())
@@ -173,7 +174,7 @@ def exact_values(at):
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
 @pytest.mark.parametrize("name", GAMES)
-def test_the_mean_is_exact_whatever_the_heuristic(name, known):
+def test_the_mean_is_exact_for_any_heuristic(name, known):
     at = table(name)
     for seed in range(3 if name == "kuhn" else 1):
         mean, variance = at.scored(random_values(at, seed), known)
@@ -183,7 +184,7 @@ def test_the_mean_is_exact_whatever_the_heuristic(name, known):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
+def test_variance_is_zero_with_exact_values_and_positive_without_any_term(name):
     at = table(name)
     exact = exact_values(at)
     mean, variance = at.scored(exact, KNOWN["both"])
@@ -200,8 +201,8 @@ def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
-    """Against uniform play, what it does is not corrected, and its hands are averaged over all the same."""
+def test_all_hands_of_a_player_who_ignores_the_cards_are_averaged(name):
+    """One player plays uniformly: its actions are not corrected, but the values average over its hands."""
     at = Table(name, even=1)
     for values in (random_values(at, 1), EquityHeuristic(Profile(at.game, at.strategy), at.dealing)):
         assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
@@ -209,8 +210,8 @@ def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
     assert all_hands < one
 
 
-class SolvedAgain(Table):
-    """Leduc with a re-solved second street: seats know the strategy before it, and public states."""
+class ResolvedLeduc(Table):
+    """Leduc with a re-solved second street; seats know the blueprint and the re-solved public states."""
 
     range_of = resolving_seat.ResolvedRange
 
@@ -233,9 +234,9 @@ class SolvedAgain(Table):
         return SimpleNamespace(actions=actions, played=lambda: rows)
 
 
-def test_the_mean_is_exact_where_hands_are_solved_again():
-    """Nothing is left with exact values; planted: ranges that what was solved does not narrow."""
-    at = SolvedAgain()
+def test_the_mean_is_exact_with_re_solved_subgames():
+    """Variance is zero with exact values. Planted error: re-solved actions do not narrow the ranges."""
+    at = ResolvedLeduc()
     assert abs(at.truth - table("leduc").truth) > 1e-2
     for known in (KNOWN["both"], KNOWN["player 1"]):
         mean, variance = at.scored(random_values(at, 0), known)
@@ -247,7 +248,7 @@ def test_the_mean_is_exact_where_hands_are_solved_again():
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_equity_and_the_policys_own_play_leave_less(name):
+def test_equity_values_and_known_strategies_reduce_the_variance(name):
     at = table(name)
     chips = at.scored(Dense(at, lambda spot: np.zeros(at.meet.shape)), KNOWN["neither"])[1]
     equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
@@ -255,7 +256,7 @@ def test_equity_and_the_policys_own_play_leave_less(name):
     assert left["both"] < 0.2 * chips and max(left["player 0"], left["player 1"]) < chips
 
 
-def test_the_realised_half_of_a_correction_without_its_expectation_is_caught(monkeypatch):
+def test_a_correction_without_its_expected_part_is_caught(monkeypatch):
     at = table("kuhn")
 
     def half(self, term, expected, realised):
@@ -267,7 +268,7 @@ def test_the_realised_half_of_a_correction_without_its_expectation_is_caught(mon
 
 
 def test_a_heuristic_fitted_on_the_scored_hands_is_caught():
-    """One that knows, at every spot the hand went through, what the hand ended with."""
+    """Planted error: at each spot of the hand, the heuristic knows the hand's final chips."""
 
     def fitted(at, deal, played, chips):
         def value(spot):
@@ -282,7 +283,7 @@ def test_a_heuristic_fitted_on_the_scored_hands_is_caught():
         assert abs(at.scored(fitted, known)[0] - at.truth) > 1e-2
 
 
-def test_what_a_known_player_never_does_is_refused():
+def test_an_action_that_a_known_strategy_never_takes_is_refused():
     at = table("leduc")
     caller = Seat(Profile(at.game, pure_strategy(at.game, "c")))
     deal, played = next((deal, played) for deal, played, *_ in at.histories if played.actions[0] != "c")

@@ -21,11 +21,11 @@ CALLER = PROGRAMS["always-call"]
 VERSION = b"VERSION:2.0.0\r\n"
 
 
-def connected(port, said=b"", address="127.0.0.1"):
-    """A connection that begins with something; `address` is where it comes from."""
+def connected(port, data=b"", address="127.0.0.1"):
+    """Connect from `address`, send `data`, and return the connection."""
     found = socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
-    with suppress(ConnectionError):  # hung up on within
-        found.sendall(said)
+    with suppress(ConnectionError):  # the dealer may close the connection meanwhile
+        found.sendall(data)
     return found
 
 
@@ -37,7 +37,7 @@ def ended(connection):
     return True
 
 
-NO_PLAYERS = {
+INVALID_CLIENTS = {
     "a browser": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a scan": b"",
     "a flood": b"x" * 5_000_000,
@@ -49,10 +49,10 @@ NO_PLAYERS = {
 }
 
 
-def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
+def test_clients_without_a_valid_handshake_are_disconnected_and_the_match_waits():
     of = plan(hands=2)
     with dealing(of, [scripted(CALLER, of)], ports=[0], wait=60) as (port, came, said):
-        for name, data in NO_PLAYERS.items():
+        for name, data in INVALID_CLIENTS.items():
             connection = connected(port, data)
             if name == "a scan":
                 connection.close()
@@ -60,12 +60,12 @@ def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
                 assert ended(connection), name
         visit(port)
     assert "error" not in came and came["score"][0].hands == 2
-    assert sum("its connection is closed" in text for text in said) == len(NO_PLAYERS)
+    assert sum("its connection is closed" in text for text in said) == len(INVALID_CLIENTS)
     assert all(text.isprintable() and len(text) < 300 for text in said)
 
 
-def test_silent_connections_hold_nobody_up():
-    """Before the match, and while a player whose line is cut may come back."""
+def test_silent_connections_do_not_delay_a_match():
+    """Neither before the match nor while the dealer waits for a disconnected player."""
     of, one = plan(hands=4), session("policy")
     with dealing(of, [scripted(CALLER, of)], ports=[0], wait=60) as (port, came, _):
         silent = [connected(port, data) for data in (b"", b"VERSION:2", b"")]
@@ -77,32 +77,32 @@ def test_silent_connections_hold_nobody_up():
 
 
 @contextmanager
-def door(greeting=20.0):
-    told = []
-    found = DealerPort(listening("127.0.0.1", 0), told.append, greeting)
+def dealer_port(greeting=20.0):
+    shown = []
+    found = DealerPort(listening("127.0.0.1", 0), shown.append, greeting)
     try:
-        yield found, int(found.where.rpartition(":")[2]), told
+        yield found, int(found.where.rpartition(":")[2]), shown
     finally:
         found.close()
 
 
-def test_visitors_have_a_time_of_their_own():
-    with door(greeting=0.1) as (at, port, told):
+def test_each_client_has_its_own_time_limit_for_the_handshake():
+    with dealer_port(greeting=0.1) as (at, port, shown):
         late = [connected(port), connected(port, b"VERS")]
         refused("no client has connected in time", at.wait, 0.3, lambda *_: True, error=TimeoutError)
         assert all(map(ended, late)) and at.visitors() == []
-        assert [text.partition(" has not sent VERSION:2.0.0 within 0.1 s")[1] != "" for text in told] == [True, True]
+        assert [text.partition(" has not sent VERSION:2.0.0 within 0.1 s")[1] != "" for text in shown] == [True, True]
 
 
-def test_only_so_many_wait_at_a_door():
-    """The first of those who are silent give way, and not a player who has said so."""
-    with door() as (at, port, told), connected(port, VERSION):
+def test_the_number_of_waiting_connections_is_limited():
+    """New connections replace the oldest silent ones, but no client that has sent its handshake."""
+    with dealer_port() as (at, port, shown), connected(port, VERSION):
         greeted = []
         with suppress(TimeoutError):
             at.wait(0.05, lambda visitor, _: greeted.append(visitor))
         crowd = [connected(port) for _ in range(2 * MOST_VISITORS)]
         assert len(at.visitors()) == MOST_VISITORS and greeted[0] in at.visitors()
-        assert sum("makes room" in text for text in told) == MOST_VISITORS + 1
+        assert sum("makes room" in text for text in shown) == MOST_VISITORS + 1
         with connected(port, VERSION) as player:
             visitor, text = at.wait(20, lambda *_: True)
             assert (visitor.port, text) == (player.getsockname()[1], "")
@@ -111,7 +111,7 @@ def test_only_so_many_wait_at_a_door():
             each.close()
 
 
-def test_a_flood_takes_no_longer_than_an_answer_may():
+def test_a_flood_of_lines_ends_after_the_response_time():
     """Send comments and wrong lines while the dealer reads: time and messages are bounded."""
     of = plan(hands=2)
     for data in (b"# hello\r\n", b"nonsense\r\n", b"\n", b"nonsense" + 4_000 * b"x" + b"\r\n"):
@@ -126,7 +126,7 @@ def test_a_flood_takes_no_longer_than_an_answer_may():
         assert sum(map(len, said)) < 30_000
 
 
-def test_buffered_lines_are_not_beyond_the_clock():
+def test_the_timeout_also_applies_to_buffered_lines():
     now = [0.0]
     with socket.create_server(("127.0.0.1", 0)) as server, connected(server.getsockname()[1], b"a\nb\nc\n"):
         connection, _ = server.accept()
@@ -139,26 +139,26 @@ def test_buffered_lines_are_not_beyond_the_clock():
         lines.close()
 
 
-def test_few_messages_are_told():
-    told = []
-    few = FirstMessages(told.append, 3)
+def test_only_the_first_messages_are_shown():
+    shown = []
+    few = FirstMessages(shown.append, 3)
     for number in range(100):
         few(str(number))
-    assert told == ["0", "1", "2", "further messages of this kind are not shown"]
+    assert shown == ["0", "1", "2", "further messages of this kind are not shown"]
 
 
-# --- a line that is cut ---
+# --- lost connections ---
 
 
-class Raw:
-    """A player by hand, who calls."""
+class CallingClient:
+    """A client that calls, written with plain sockets."""
 
     def __init__(self, port, address="127.0.0.1"):
         self.connection = connected(port, VERSION, address)
         self.lines = self.connection.makefile("rb")
 
-    def asked(self):
-        """The next state at which this player is to act."""
+    def next_state(self):
+        """Return the next state in which this player acts first in a hand."""
         for line in self.lines:
             text = line.strip().decode()
             _, position, _, betting, _ = text.split(":")
@@ -167,15 +167,15 @@ class Raw:
         raise EOFError
 
     def call(self):
-        self.connection.sendall(f"{self.asked()}:c\r\n".encode())
+        self.connection.sendall(f"{self.next_state()}:c\r\n".encode())
 
     def cut(self):
         self.lines.close()
         self.connection.close()
 
 
-def test_a_seat_goes_back_to_the_address_of_its_player():
-    """Others, who are as quick and speak the protocol, are hung up on."""
+def test_only_the_players_address_gets_its_seat_back():
+    """The dealer disconnects clients from other addresses that connect earlier with a valid handshake."""
     of, one = plan(hands=4), session("policy")
     with dealing(of, [scripted(CALLER, of)], ports=[0]) as (port, came, said):
         cut(one, port)
@@ -186,7 +186,7 @@ def test_a_seat_goes_back_to_the_address_of_its_player():
     assert sum("is not Bob, whose address is 127.0.0.1" in text for text in said) == 3
 
 
-def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
+def test_of_several_reconnecting_clients_the_one_that_acts_gets_the_seat():
     of, one = plan(hands=4), session("policy")
     with dealing(of, [scripted(CALLER, of)], ports=[0]) as (port, came, _):
         cut(one, port)
@@ -196,12 +196,12 @@ def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
     assert "error" not in came and came["score"][0].hands == 4
 
 
-def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
-    """Refuse a client at a full table, who would get the next free seat."""
+def test_a_client_at_a_full_table_is_refused_at_once():
+    """If the client waited, it would get the seat of a player who loses the connection."""
     of = plan(hands=8)
     with dealing(of, [scripted(CALLER, of)], ports=[0]) as (port, came, said):
-        sitting = Raw(port)
-        first = sitting.asked()
+        sitting = CallingClient(port)
+        first = sitting.next_state()
         waiting = connected(port, VERSION)
         sitting.connection.sendall(f"{first}:c\r\n".encode())
         assert ended(waiting)
@@ -210,19 +210,19 @@ def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
     assert "error" not in came and any("finds no free seat" in text for text in said)
 
 
-def ports(said):
-    return [int(text.rpartition(":")[2]) for text in said if text.startswith("waiting for")]
+def ports(messages):
+    return [int(text.rpartition(":")[2]) for text in messages if text.startswith("waiting for")]
 
 
-def seated(said, players):
-    """Wait until all sit, and cut their lines."""
-    wait_for(lambda: sum("has connected" in text for text in said) >= len(players), 20)
+def close_all(messages, players):
+    """Wait until all players have connected, then close their connections."""
+    wait_for(lambda: sum("has connected" in text for text in messages) >= len(players), 20)
     for each in players:
         each.close()
 
 
 def play(port, name="always-call", *, one=None):
-    """Run a player in a thread."""
+    """Start a player in a thread; return the thread."""
 
     def run():
         with suppress(TableError, ConnectionError):
@@ -233,27 +233,27 @@ def play(port, name="always-call", *, one=None):
     return thread
 
 
-def test_with_a_port_each_both_may_be_cut_at_once():
+def test_players_with_separate_ports_may_both_lose_their_connection():
     of, seen = plan(hands=6), [[], []]
     players = [session("policy", which, seen[which].append) for which in range(2)]
     with dealing(of, ports=[0, 0]) as (_, came, said):
-        seated(said, [connected(port, VERSION) for port in ports(said)])
+        close_all(said, [connected(port, VERSION) for port in ports(said)])
         for thread in [play(port, one=one) for one, port in zip(players, ports(said), strict=True)]:
             thread.join()
     assert came["score"][0].hands == 6 and [len(each) for each in seen] == [6, 6]
     assert came["score"][0].chips == sum(hand.chips[hand.position] for hand in seen[0])
 
 
-def test_players_who_cannot_be_told_apart_end_a_match():
+def test_a_match_ends_if_disconnected_players_cannot_be_distinguished():
     """End a match of two clients from one address and port, whose seats could be exchanged."""
     with dealing(plan(hands=6), ports=[0]) as (port, came, said):
-        seated(said, [connected(port, VERSION), connected(port, VERSION)])
+        close_all(said, [connected(port, VERSION), connected(port, VERSION)])
         play(port).join()
     assert " and a client from there may be either: give each player a port of its own" in str(came["error"])
 
 
-def test_who_leaves_before_the_match_has_no_seat():
-    """Give the seat of a client who leaves to the next one; the second player's seat stays."""
+def test_a_client_that_leaves_before_the_match_loses_its_seat():
+    """The dealer gives the seat of a client that leaves to the next one; the second seat stays."""
     with dealing(plan(hands=2), ports=[0]) as (port, came, said):
         connected(port, VERSION).close()
         for thread in [play(port), play(port)]:

@@ -2,15 +2,15 @@
 
 Shows:
 
-* Hands of any format are read back unchanged (test_hands_come_back_from_every_form)
-* Damaged hands are refused, others read (test_a_hand_that_cannot_be_read_stops_no_other)
-* Hands of three to six players are read; random ones have PokerKit's payoffs (test_hands_of_a_table_of_six,
-  test_random_hands_of_three_to_six_players_are_pokerkits)
-* Hands of seven sites are read with their stakes (test_sites_write_the_same_hand,
-  test_stakes_are_those_of_the_hand)
+* Hands of any format are read back unchanged (test_hands_are_read_back_from_every_format)
+* Damaged hands are refused, others read (test_an_unreadable_hand_does_not_stop_the_others)
+* Hands of three to six players are read; random ones have PokerKit's payoffs (test_hands_of_six_players_are_read,
+  test_random_hands_of_three_to_six_players_pay_as_in_pokerkit)
+* Hands of seven sites are read with their stakes (test_each_sites_text_gives_the_same_hand,
+  test_stakes_are_read_from_the_hand)
 * A pot, rake or winner that contradicts the hand is refused with both figures
-  (test_a_pot_that_cannot_be_is_refused_with_both_figures,
-  planted: test_a_side_pot_that_cannot_be_is_refused)
+  (test_an_impossible_pot_is_refused_with_both_amounts,
+  planted: test_an_impossible_side_pot_is_refused)
 """
 
 import json
@@ -44,7 +44,7 @@ SIX = (
     "STATE:154:fr250ffr1150fc/r2050c/r3750c/r6250f:KsQc|3c6s|Ah9c|9d9h|7sKc|8c3s/4s7d4d/4c/As:"
     "3850|-100|0|-3750|0|0:MrOrange|Pluribus|MrBlue|MrBlonde|MrWhite|MrPink"
 )
-"""A published hand of Pluribus (Brown & Sandholm 2019) in the form of the ACPC."""
+"""A published hand of Pluribus (Brown & Sandholm 2019) in the ACPC's log format."""
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,8 @@ def slumbots(hand):
     return json.dumps(double._answer())
 
 
-def test_hands_come_back_from_every_form(match, tmp_path):
-    """PokerKit reads the PHH file, too; PokerStars' text has the other's cards where they were shown."""
+def test_hands_are_read_back_from_every_format(match, tmp_path):
+    """PokerKit reads the PHH file, too. PokerStars' text has the opponent's cards only if shown."""
     write_hands(tmp_path / "a.phhs", [hand.hand() for hand in match], GAME)
     write_hands(tmp_path / "a.stars.txt", [hand.hand() for hand in match], GAME)
     (tmp_path / "a.log").write_text(
@@ -112,9 +112,10 @@ def test_the_hero_of_a_text_is_the_player_whose_cards_are_known(match, tmp_path)
         assert not why and text.holes == tuple("" if cards == "????" else cards for cards in shown)
 
 
-def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
-    """A hand of PokerStars' with windows ends of lines and names with colons, in each encoding; the published hands of
-    the dealer of the ACPC. The smaller of the two stacks counts."""
+def test_files_of_other_programs_are_read_in_their_own_chips(tmp_path):
+    """Read a hand of PokerStars in three encodings, one of a PHH file, and two of an ACPC dealer.
+
+    The PokerStars hand has Windows line ends and names with colons. The smaller of the two stacks counts."""
     written = STARS.replace("\n", "\r\n")
     for data in (written.encode("utf-8-sig"), written.encode("utf-16"), written.encode("utf-16-le")):
         (tmp_path / "stars").write_bytes(data)
@@ -133,7 +134,7 @@ def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
     assert reasons == ["0 chips were won by BB there, and by cards and betting 100", ""]
 
 
-def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
+def test_an_unreadable_hand_does_not_stop_the_others(match, tmp_path):
     good = match[0].text()
     bad = {
         SIX: "a hand of 6 players: no policy that is given has as many",
@@ -152,6 +153,9 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
     seven = PLURIBUS.replace("0, 0]", "0, 0, 0]").replace("10000]", "10000, 10000]")
     (tmp_path / "seven.phh").write_text(seven)
     assert found(tmp_path / "seven.phh") == [(None, "a hand of 7 players: the rules know two to 6")]
+    (tmp_path / "blinds.phh").write_text(PLURIBUS.replace("[50, 100,", "[100, 50,"))
+    refusal = "blinds_or_straddles begins with 100, 50: the small blind comes first, the big blind next"
+    assert found(tmp_path / "blinds.phh") == [(None, refusal)]
     (tmp_path / "letter").write_text("dear all")
     ((_, why),) = found(tmp_path / "letter")
     assert "begins none of the forms" in why
@@ -159,8 +163,8 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
         hand_files(tmp_path / "nothing")
 
 
-def test_slumbots_hands_are_those_that_a_client_kept(tmp_path):
-    """Read the double's last answer to each hand: chips follow from cards and betting in both seats."""
+def test_slumbots_hands_are_read_from_saved_answers(tmp_path):
+    """Read the test server's last answer to each hand: chips follow from cards and betting in both seats."""
     double, kept = Double(player("random"), seed=2), []
     for _ in range(30):
         answer = double.post("new_hand", {"token": double.token})
@@ -178,8 +182,8 @@ SITES = {path.stem: path.read_text("utf-8") for path in sorted((DATA / "hands/si
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_sites_write_the_same_hand(tmp_path, site):
-    """Their numbers are of several languages; the button has 29.2 big blinds and the other player more."""
+def test_each_sites_text_gives_the_same_hand(tmp_path, site):
+    """Numbers have the formats of several languages; the button has 29.2 big blinds, the opponent more."""
     hand, stakes = text_hand(tmp_path, SITES[site])
     assert (hand.betting, hand.board, hand.number) == ("r250c/r450r2920f", ("7c9h8d",), 7)
     assert hand.chips == (-450, 450) and stakes.depth == 29.2 and stakes.unit == 100
@@ -187,8 +191,10 @@ def test_sites_write_the_same_hand(tmp_path, site):
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_sites_write_hands_of_three(tmp_path, site):
-    """A third player posts the small blind and folds. Two sites write what a raise adds, others what it raises to."""
+def test_each_sites_hands_of_three_players_are_read(tmp_path, site):
+    """A third player posts the small blind and folds.
+
+    Two sites write the amount that a raise adds, the others the amount that it raises to."""
     text = re.sub(r"(?m)^.*(collected|wins|Hand Result|Total (?:Pot|pot)(?!:)|Rake).*\n?", "", SITES[site])
     text = re.sub(r"(?m)^Seat \d+: (Bob|Dealer \[ME\])(.*)$", r"Seat 8: \1\2\nSeat 9: Cid\2", text)
     text = re.sub(r"(?m)^Seat \d: (Ada|Big Blind)", r"Seat 2: \1", text)
@@ -219,7 +225,7 @@ def test_numbers_of_several_languages(text, chips):
     assert chips_of(text) == Decimal(chips)
 
 
-def test_stakes_are_those_of_the_hand(tmp_path):
+def test_stakes_are_read_from_the_hand(tmp_path):
     """Blinds of 0.40 and 1, a big-blind ante, an all-in blind, a straddle and players who sit out."""
     blinds = STARS.replace("0.25", "0.20").replace("posts small blind $0.20", "posts small blind $0.20")
     _, stakes = text_hand(tmp_path, blinds)
@@ -248,8 +254,8 @@ def test_stakes_are_those_of_the_hand(tmp_path):
     assert text_hand(tmp_path, out).hand.names == ("p: 0", "p1")
 
 
-def test_what_is_not_reviewed_is_refused_with_its_reason(tmp_path):
-    """A hand cut off in the middle of a line ends where the next one begins; iPoker's XML is named as such."""
+def test_hands_that_cannot_be_reviewed_are_refused_with_the_reason(tmp_path):
+    """A truncated hand ends where the next one begins; the message for iPoker's XML names that format."""
     assert "is XML, as iPoker's sites write it" in text_hand(tmp_path, '<?xml version="1.0"?>\n<session></session>\n')
     reasons = {
         STARS.replace("Hold'em No", "Hold'em Pot"): "limits the bets",
@@ -271,7 +277,7 @@ def test_what_is_not_reviewed_is_refused_with_its_reason(tmp_path):
     assert "cut off" in one.why and other.hand is not None
 
 
-def test_a_pot_that_cannot_be_is_refused_with_both_figures(tmp_path):
+def test_an_impossible_pot_is_refused_with_both_amounts(tmp_path):
     larger = text_hand(tmp_path, STARS.replace("Total pot $5.50", "Total pot $5.60"))
     assert "the pot is 5.60 in the file, and the pot by betting and blinds is 5.5" in larger
     assert "4.5 and a rake of 0 were taken" in text_hand(tmp_path, STARS.replace("collected $5.50", "collected $4.50"))
@@ -282,9 +288,11 @@ def test_a_pot_that_cannot_be_is_refused_with_both_figures(tmp_path):
     assert "p1 loses 251.58 in the file, and 225 by the rules" in why or "p2" in why
 
 
-def test_hands_of_a_table_of_six(tmp_path):
-    """A raise called by the big blind; three all-in with a side pot, one sitting out; antes of three; a cold call; a
-    player who posts both blinds to come in. Effective stacks are those of the players who put chips in."""
+def test_hands_of_six_players_are_read(tmp_path):
+    """Read five hands of PokerStars, one of an ACPC log and one of a PHH file.
+
+    The five: a raise that the big blind calls; three all-in with a side pot, another sitting out; antes of three; a
+    cold call; a player who posts both blinds to join. Effective stacks are those of players who put chips in."""
     (tmp_path / "six.txt").write_text(SIXMAX)
     (tmp_path / "six.phh").write_text(PLURIBUS)
     called, all_in, antes, cold, posts = (one.hand or one.why for one in read_hands(tmp_path / "six.txt", GAME))
@@ -319,8 +327,8 @@ def test_a_straddle_moves_the_first_decision(tmp_path):
     assert (stakes.rules.put_in, stakes.rules.first_player[0]) == ((50, 100, 200, 0, 0, 0), 3)
 
 
-def test_a_side_pot_that_cannot_be_is_refused(tmp_path):
-    """The side pot goes to the loser of it, or the whole main pot to a player who has folded."""
+def test_an_impossible_side_pot_is_refused(tmp_path):
+    """The side pot goes to its loser, the main pot to a player who folded, or the totals are wrong."""
     hand = SIXMAX[SIXMAX.index("PokerStars Hand #20002") : SIXMAX.index("PokerStars Hand #20003")]
     assert not isinstance(text_hand(tmp_path, hand), str)
     errors = {
@@ -333,8 +341,10 @@ def test_a_side_pot_that_cannot_be_is_refused(tmp_path):
         assert reason in text_hand(tmp_path, hand.replace(text, planted)), text
 
 
-def test_random_hands_of_three_to_six_players_are_pokerkits(tmp_path):
-    """PokerKit plays and writes them, with uneven stacks and antes; all hands are known, so chips are the rules'."""
+def test_random_hands_of_three_to_six_players_pay_as_in_pokerkit(tmp_path):
+    """PokerKit plays and writes the hands, with unequal stacks and antes.
+
+    All cards are known, so the reader computes the chips by the rules."""
     rng = np.random.default_rng(5)
     for number in range(60):
         seats, ante = 3 + number % 4, 10 * (number % 2)
@@ -356,7 +366,9 @@ def test_random_hands_of_three_to_six_players_are_pokerkits(tmp_path):
 
 
 def test_every_legal_raise_is_read(tmp_path):
-    """The smallest raise of each raise to 60 to 99; rounded to chips of blinds 50/100, 13 of them are too small."""
+    """Raises to 60, ..., 99 at blinds 15/30 are followed by the smallest legal re-raise.
+
+    Rounded to chips of blinds 50/100, 13 of these re-raises would be too small."""
     for target in range(60, 100):
         text = STARS.replace("$0.25/$0.50", "15/30").replace("$0.25", "15").replace("$0.50", "30").replace("$1", "$")
         text = text[: text.index("p1: raises")].replace("($00 in", "(1500 in").replace("($01.50 in", "(1500 in")

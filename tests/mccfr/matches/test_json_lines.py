@@ -1,4 +1,4 @@
-"""Decisions as JSON lines on stdin.
+"""`mccfr bot json`: decisions as JSON lines on standard input.
 
 Shows:
 
@@ -66,13 +66,13 @@ def test_number_and_seed_fix_the_draws(policy):
     assert len({found["action"] for found in answers(policy, [decision | {"number": n} for n in range(60)])}) > 1
 
 
-def test_what_is_not_understood_is_answered_with_an_error(policy):
+def test_invalid_requests_are_answered_with_an_error(policy):
     whole = {"position": 1, "hand": "AhAd", "line": "b300c/c", "board": "Kc7d2s"}
     for change, words in (
         ({"position": 2}, "it must be from 0 to 1"),
         ({"hand": "AhAx"}, "AhAx"),
         ({"line": "b300c/b50"}, "a bet must put in 100 to"),
-        ({"line": "r300c/c"}, "r300 can mean chips put in on this street"),
+        ({"line": "r300c/r600"}, "r300 can mean chips put in on this street"),
         ({"line": "b300c/"}, "not the turn of position 1"),
         ({"board": "Kc7d"}, "board"),
         ({"board": "Kc7d2s3c"}, "has more cards than the street"),

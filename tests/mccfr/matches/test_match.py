@@ -3,10 +3,11 @@
 Shows:
 
 * A match's three estimates (as played, all-ins averaged, AIVAT) agree with the exact value
-  (test_all_three_figures_are_what_exact_evaluation_says)
-* Their 95 % intervals cover the exact value as often as stated (test_intervals_hold_as_often_as_they_say)
+  (test_all_three_estimates_agree_with_exact_evaluation)
+* Their 95 % intervals cover the exact value as often as stated
+  (test_intervals_cover_the_exact_value_as_often_as_stated)
 * Between policies with different bets, a match agrees with head-to-head over exact translation
-  (test_policies_with_other_bets_win_what_exact_translation_says)
+  (test_policies_with_different_bets_agree_with_exact_translation)
 """
 
 from itertools import combinations
@@ -53,11 +54,11 @@ def contender(game, strategy):
     return Contender("policy", PolicySpec(Profile(game, strategy)), Profile(game, strategy))
 
 
-# --- what is found ---
+# --- estimates and intervals ---
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards"])
-def test_all_three_figures_are_what_exact_evaluation_says(name):
+def test_all_three_estimates_agree_with_exact_evaluation(name):
     game = game_of(name)
     a, b = random_strategy(game, 1), random_strategy(game, 2)
     truth = exact_chips((game, game), a, b)
@@ -69,8 +70,8 @@ def test_all_three_figures_are_what_exact_evaluation_says(name):
 
 
 @pytest.mark.parametrize("menus", [("pot", "half or all-in"), ("two sizes", "no limp"), ("checks only", "third")])
-def test_policies_with_other_bets_win_what_exact_translation_says(menus):
-    """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
+def test_policies_with_different_bets_agree_with_exact_translation(menus):
+    """Seats draw one reading of a bet, ranges keep all of them; head-to-head sums over all exactly."""
     games = [build_game(structs.replace(DEEP, menu=MENUS[menu]), None) for menu in menus]
     strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
     sides = [Profile(*pair) for pair in zip(games, strategies, strict=True)]
@@ -83,7 +84,7 @@ def test_policies_with_other_bets_win_what_exact_translation_says(menus):
 
 
 def pair_values(at, known):
-    """[(probability, chips, corrected chips)] of each history of a table, as player 0."""
+    """Return the probability, chips and corrected chips of player 0 in each history of a table."""
     heuristic = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     found = []
     for deal, played, share, chips in at.histories:
@@ -94,7 +95,7 @@ def pair_values(at, known):
     return np.array(found).T
 
 
-def test_intervals_hold_as_often_as_they_say():
+def test_intervals_cover_the_exact_value_as_often_as_stated():
     """500 matches of 100 pairs on Kuhn poker: a pair is one history of each seat, on the same deal."""
     at = table("kuhn")
     share, *values = pair_values(at, KNOWN["player 0"])
@@ -116,8 +117,8 @@ def test_intervals_hold_as_often_as_they_say():
         assert 0.92 <= held / 500 <= 0.98
 
 
-def test_holdem_is_corrected_without_bias():
-    """Chips and corrected chips of the same hands differ by chance alone, and the latter vary by far less."""
+def test_aivat_is_unbiased_in_holdem():
+    """The means of chips and corrected chips agree, and corrected chips have a smaller deviation."""
     for name, share in (("always-all-in", 0.3), ("odd-size", 0.8)):
         found = match((contender_of(policy()), program(name)), 200, seed=4).pairs
         difference = found[:, 0] - found[:, 2]
@@ -125,8 +126,8 @@ def test_holdem_is_corrected_without_bias():
         assert found[:, 2].std() < share * found[:, 0].std()
 
 
-def test_units_follow_from_their_numbers_alone(tmp_path):
-    """A heuristic that learns from hands, and players who remember, would make the order count."""
+def test_samples_depend_on_their_numbers_only(tmp_path):
+    """A heuristic that learns from hands, or players with memory, would make the order matter."""
     one = contender(game_of("leduc"), random_strategy(game_of("leduc"), 1))
     contenders = one, program("random")
     whole = match(contenders, 200, seed=6)
@@ -139,8 +140,8 @@ def test_units_follow_from_their_numbers_alone(tmp_path):
     refused("samples of another evaluation", match, (one, program("always-call")), 200, seed=6, effort=kept)
 
 
-def test_a_heuristic_that_learns_from_scored_hands_is_seen():
-    """The planted error: what the last hands won goes into the values of the next."""
+def test_a_heuristic_that_learns_from_scored_hands_is_detected():
+    """Planted error: the heuristic's values depend on the number of hands scored before."""
     game = game_of("leduc")
 
     class Learning(EquityHeuristic):
@@ -162,7 +163,7 @@ def test_a_heuristic_that_learns_from_scored_hands_is_seen():
 
 
 class Redrawing(Seat):
-    """A planted error: bets that the tree has not are read anew at each decision."""
+    """Planted error: at each decision the seat draws new readings of earlier off-tree bets."""
 
     def _chosen(self, state, random):
         at, self.reading = self.betting.start()[0], self.readings[0]
@@ -172,8 +173,8 @@ class Redrawing(Seat):
         return super()._chosen(state, random)
 
 
-def after_an_odd_raise(board):
-    """Return the strategy after r250 and a call: {second action: [H]}, and for a seat that draws again."""
+def after_off_tree_raise(board):
+    """Return two strategies after r250 and a call, {action: [H]}: with the reading kept, and redrawn."""
     seen, seat = ObservedRange(Seat(policy()), 0), Seat(policy())
     state, _ = seat.betting.start()
     seen.see(state, "r250")
@@ -188,13 +189,13 @@ def after_an_odd_raise(board):
 
 
 @pytest.mark.parametrize("kind", [Seat, Redrawing])
-def test_what_a_seat_does_after_odd_bets_is_what_its_range_says(kind):
-    """Frequencies of a line of two decisions, the first reading kept; a seat that draws again is seen.
+def test_a_seats_frequencies_after_off_tree_bets_match_its_range(kind):
+    """Play a line of two decisions: a seat that redraws its first reading fails the comparison.
 
-    The hand is the one for which that matters most.
+    The hand is the one for which the two strategies differ most.
     """
     seat, board = kind(policy()), (42, 22, 1)
-    kept, drawn_again = after_an_odd_raise(board)
+    kept, drawn_again = after_off_tree_raise(board)
     apart = sum(np.abs(kept[action] - drawn_again[action]) for action in kept) * seat.dealing.live(1, board)
     hand, done, hands = int(apart.argmax()), dict.fromkeys(kept, 0), 2_500
     assert apart[hand] > 0.1
@@ -216,7 +217,7 @@ def test_what_a_seat_does_after_odd_bets_is_what_its_range_says(kind):
 
 
 def session(name, hands, seed=1):
-    """Hands of the random policy against a program; an independent referee plays each line again."""
+    """Play hands of the random policy against a program; check each line by the rules."""
     table_ = Match((contender_of(policy()), program(name)), seed)
     found = []
     for number in range(hands):
@@ -236,14 +237,14 @@ def session(name, hands, seed=1):
 
 
 def hand_strengths(hand):
-    """The button's, and the big blind's."""
+    """Return the hand strengths of button and big blind."""
     return [strength((*parse_cards(hole), *parse_cards(hand.board))) for hole in hand.hole[::-1]]
 
 
 @pytest.mark.parametrize("hands", [20, pytest.param(4_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_sessions_are_legal_and_keep_step(name, hands, tmp_path):
-    """Play hands, in which `play_hand` checks both players; PokerKit reads twenty of them and pays the same."""
+def test_sessions_are_legal_and_pokerkit_pays_the_same(name, hands, tmp_path):
+    """`play_hand` checks both players' actions; PokerKit reads twenty hands and pays the same."""
     found = session(name, hands)[:: hands // 20]
     write_hands(tmp_path / "hands.phhs", [hand for hand, _ in found], HoldemGame(menu=MENU))
     for (_, state), (hand, chips) in zip(histories(tmp_path / "hands.phhs"), found, strict=True):
@@ -256,7 +257,7 @@ class Cheat(Program):
 
 
 class Peeking(Program):
-    """Records everything that it is shown."""
+    """Records the cards that it is shown."""
 
     blind, shown = True, []
 
@@ -265,7 +266,7 @@ class Peeking(Program):
         return "c"
 
 
-def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
+def test_illegal_program_actions_are_refused_and_blind_programs_see_no_cards():
     game = game_of("leduc")
     one = contender(game, random_strategy(game, 1))
     with pytest.raises(ValueError, match=r"cheat, hand \d+: .*'r123456' is not possible here"):
@@ -292,7 +293,7 @@ def policies(tmp_path_factory):
     return {name: write_random(folder / name, config) for name, config in games.items()}
 
 
-def test_the_command_tells_in_json_and_in_words(capsys, policies):
+def test_the_command_prints_json_or_text(capsys, policies):
     found = answer(capsys, "match", policies["kuhn"], "random", "--hands", 201, "--seed", 5)
     assert (found["hands"], found["seed"]) == (202, 5)
     for key in ("", "allin_", "aivat_"):
@@ -303,7 +304,7 @@ def test_the_command_tells_in_json_and_in_words(capsys, policies):
 
 
 def test_runs_play_as_their_exported_policies_do(capsys, tmp_path):
-    """To the rounding of shares: one action in tens of thousands differs, and here none."""
+    """Rounded probabilities may change one action in tens of thousands; in these hands none changes."""
     run, out = tmp_path / "run", tmp_path / "policy"
     (tmp_path / "kuhn.toml").write_text('game.name = "kuhn"\n')
     for arguments in (
@@ -316,7 +317,7 @@ def test_runs_play_as_their_exported_policies_do(capsys, tmp_path):
     assert found[0]["aivat_mean_chips"] == pytest.approx(found[1]["aivat_mean_chips"], abs=1e-3)
 
 
-def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path, monkeypatch):
+def test_user_programs_are_found_in_the_current_directory(capsys, policies, tmp_path, monkeypatch):
     (tmp_path / "my_players.py").write_text(
         "from mccfr.play import Program\n\n\nclass Timid(Program):\n"
         '    def act(self, random):\n        return "f" if self.may_fold and self.hand < "K" else "c"\n'
@@ -325,7 +326,7 @@ def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path,
     assert answer(capsys, "match", "my_players:Timid", policies["kuhn"], "--hands", 200)["a"] == "my_players:Timid"
 
 
-def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
+def test_impossible_matches_are_refused_in_one_sentence(capsys, policies, tmp_path):
     for arguments, said in (
         ((policies["kuhn"], policies["leduc"]), "the game is 'kuhn' for the first and 'leduc' for the second"),
         ((policies["toy"], policies["deep"]), "two strategies can only be compared in one game"),
@@ -355,7 +356,7 @@ def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
     assert found["mean_mbb"] == pytest.approx(found["mean_chips"] * 10)
 
 
-# --- Everybody against everybody ---
+# --- round-robin tournaments ---
 
 
 @pytest.fixture
@@ -366,7 +367,7 @@ def names(tmp_path, monkeypatch):
     return ["random1", "random2", "always-call"]
 
 
-def test_everybody_meets_everybody_on_the_same_deals(names, capsys):
+def test_a_tournament_plays_every_pair_on_the_same_deals(names, capsys):
     found = answer(capsys, "rank", *names, "--hands", 200, "--seed", 3)
     assert [(each["a"], each["b"]) for each in found["matches"]] == list(combinations(names, 2))
     for each in found["matches"]:
@@ -382,8 +383,8 @@ def test_everybody_meets_everybody_on_the_same_deals(names, capsys):
     assert text.splitlines()[1].startswith(f"1 {best['name']}  ") and f"{best['mean_chips']:+.4g}" in text
 
 
-def test_the_interval_of_a_mean_is_over_deals_that_all_matches_share(names):
-    """Count shares of one deal as one sample; independent matches would give another interval."""
+def test_a_tournaments_interval_counts_a_shared_deal_once(names):
+    """One deal's results in all matches are one sample; independent matches would give another interval."""
     opened = [open_player(name).contender for name in names]
     units = np.array([match((opened[0], other), 200, 1).pairs[:, 2] for other in opened[1:]]).mean(axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))
@@ -391,7 +392,7 @@ def test_the_interval_of_a_mean_is_over_deals_that_all_matches_share(names):
     assert player["mean_chips"] == pytest.approx(mean) and player["ci95_chips"] == pytest.approx(interval)
 
 
-def test_it_goes_on_where_it_was_stopped_and_further_names_cost_their_own_matches(names, capsys, tmp_path, monkeypatch):
+def test_a_tournament_resumes_and_a_new_name_adds_only_its_own_matches(names, capsys, tmp_path, monkeypatch):
     whole = play_round_robin(names, 200)
     kept = tmp_path / "kept"
     play_round_robin(names[:2], 200, keep=kept)

@@ -3,16 +3,16 @@
 Shows:
 
 * From the turn on, the cost of a decision equals enumeration of all rivers
-  (test_costs_from_the_turn_on_are_those_of_all_rivers)
-* On earlier streets, the estimated cost is unbiased (test_estimates_do_not_lean_towards_a_cost,
-  test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
+  (test_costs_from_the_turn_on_equal_enumeration_of_all_rivers)
+* On earlier streets, the estimated cost is unbiased (test_cross_validated_costs_are_unbiased,
+  test_flop_and_preflop_estimates_agree_with_the_exact_cost)
 * A bet outside of the tree costs what its translation costs, or its street is solved again
-  (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
-  test_a_street_with_another_bet_is_solved_again)
-* Costs add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
-* With two of several players left after the flop, a decision's cost is that of the whole pot (
-  test_a_table_of_three_has_frequencies_before_two_are_left,
-  planted: test_the_chips_of_folded_players_are_in_the_pot)
+  (test_an_off_tree_preflop_raise_costs_as_much_as_its_translation,
+  test_a_street_with_an_off_tree_bet_is_re_solved)
+* Costs add up, and a stopped review continues (test_a_reviews_costs_add_up_and_it_resumes)
+* After the flop, with two of several players left, a decision's cost counts the whole pot
+  (test_before_two_of_three_are_left_decisions_have_only_frequencies, planted:
+  test_the_chips_of_folded_players_are_in_the_pot)
 """
 
 import json
@@ -57,7 +57,7 @@ RIVER = ("r300c/cc/cc/r900c", ("As7s", "KhQd"), "Qs7h2d3c9s")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Few iterations: costs of solved streets are compared with nothing that depends on them."""
+    """Solve with few iterations: no test depends on the exact costs of re-solved streets."""
     monkeypatch.setattr(solved_street, "FLOP", Effort(2))
     monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(4)))
 
@@ -78,7 +78,7 @@ def hand_of_three(line, holes, board):
 
 
 def exact(line, board, cards, player):
-    """[A] costs by walking every board, one after the other."""
+    """Return [A] the costs of a decision's actions by a loop over all boards."""
     node, known = find_node(SOURCE.game.tree, line), tuple(parse_cards(board))
     ranges = RangesOfLine(SOURCE)
     reach = ranges.reach(ranges.follow(line, board))
@@ -88,7 +88,7 @@ def exact(line, board, cards, player):
 
 
 @pytest.mark.parametrize(("line", "holes", "board"), [TURN, RIVER])
-def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, board):
+def test_costs_from_the_turn_on_equal_enumeration_of_all_rivers(reviewer, line, holes, board):
     found, checked = reviewer.review(hand(line, holes, board), 0), 0
     for row in found.decisions:
         if len(row.board) < 8:
@@ -109,9 +109,10 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
     assert {row.verdict.note for row in found.decisions} == {""}
 
 
-def test_estimates_do_not_lean_towards_a_cost():
-    """Three actions of one worth, on eight boards; with the best of all boards in place of halves it is a third of the
-    noise."""
+def test_cross_validated_costs_are_unbiased():
+    """Three actions have equal values on eight boards, up to noise.
+
+    Without cross-validation (the best mean over all boards), the cost is biased by a third of the noise."""
     rng, found = np.random.default_rng(1), []
     for _ in range(2_000):
         found.append(_cross_validated(rng.normal(size=(8, 3)), np.ones(8)).cost[0])
@@ -122,9 +123,10 @@ def test_estimates_do_not_lean_towards_a_cost():
     assert _cross_validated(np.ones((4, 2)), np.zeros(4)) is None
 
 
-def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):
-    """A flop against all its turns and rivers; before it, hands that differ in suits are one, with a policy that heeds
-    ranks alone."""
+def test_flop_and_preflop_estimates_agree_with_the_exact_cost(monkeypatch):
+    """Compare a flop with all its turns and rivers, and two suited hands before the flop.
+
+    The preflop policy depends on ranks only, so hands that differ in suits have the same costs."""
     line, board, cards = "r300c/", "Qs7h2d", "As7s"
     node, known, number = find_node(SOURCE.game.tree, line), tuple(parse_cards(board)), combo_index(*parse_cards(cards))
     ranges = RangesOfLine(SOURCE)
@@ -152,7 +154,7 @@ def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):
 
 
 def test_one_walk_values_every_line_before_the_flop(monkeypatch):
-    """As a walk for each line does, and none is walked again; with a range that is not the policy's it is."""
+    """One walk gives the costs of a walk for each line. Only another range needs a new walk."""
     monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 2)
     node, number, ranges = find_node(SOURCE.game.tree, "r300"), combo_index(*parse_cards("AsKs")), RangesOfLine(SOURCE)
     other = ranges.reach(ranges.follow("r300", ""))[1]
@@ -165,8 +167,8 @@ def test_one_walk_values_every_line_before_the_flop(monkeypatch):
     assert whole.costs(node, (), number, np.ones(1326)).cost != pytest.approx(found.cost) and len(whole._kept) > lines
 
 
-def test_another_bet_before_the_flop_costs_what_it_is_taken_for(reviewer):
-    """A raise to 310 is the tree's of 300; the flop after it is solved again, with 620 in the pot."""
+def test_an_off_tree_preflop_raise_costs_as_much_as_its_translation(reviewer):
+    """A raise to 310 is translated to 300; the flop after it is re-solved, with 620 in the pot."""
     line, holes, board = "r310c/cc/cc/cc", *RIVER[1:]
     other, same = (reviewer.review(hand(text, holes, board), 0) for text in (line, "r300c/cc/cc/cc"))
     raised, known = other.decisions[0].verdict, same.decisions[0].verdict
@@ -177,8 +179,8 @@ def test_another_bet_before_the_flop_costs_what_it_is_taken_for(reviewer):
     assert {row.verdict.how for row in same.decisions} == {IN_TREE}
 
 
-def test_a_street_with_another_bet_is_solved_again(reviewer):
-    """450 into 600 on the river: the check before it, the bet and the call are judged in one solution that has them."""
+def test_a_street_with_an_off_tree_bet_is_re_solved(reviewer):
+    """The river has an off-tree bet of 450 into 600; one solution judges the check, the bet and the call."""
     line, holes, board = "r300c/cc/cc/cr750c", *RIVER[1:]
     found = reviewer.review(hand(line, holes, board), 0)
     by_street = {street: {row.verdict.how for row in found.decisions if row.street == street} for street in range(4)}
@@ -190,8 +192,8 @@ def test_a_street_with_another_bet_is_solved_again(reviewer):
         assert each.cost_chips == 0 or each.best != each.did
 
 
-def test_a_solved_river_costs_what_enumeration_says():
-    """Values of the last decision, a call for all chips, against the sum over the opponent's hands."""
+def test_a_re_solved_river_has_the_values_of_enumeration():
+    """Compare values of the last decision, an all-in call, with the sum over the opponent's hands."""
     rules, board = stakes_of(HoldemGame(stack=1_000)).rules, tuple(parse_cards("Qs7h2d3c9s"))
     played = follow_actions(rules, actions_of("r300ccccccr1000c"))
     acted = [(state, action) for state, action in zip(played.states, played.actions, strict=True) if state.street == 3]
@@ -207,8 +209,8 @@ def test_a_solved_river_costs_what_enumeration_says():
 
 
 @pytest.mark.parametrize(("street", "line"), [("river", "r300c/cc/cc/r900f"), ("turn", "r300c/cc/r900f")])
-def test_every_decision_of_a_street_can_be_solved_again(street, line):
-    """The nuts that fold to a bet give away what calling wins; the policy does not matter there."""
+def test_every_decision_of_a_street_can_be_re_solved(street, line):
+    """Folding the nuts to a bet costs what a call wins, whatever the policy is."""
     solving = Reviewer(SOURCE.side(), SOURCE, 8, street)
     found = solving.review(hand(line, ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     last = found.decisions[-1].verdict
@@ -216,14 +218,14 @@ def test_every_decision_of_a_street_can_be_solved_again(street, line):
     assert not any(row.verdict.how == SOLVED for row in found.decisions if row.street < line.count("/"))
 
 
-def test_what_the_tree_holds_for_over_is_solved_again(reviewer):
-    """Map 19,000 of 20,000 to all-in; the decisions about the rest still have a cost."""
+def test_decisions_after_the_trees_all_in_are_re_solved(reviewer):
+    """A raise to 19,000 of 20,000 is translated to all-in; decisions about the rest still have a cost."""
     found = reviewer.review(hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     assert found.decisions[-1].verdict.cost_chips > 10_000
 
 
-def test_a_call_of_an_all_in_blind_is_every_raise(reviewer):
-    """The big blind has 0.8 big blinds: the button's call is all that the tree's raises can be."""
+def test_a_call_of_an_all_in_blind_stands_for_all_raises(reviewer):
+    """The big blind has 0.8 big blinds, so every raise of the tree is played as a call."""
     game = HoldemGame(stack=80)
     found = reviewer.review(hand("c///", ("7s2d", "AsAd"), "QsTs9s3c2h", game=game), 0)
     (call,) = (row.verdict for row in found.decisions)
@@ -231,8 +233,8 @@ def test_a_call_of_an_all_in_blind_is_every_raise(reviewer):
     assert call.ci95_chips[0] <= 0 <= call.ci95_chips[1]
 
 
-def test_a_limp_that_the_tree_lacks_is_no_raise():
-    """The limp and the check after it have no verdict; the flop is solved with whole ranges."""
+def test_a_limp_that_the_tree_lacks_is_not_translated_to_a_raise():
+    """The limp and the check after it have no verdict; the flop is re-solved with full ranges."""
     source = policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False))
     by = Reviewer(source.side(), source, 8)
     found = by.review(hand("cc/cr200f", ("As7s", "KsJs"), "QsTs9s"), 0)
@@ -245,19 +247,19 @@ def test_a_hand_without_known_cards_is_not_solved(monkeypatch, reviewer):
     assert (found.decisions, found.unknown, found.won_chips) == ([], 5, (-310, 310))
 
 
-def test_a_fold_first_in_is_no_limped_pot(reviewer):
+def test_a_fold_first_in_does_not_count_as_a_limped_pot(reviewer):
     pots = [reviewer.review(hand(line, ("As7s", "KsJs"), board), 0).pot for line, board in (("f", ""), ("cr400f", ""))]
     assert pots == ["folded first in", "raised"]
 
 
 @pytest.fixture
 def holdem(monkeypatch, tmp_path):
-    """`holdem` is the name of the random policy."""
+    """Let the name `holdem` open the random policy."""
     monkeypatch.setattr(results, "open_player", lambda name, **_: opened(SOURCE))
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
+def test_a_reviews_costs_add_up_and_it_resumes(holdem, capsys, tmp_path, monkeypatch):
     at = dealer(plan(hands=2), ("random", "min-raise"))
     played = [at.play(number).text() for number in range(2)]
     six = "STATE:0:fffr225ff:TsTc|QdAs|5h2h|7s6d|8s9s|Qh7h:-50|-100|0|0|0|150:P|W|G|B|E|L"
@@ -284,7 +286,7 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(hand_review._HandReview, "_without_luck", lambda *_: None)
     again = answer(capsys, *arguments)
     assert again["players"]["Ada"]["cost_mbb"] == whole["players"]["Ada"]["cost_mbb"]
-    assert again["players"]["Ada"]["aivat_mbb"] is None  # one was reviewed anew, and one is as it was kept
+    assert again["players"]["Ada"]["aivat_mbb"] is None  # one hand was reviewed anew, one read from the file
     text = call(capsys, *arguments, "--top", 1)
     assert "passed over" in text.err and "Ada, 2 hands" in text.out
     assert "another review" in call(capsys, *arguments[:4], "--boards", 5, "--keep", "kept").err
@@ -292,8 +294,8 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     assert "none of 1 hands can be reviewed" in call(capsys, "review", "six.log", "--policy", "holdem").err
 
 
-def judged_by_many(sources, hands, monkeypatch, capsys, tmp_path):
-    """Review hands of PHH by a folder of policies; return what is printed, and the lines of the kept file."""
+def review_by_many(sources, hands, monkeypatch, capsys, tmp_path):
+    """Review PHH hands with a folder of policies; return the output and the lines of the kept file."""
     monkeypatch.chdir(tmp_path)
     for name in sources:
         Path("many", name).mkdir(parents=True)
@@ -308,16 +310,16 @@ def judged_by_many(sources, hands, monkeypatch, capsys, tmp_path):
 MANY = ("review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
 
 
-def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, tmp_path):
-    """Hands of 75, 120 and 200 big blinds by policies for 100 and 200: the first by one, the second by both."""
+def test_the_policy_of_the_nearest_depth_judges_and_a_second_is_listed(monkeypatch, capsys, tmp_path):
+    """Policies for 100 and 200 big blinds review hands of 75, 120 and 200; only the second has both."""
     sources = {f"hu-{depth}": policy(MENU, 100.0 * depth) for depth in (100, 200)}
     hands = [phh(Hand("r300f", ("????", "AsAd")), HoldemGame(stack=100 * depth)) for depth in (75, 120, 200)]
-    _, found = judged_by_many(sources, hands, monkeypatch, capsys, tmp_path)
+    _, found = review_by_many(sources, hands, monkeypatch, capsys, tmp_path)
     assert [one["policy"] for one in found] == ["many/hu-100", "many/hu-100", "many/hu-200"]
     assert [one["distance"] for one in found] == ["stack 75 for 100", "stack 120 for 100", ""]
     others = [row["other"] for one in found for row in one["decisions"]]
-    told = [other and (other["policy"], other["distance"]) for other in others]
-    assert told == [None, ("many/hu-200", "stack 120 for 200"), None]
+    shown = [other and (other["policy"], other["distance"]) for other in others]
+    assert shown == [None, ("many/hu-200", "stack 120 for 200"), None]
 
 
 def test_the_depth_of_a_policy_with_stacks_is_the_second_largest_stack():
@@ -325,12 +327,12 @@ def test_the_depth_of_a_policy_with_stacks_is_the_second_largest_stack():
     assert results._Judge("three", game, THREE, THREE, 0, None).depth == stakes_of(game).depth == 80
 
 
-def test_a_table_of_three_has_frequencies_before_two_are_left():
-    """The button raises, both call, and one folds on the flop: from there on the street is solved."""
+def test_before_two_of_three_are_left_decisions_have_only_frequencies():
+    """The button raises, both call, and one folds on the flop; from the fold on, streets are re-solved."""
     line, board = "r350cc/cr1400fc/cr3000f", "Qs7h2d3c"
     found = Reviewer(THREE.side(), THREE, 8).review(hand_of_three(line, ("As7s", "KhQd", "QhJh"), board), 0)
-    told = [(row.player, row.position, row.street, row.verdict.how, row.verdict.note) for row in found.decisions]
-    assert told == [
+    shown = [(row.player, row.position, row.street, row.verdict.how, row.verdict.note) for row in found.decisions]
+    assert shown == [
         ("Ada", 2, 0, IN_TREE, NO_COST),
         ("Sam", 0, 0, IN_TREE, NO_COST),
         ("Bob", 1, 0, IN_TREE, NO_COST),
@@ -353,7 +355,7 @@ def test_a_table_of_three_has_frequencies_before_two_are_left():
         assert (row.verdict.cost_chips is None) == (row.verdict.how != SOLVED) == (row.verdict.best == "")
 
 
-def test_another_raise_at_a_table_of_three_is_taken_for_the_nearest():
+def test_an_off_tree_raise_of_three_players_is_translated_to_the_nearest():
     found = Reviewer(THREE.side(), THREE, 8).review(hand_of_three("r360ff", ("", "", "QhJh"), ""), 0)
     (raised,) = (row.verdict for row in found.decisions)
     assert (raised.how, raised.did, raised.taken_for) == (MAPPED, "raise to 3.6 BB", "b350 after ''")
@@ -362,7 +364,9 @@ def test_another_raise_at_a_table_of_three_is_taken_for_the_nearest():
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_the_chips_of_folded_players_are_in_the_pot(planted):
-    """The last call on a river against the sum over the opponent's hands; the planted hand has no chips of others."""
+    """Compare the last river call with the sum over the opponent's hands.
+
+    In the planted hand, the folded player's chips are missing."""
     rules, board = stakes_of(HoldemGame(seats=3, stack=1_000)).rules, tuple(parse_cards("Qs7h2d3c9s"))
     played = follow_actions(rules, actions_of("r300cfccccr700c"))
     acted = [(state, action) for state, action in zip(played.states, played.actions, strict=True) if state.street == 3]
@@ -381,8 +385,8 @@ def test_the_chips_of_folded_players_are_in_the_pot(planted):
     assert (call - fold == pytest.approx(gain, abs=1e-6)) != planted
 
 
-def test_a_raise_beyond_the_other_players_stack_is_one_to_it():
-    """The button bets 7 big blinds into 6.5, of which the big blind has 2."""
+def test_a_raise_above_the_opponents_stack_is_reduced_to_it():
+    """The button bets 7 big blinds into 6.5; the big blind has only 2 left."""
     stacks = [2_000.0, 500.0, 2_000.0]
     rules = stakes_of(HoldemGame(seats=3, stacks=stacks)).rules
     played = follow_actions(rules, actions_of("r300fccr1000c"))
@@ -392,7 +396,7 @@ def test_a_raise_beyond_the_other_players_stack_is_one_to_it():
     assert left.acted[0][0].put_in == (325, 325) and left.acted[2][0].put_in == (325, 525)
 
 
-def test_a_policy_for_as_many_players_judges(monkeypatch, capsys, tmp_path):
+def test_the_policy_for_the_hands_number_of_players_judges(monkeypatch, capsys, tmp_path):
     """A folder with policies for two and three players; a hand of four is refused with the reason."""
     sources = {f"p-{seats}": policy(MENU, seats=seats) for seats in (2, 3)}
     hands = [
@@ -406,7 +410,7 @@ def test_a_policy_for_as_many_players_judges(monkeypatch, capsys, tmp_path):
         }
         for seats, folds in ((2, ["p1 f"]), (3, ["p1 f", "p2 f"]), (4, ["p4 f", "p1 f", "p2 f"]))
     ]
-    printed, found = judged_by_many(sources, hands, monkeypatch, capsys, tmp_path)
+    printed, found = review_by_many(sources, hands, monkeypatch, capsys, tmp_path)
     assert "hand of 4 players: no policy that is given has as many" in printed.err
     assert "R, BTN QhJh - -: raise to 3.5 BB" in printed.out and "1 decisions have frequencies only" in printed.out
     assert [one["policy"] for one in found] == ["many/p-2", "many/p-3"]

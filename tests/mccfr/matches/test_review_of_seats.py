@@ -1,9 +1,9 @@
-"""Reviews of hands of three players with actions that the policy's tree lacks.
+"""Reviews of hands of three and four players with actions that the policy's tree lacks.
 
 Shows:
 
 * A review goes on after a call that the tree lacks, as a seat of the policy does (planted:
-  test_decisions_are_judged_where_a_seat_would_be)
+  test_reviews_have_the_frequencies_of_a_seat_in_the_same_hand)
 """
 
 from decimal import Decimal
@@ -31,7 +31,7 @@ STAKES = stakes_of(HoldemGame(seats=3))
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Solve with few iterations: costs are compared with nothing here."""
+    """Solve with few iterations: these tests compare no costs."""
     monkeypatch.setattr(solved_street, "FLOP", Effort(1))
     monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
 
@@ -45,15 +45,15 @@ def review(line, module=hand_review):
     return by.review(CheckedHand(finished_hand(STAKES.rules, actions, HOLES, board, names=NAMES), STAKES), 0)
 
 
-def told(found):
-    """Return player, street and judgement of each decision."""
+def verdicts(found):
+    """Return the player, street and kind of verdict of each decision."""
     return [(row.player, row.street, row.verdict.how) for row in found.decisions]
 
 
-def test_the_caller_of_a_raise_has_no_range():
-    """The small blind's cold call is a raise in the tree, since the others fold; nothing is solved against it."""
+def test_a_caller_outside_of_the_tree_has_no_range():
+    """The tree has a raise in place of the small blind's cold call; no street is re-solved against it."""
     found = review("r350cf/cc/cc/cc")
-    assert told(found) == [
+    assert verdicts(found) == [
         ("Ada", 0, IN_TREE),
         ("Sam", 0, LACKING),
         ("Bob", 0, MAPPED),
@@ -68,9 +68,9 @@ def test_the_caller_of_a_raise_has_no_range():
 
 
 def test_a_caller_who_folds_leaves_two_ranges():
-    """The small blind has no place in the tree; its chips are in the pot once it has folded to the button's bet."""
+    """The tree lacks the small blind's call. Once the small blind has folded, its chips are in the pot."""
     found = review("r350cc/ccr700fc/cr2000f")
-    assert told(found)[3:] == [
+    assert verdicts(found)[3:] == [
         ("Bob", 1, MAPPED),
         ("Ada", 1, MAPPED),
         ("Bob", 1, SOLVED),
@@ -81,8 +81,8 @@ def test_a_caller_who_folds_leaves_two_ranges():
     assert found.decisions[-1].verdict.cost_chips >= 0
 
 
-def test_a_call_of_a_second_raise_has_no_range_either():
-    """Nor has the big blind, which calls the button's bet, as no seat would."""
+def test_a_caller_of_a_reraise_has_no_range():
+    """The big blind, who calls the button's flop bet outside of the tree, has none either."""
     found = review("r350r1150cc/ccr3000fc/cc/cc")
     first = "the policy's tree has no call 18.5 BB of BB after 'b350b1150cc/ccb1850f', so BB has no range"
     second = "the policy's tree has no call 8 BB of BTN after 'b350b1150c', so BTN has no range"
@@ -90,7 +90,7 @@ def test_a_call_of_a_second_raise_has_no_range_either():
     assert SOLVED not in {row.verdict.how for row in found.decisions} and not found.ended
 
 
-def test_a_fold_to_a_strangers_bet_is_the_trees_check():
+def test_a_fold_to_a_bet_outside_of_the_tree_is_a_check_in_the_tree():
     """The small blind's bet is not in the tree, where the big blind is first to act and may check."""
     found = review("r350cc/r700ff")
     folds, tree = found.decisions[3].verdict, found.decisions[2].verdict
@@ -101,7 +101,7 @@ def test_a_fold_to_a_strangers_bet_is_the_trees_check():
 
 
 def lines_of_calls(count):
-    """Yield lines whose bets have the tree's sizes, and whose calls and folds are any."""
+    """Yield random lines: bets have the tree's sizes, calls and folds may be outside of the tree."""
     random, betting = Random(5), real_betting(SOURCE.game)
     for _ in range(count):
         (state, (reading,)), line = betting.start(), ""
@@ -116,8 +116,8 @@ def lines_of_calls(count):
         yield line
 
 
-def differing(module, lines):
-    """Return the number of decisions that are judged, and of those whose frequencies are not those of a seat."""
+def count_differences(module, lines):
+    """Return the numbers of judged decisions, and of those whose frequencies differ from a seat's."""
     judged, wrong = 0, 0
     for line in lines:
         for row in review(line, module).decisions:
@@ -137,21 +137,23 @@ def differing(module, lines):
     return judged, wrong
 
 
-def test_decisions_are_judged_where_a_seat_would_be(monkeypatch):
-    """In random lines. The planted review leaves the tree at a call that it lacks, or plays on with the caller."""
+def test_reviews_have_the_frequencies_of_a_seat_in_the_same_hand(monkeypatch):
+    """Compare random lines.
+
+    One planted review leaves the tree at a call that the tree lacks, the other one continues with the caller."""
     monkeypatch.setattr(hand_review._HandReview, "_solved", lambda self, places: [None] * len(places))
     lines = list(lines_of_calls(40))
-    judged, wrong = differing(hand_review, lines)
+    judged, wrong = count_differences(hand_review, lines)
     assert judged > 200 and not wrong
     stays = "reading = LineReading(NOWHERE, 1.0) if tree.players == 2 else reading"
     left = mutant(hand_review, (stays, "reading = LineReading(NOWHERE, 1.0)"))
     onward = mutant(hand_review, ("betting.at(reading, state), None", "reading, None"))
     for planted in (left, onward):
         monkeypatch.setattr(planted._HandReview, "_solved", lambda self, places: [None] * len(places))
-        assert differing(planted, lines)[0] < judged
+        assert count_differences(planted, lines)[0] < judged
 
 
-def straddled(seats, moves):
+def straddle_review(seats, moves):
     """Return the review of a hand in which the button straddles, so that the small blind acts first."""
     source, none = SOURCE if seats == 3 else FOUR, [Decimal(0)] * seats
     posted = Posted([Decimal(20_000)] * seats, (Decimal(50), Decimal(100)), none, [*none[1:], Decimal(200)])
@@ -162,16 +164,17 @@ def straddled(seats, moves):
 
 
 def test_a_straddle_of_the_first_player_is_a_raise():
-    """Of three players the button is the first. Its straddle says nothing of its cards, and its check after it is no
-    action of the tree."""
-    found = straddled(3, [(0, "f"), (1, "c"), (2, "c"), *[(1, "c"), (2, "c")] * 3])
+    """With three players the button is first to act. Its straddle tells nothing of its cards.
+
+    Its check after the straddle is no action of the tree."""
+    found = straddle_review(3, [(0, "f"), (1, "c"), (2, "c"), *[(1, "c"), (2, "c")] * 3])
     folds, calls = (row.verdict for row in found.decisions[:2])
     assert (folds.how, folds.did, folds.tree_line, folds.taken_for) == (MAPPED, "fold", "b350", "f after 'b350'")
     assert (calls.how, calls.did, calls.tree_line, found.ended) == (MAPPED, "call 1 BB", "b350f", "")
-    assert found.unknown == 1 and told(found)[2:] == [(name, 1 + k, SOLVED) for k in range(3) for name in NAMES[1:]]
+    assert found.unknown == 1 and verdicts(found)[2:] == [(name, 1 + k, SOLVED) for k in range(3) for name in NAMES[1:]]
 
 
 def test_a_straddle_of_another_player_ends_the_review():
-    found = straddled(4, [(0, "f"), (1, "f"), (2, "f")])
+    found = straddle_review(4, [(0, "f"), (1, "f"), (2, "f")])
     assert (found.decisions, found.unknown) == ([], 3) and found.won_chips == (-50, -100, 0, 150)
     assert found.ended == "the policy has no straddle of BTN: the review ends there"

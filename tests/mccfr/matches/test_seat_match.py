@@ -2,9 +2,9 @@
 
 Shows:
 
-* In a match of three, each player holds every hand in every seat (planted: test_a_rotation_left_out_is_seen)
+* In a match of three, each player holds every hand in every seat (planted: test_a_missing_rotation_is_detected)
 * `match`, `play`, `dealer` and `bot json` play and re-solve with three seats
-  (test_a_match_of_three_names_a_player_for_each, test_a_person_plays_at_a_table_of_three,
+  (test_a_match_of_three_needs_a_name_for_each_seat, test_a_person_plays_at_a_table_of_three,
   test_a_policy_of_three_plays_at_the_dealer, test_json_lines_of_three, test_each_command_resolves_hands_of_three)
 """
 
@@ -41,7 +41,7 @@ def contender(purify=False, **keys):
 
 
 def test_equal_players_win_the_same_on_every_deal():
-    """Purified policies have no chance of their own, so the rake is all that each loses."""
+    """Purified policies draw no actions, so each player loses only the rake."""
     playing = SeatMatch([contender(purify=True, rake="5%")] * 3, seed=2)
     chips = np.array([playing.play(sample) for sample in range(40)])
     assert np.allclose(chips, chips[:, :1]) and chips.min() < 0 and chips.max() <= 0
@@ -49,8 +49,8 @@ def test_equal_players_win_the_same_on_every_deal():
     assert not np.array([without.play(sample) for sample in range(40)]).any()
 
 
-def by_hand(contenders, playing, sample):
-    """Each contender's mean chips on a deal: every one sits in every seat once."""
+def naive_chips(contenders, playing, sample):
+    """Return each contender's mean chips on a deal that each plays once in every seat."""
     chips = np.zeros(3)
     for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
         betting, dealing = playing.betting, playing.dealing
@@ -59,18 +59,18 @@ def by_hand(contenders, playing, sample):
     return chips / 3
 
 
-def test_a_rotation_left_out_is_seen(monkeypatch):
-    """The second one is played twice, and the third one never."""
+def test_a_missing_rotation_is_detected(monkeypatch):
+    """Planted error: the second rotation is played twice, the third never."""
     contenders = [contender(purify=True), program("always-call"), program("always-fold")]
     playing = SeatMatch(contenders, seed=2)
-    expected = [by_hand(contenders, playing, sample) for sample in range(20)]
+    expected = [naive_chips(contenders, playing, sample) for sample in range(20)]
     assert np.allclose([playing.play(sample) for sample in range(20)], expected)
     right = SeatMatch.hand
     monkeypatch.setattr(SeatMatch, "hand", lambda self, sample, rotation: right(self, sample, min(rotation, 1)))
     assert not np.allclose([playing.play(sample) for sample in range(20)], expected)
 
 
-def test_each_player_has_its_own_figure():
+def test_each_player_has_its_own_mean_and_interval():
     players = [contender(), program("always-call"), program("random")]
     found = match_of_seats(players, 300, 3, Effort())
     assert (found.hands, found.deals.shape) == (300, (100, 3))
@@ -83,7 +83,7 @@ def test_each_player_has_its_own_figure():
     refused("at least 300 are needed", match_of_seats, players, 200, 3, Effort())
 
 
-def test_what_a_match_of_three_lacks_is_refused():
+def test_invalid_matches_of_three_are_refused():
     refused("has 3 players, and 2 were given", SeatMatch, [contender(), program("random")])
     refused("are programs", SeatMatch, [program("random")] * 3)
     refused("is for two players", Match, [contender(), program("random")])
@@ -91,7 +91,7 @@ def test_what_a_match_of_three_lacks_is_refused():
     refused("the rake is", SeatMatch, [contender(), program("random"), other])
 
 
-# --- a policy on the disk ---
+# --- an exported policy ---
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def folder(tmp_path_factory, slot_abstractions, tables_read_once):
     return write_random(tmp_path_factory.mktemp("three") / "policy", game, slot_abstractions[1])
 
 
-def test_a_match_of_three_names_a_player_for_each(folder, capsys, tmp_path):
+def test_a_match_of_three_needs_a_name_for_each_seat(folder, capsys, tmp_path):
     found = answer(capsys, "match", folder, "always-call", folder, "--hands", 300, "--seed", 1)
     assert [player["name"] for player in found["players"]] == [str(folder), "always-call", str(folder)]
     assert (found["hands"], found["deals"]) == (300, 100)
@@ -115,7 +115,7 @@ def test_a_match_of_three_names_a_player_for_each(folder, capsys, tmp_path):
 
 
 def test_the_hands_of_three_are_read_by_pokerkit(folder, capsys, tmp_path):
-    """Their payments are those of the match, by name."""
+    """PokerKit's chips of each player equal those of the match."""
     log = tmp_path / "hands.phhs"
     found = answer(capsys, "match", folder, "random", "odd-size", "--hands", 300, "--seed", 1, "--log", log)
     won = dict.fromkeys(("policy", "random", "odd-size"), 0.0)
@@ -138,7 +138,7 @@ def test_a_policy_of_three_plays_at_the_dealer(folder, capsys, tmp_path):
 
 
 def test_each_command_resolves_hands_of_three(folder, capsys, monkeypatch):
-    """Once two players are left on the river: in a match, at the dealer, against a person, and for a bot in lines."""
+    """`match`, `dealer`, `play` and `bot json` re-solve the river once two players are left."""
     seen, name = solved_again(monkeypatch), f"{folder} --resolve river:unsafe:2"
     found = answer(capsys, "match", name, "always-call", "always-fold", "--hands", 300, "--seed", 1)
     assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0) and len(seen) > 20
@@ -157,11 +157,11 @@ def test_each_command_resolves_hands_of_three(folder, capsys, monkeypatch):
 
 def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_path):
     answers = iter(["f", "c", "r 50%", "a", *["c"] * 200])
-    told = []
+    shown = []
     source = contender()
-    hands = list(play_person(source.spec, source.spec.game, 12, 5, lambda _: next(answers), told.append))
+    hands = list(play_person(source.spec, source.spec.game, 12, 5, lambda _: next(answers), shown.append))
     assert [hand.position for hand in hands] == [0, 2, 1] * 4 and all(len(hand.hands) == 3 for hand in hands)
-    text = "\n".join(told)
+    text = "\n".join(shown)
     for words in ("you are SB (small blind)", "you are BTN (button)", "  BB ", "  BTN ", "shows"):
         assert words in text
     assert "The policy" not in text

@@ -6,7 +6,7 @@ import threading
 import pytest
 from acpc import player, rules
 from refusals import refusals, refused
-from slumbot_double import Double, served
+from slumbot_double import Double, http_server
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.matches.acpc import TableError
@@ -18,7 +18,7 @@ PROGRAMS = ["always-call", "min-raise", "odd-size", "always-all-in", "random", "
 
 
 def play(name, hands, post=None, seed=3):
-    """Hands against the double; nothing is refused, and each side says the same of what was won."""
+    """Play hands at the test server: it refuses no action, and both sides compute the same chips."""
     double = Double(player(name, 2), seed)
     session = SlumbotSession(player("policy"), rules(), post or double.post)
     found = [session.play_hand(number) for number in range(hands)]
@@ -28,15 +28,15 @@ def play(name, hands, post=None, seed=3):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_hands_are_legal_and_in_step(name):
+def test_hands_are_legal_and_both_sides_agree(name):
     found, double = play(name, 20)
     assert len({hand.betting for hand in found}) > 3 and double.tokens > 5
     assert {hand.position for hand in found} == {0, 1}
 
 
-def test_over_http_with_a_login():
+def test_hands_are_played_over_http_after_a_login():
     double = Double(player("random", 2), 5)
-    with served(double) as url:
+    with http_server(double) as url:
         post = http_post(url, 20)
         session = SlumbotSession(player("policy"), rules(), post)
         session.login("ada", "secret")
@@ -50,7 +50,7 @@ GOOD = {"action": "b200", "client_pos": 0, "hole_cards": ["As", "Kd"], "board": 
 SHOWN = {**GOOD, "action": "b200c/kk/kk/kk", "board": ["2c", "3d", "7h", "9s", "Jc"], "bot_hole_cards": ["4c", "5h"]}
 
 
-test_what_cannot_be = refusals(
+test_impossible_answers_are_refused = refusals(
     ("is no JSON object", []),
     (r"refuses /new_hand: 'go away\x1b'", {"error_msg": "go away\x1b"}),
     ("token after /new_hand is '5'", {**GOOD, "token": 5}),
@@ -79,7 +79,7 @@ test_what_cannot_be = refusals(
 )
 
 
-def test_servers_that_cannot_be_had_and_policies_that_do_not_fit():
+def test_unreachable_servers_and_unsuitable_policies_are_refused():
     refused("an address such as https://HOST/api", http_post, "ftp://somewhere", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Hands, boards and run-outs at tables, against enumeration of pairs of hands."""
+"""Dealing and showdowns: deals, run-outs and showdown values, against enumeration of hand pairs."""
 
 import numpy as np
 import pytest
@@ -17,15 +17,15 @@ from mccfr.play.showdown_values import run_outs, showdown_results, win_minus_los
 RNG = np.random.default_rng
 
 
-def pairs_that_meet(dealing):
+def compatible_pairs(dealing):
     return (dealing.hand_masks()[:, None] & dealing.hand_masks()[None, :]) == 0
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_what_hands_meet_and_win_is_what_pairs_do(name):
-    """Sums in linear time against matrices; boards hit by a hand are none of its."""
+def test_compatible_weights_and_showdowns_equal_enumeration_of_pairs(name):
+    """Compare linear-time sums with matrices over hand pairs; a hand excludes boards with its cards."""
     dealing, rng = game_of(name).cards.at_table(), RNG(0)
-    weight, meet = rng.random(dealing.hand_count) * (rng.random(dealing.hand_count) < 0.7), pairs_that_meet(dealing)
+    weight, meet = rng.random(dealing.hand_count) * (rng.random(dealing.hand_count) < 0.7), compatible_pairs(dealing)
     assert np.allclose(dealing.disjoint_weight(weight), meet @ weight, rtol=0, atol=1e-10 * weight.sum())
     for street in range(-1, dealing.streets):
         deal = dealing.deal(1, street + 1)
@@ -46,7 +46,7 @@ def test_what_hands_meet_and_win_is_what_pairs_do(name):
         assert np.allclose(found[live], expected[live], rtol=0, atol=1e-9 * weight.sum())
 
 
-def test_run_outs_of_the_deck_are_exact_where_they_are_few_and_right_on_average_where_drawn():
+def test_few_run_outs_are_exact_and_sampled_run_outs_are_unbiased():
     dealing, rng = policy().game.cards.at_table(), RNG(1)
     deal = dealing.deal(5, 0)
     hands, one = deal.hands, np.zeros(1326)
@@ -83,14 +83,14 @@ def test_deals_have_the_games_distribution(name):
     assert chi2 < freedom + 5 * (2 * max(freedom, 1)) ** 0.5
 
 
-def trained_on(count):
-    """The nine cards of the first deals of training."""
+def training_deals(count):
+    """Return the nine cards of each of the first training deals."""
     cards = np.empty((count, 9), np.int8)
     draw_cards(np.uint64(7), np.uint64(0), DEALS, np.int64(0), np.int64(count), np.zeros(4, np.uint64), cards)
-    return {tuple(dealt) for dealt in cards.tolist()}
+    return {tuple(deal) for deal in cards.tolist()}
 
 
-def dealt(dealing, count):
+def played_deals(dealing, count):
     found = set()
     for number in range(count):
         deal = dealing.deal(7, number)
@@ -99,15 +99,15 @@ def dealt(dealing, count):
 
 
 def test_no_deal_of_training_is_played(monkeypatch):
-    """With one seed; and the planted error, deals from the stream of training, would be seen."""
-    dealing, trained = policy().game.cards.at_table(), trained_on(300)
+    """Both use one seed; the planted error deals from the training stream and is noticed."""
+    dealing, trained = policy().game.cards.at_table(), training_deals(300)
     boards = {cards[4:] for cards in trained}
-    ours = dealt(dealing, 300)
+    ours = played_deals(dealing, 300)
     assert len(ours) == 300 and not {board for *_, board in ours} & boards
     monkeypatch.setattr(module, "EVALUATION", DEALS)
     monkeypatch.setattr(module, "DEALT", 0)
-    assert {board for *_, board in dealt(dealing, 300)} == boards
+    assert {board for *_, board in played_deals(dealing, 300)} == boards
 
 
 CARDS = build_game(GoofspielGame(cards=3), None).cards
-test_games_without_cards = refusals(("a table needs cards dealt outside of the tree", CARDS.at_table))
+test_games_without_dealt_cards_are_refused = refusals(("a table needs cards dealt outside of the tree", CARDS.at_table))

@@ -1,10 +1,10 @@
-"""Re-solving seats on a flop: hands taken over from another program, and a bot with an empty cache of kernels.
+"""Re-solving on a flop: hands taken over from another program, and a bot with an empty kernel cache.
 
 Shows:
 
 * Re-solving seats take over hands whose own bets are in no tree
-  (test_a_flop_is_taken_over_whatever_was_bet_at_this_seat)
-* A bot with an empty cache compiles before it connects (test_a_bot_with_an_empty_cache_is_ready_before_it_connects)
+  (test_a_flop_is_resolved_after_own_bets_outside_of_the_tree)
+* A bot with an empty cache compiles before it connects (test_a_bot_with_an_empty_cache_compiles_before_it_connects)
 """
 
 import json
@@ -32,7 +32,7 @@ FLOP = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMAL
 @pytest.mark.parametrize(
     "method", [METHODS[0], *(pytest.param(method, marks=pytest.mark.slow) for method in METHODS[1:])]
 )
-def test_a_flop_is_taken_over_whatever_was_bet_at_this_seat(method):
+def test_a_flop_is_resolved_after_own_bets_outside_of_the_tree(method):
     seat = ResolvingSeat(policy(), replace(FLOP, method=method))
     seat.deal(1, "AsKd", 1)
     for action in ("r230", "c"):
@@ -59,17 +59,17 @@ main(sys.argv[1:])
 
 
 @pytest.mark.slow
-def test_a_bot_with_an_empty_cache_is_ready_before_it_connects(tmp_path):
+def test_a_bot_with_an_empty_cache_compiles_before_it_connects(tmp_path):
     of = plan(hands=4)
-    asked = "--resolve", "river::20", "--patience", "60s", "--json"
+    options = "--resolve", "river::20", "--patience", "60s", "--json"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT / "tests")}
     clock = Clock(response=20, per_hand=60)
     with dealing(of, [scripted(PROGRAMS["min-raise"], of)], ports=[0], clock=clock, wait=1_200) as (port, came, _):
-        command = sys.executable, "-c", BOT, "bot", "acpc", "holdem", "127.0.0.1", str(port), *asked
+        command = sys.executable, "-c", BOT, "bot", "acpc", "holdem", "127.0.0.1", str(port), *options
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "error" not in came, (ended.stderr, came)
-    told = ended.stderr.splitlines()
-    compiling = [number for number, line in enumerate(told) if "compiling kernels, once per version" in line]
-    connected = [number for number, line in enumerate(told) if "connected to" in line]
-    assert len(compiling) == len(connected) == 1 and compiling < connected, told
+    log = ended.stderr.splitlines()
+    compiling = [number for number, line in enumerate(log) if "compiling kernels, once per version" in line]
+    connected = [number for number, line in enumerate(log) if "connected to" in line]
+    assert len(compiling) == len(connected) == 1 and compiling < connected, log
     assert json.loads(ended.stdout)["hands"] == 4 and any(file.is_file() for file in tmp_path.rglob("*"))

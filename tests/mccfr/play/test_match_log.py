@@ -25,7 +25,7 @@ def opened(path, of=PLAN):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The log of a match that is over."""
+    """Return the path of the log of a finished match."""
     path = tmp_path_factory.mktemp("log") / "whole.log"
     log, at = opened(path), dealer(PLAN, ("random", "min-raise"))
     for number in range(HANDS):
@@ -36,7 +36,7 @@ def whole(tmp_path_factory):
 
 
 def flip(lines, random):
-    """Another digit in the place of one."""
+    """Return the lines with one digit replaced by another."""
     which = random.choice([which for which, line in enumerate(lines) if re.search(rb"\d", line)])
     places = [match.start() for match in re.finditer(rb"\d", lines[which])]
     at = random.choice(places)
@@ -60,7 +60,7 @@ def swapped(lines, random):
 
 
 def forged(lines, random):
-    """Other chips for a hand, and a score that they come to."""
+    """Return the lines with other chips for one hand, and the score of these chips."""
     which = random.randrange(1, len(lines) - 1)
     hands = [read_hand(line.decode()) for line in lines[1:-1]]
     more = random.choice((-1, 1, 100, 20_000))
@@ -70,7 +70,7 @@ def forged(lines, random):
 
 
 def reopened(path, open_log=opened):
-    """The hands of a log; or a sentence, which names the file and, where lines are damaged, the line."""
+    """Return the hands of a log, or None if it is refused with an error that names file and line."""
     before = path.read_bytes()
     try:
         log = open_log(path)
@@ -78,7 +78,7 @@ def reopened(path, open_log=opened):
         assert path.read_bytes() == before and str(path) in str(error)
         assert re.search(r", line \d+: ", str(error)) or "is of another match" in str(error)
         return None
-    except FileExistsError:  # no head
+    except FileExistsError:  # no header
         assert path.read_bytes() == before
         return None
     log.close()
@@ -86,8 +86,8 @@ def reopened(path, open_log=opened):
     return log.hands
 
 
-def refused_of(log, count, damage, path, opening):
-    """Return how many damaged copies are refused; the others give the same chips, in order of hands."""
+def count_refused(log, count, damage, path, opening):
+    """Return how many damaged copies are refused; the others must give the same chips in each hand."""
     random, found, lines = Random(damage.__name__), 0, log.read_bytes().splitlines()
     won = [hand.chips for hand in reopened(log, opening)]
     for _ in range(count):
@@ -99,13 +99,13 @@ def refused_of(log, count, damage, path, opening):
 
 
 @pytest.mark.parametrize("damage", [flip, gone, twice, swapped, forged])
-def test_a_damaged_log_is_refused_or_says_the_same(whole, tmp_path, damage):
-    """200 in all."""
-    found = refused_of(whole, DAMAGES // 5, damage, tmp_path / "damaged.log", opened)
+def test_a_damaged_log_is_refused_or_gives_the_same_chips(whole, tmp_path, damage):
+    """Damage 200 copies in all."""
+    found = count_refused(whole, DAMAGES // 5, damage, tmp_path / "damaged.log", opened)
     assert found >= DAMAGES // 5 - (10 if damage is flip else 4)
 
 
-def test_what_remains_when_lines_are_lost_at_the_end_goes_on_to_the_same_score(whole, tmp_path):
+def test_a_log_without_its_last_lines_is_resumed_to_the_same_score(whole, tmp_path):
     path = tmp_path / "short.log"
     for kept in (1, 2, 25, HANDS + 1):
         path.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:kept]) + b"STATE:9")
@@ -118,14 +118,14 @@ def test_what_remains_when_lines_are_lost_at_the_end_goes_on_to_the_same_score(w
 
 
 @pytest.mark.parametrize("tail", [b"my notes", b"\0\0x", b"# mine", b"SC0"])
-def test_a_last_line_that_was_not_cut_off_here_is_left_alone(whole, tmp_path, tail):
+def test_an_unknown_last_line_is_refused_and_left_unchanged(whole, tmp_path, tail):
     path = tmp_path / "whole.log"
     path.write_bytes(whole.read_bytes() + tail)
     assert reopened(path) is None
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("STATE:7:", "STATE:07:", "contradicts the deal"),
         ("STATE:7:", "STATE:8:", "hand 8 stands in the place of hand 7"),
@@ -139,27 +139,27 @@ def test_a_last_line_that_was_not_cut_off_here_is_left_alone(whole, tmp_path, ta
         ("STATE:7:", "STATE:7:\xff", ""),
     ],
 )
-def test_the_sentence_says_what_is_wrong_and_where(whole, tmp_path, old, new, said):
+def test_the_error_names_the_line_and_what_is_wrong(whole, tmp_path, old, new, message):
     path = tmp_path / "wrong.log"
     text = whole.read_text()
     line = text[: text.index(old)].count("\n") + 1
     path.write_bytes(text.replace(old, new, 1).encode("latin-1"))
-    refused(rf"wrong\.log, line {line}: .*{re.escape(said)}", opened, path, error=TableError)
+    refused(rf"wrong\.log, line {line}: .*{re.escape(message)}", opened, path, error=TableError)
 
 
 def test_a_log_of_another_match_is_refused(whole):
     refused("is of another match: hands is 40 there and 42 here", opened, whole, plan(hands=42, duplicate=True))
 
 
-def head_of(log):
-    """Return the content of a log that was begun and closed."""
+def header_of(log):
+    """Return the content of a new log, which is its header, and close the log."""
     head = log.path.read_bytes()
     log.close()
     return head
 
 
-def test_a_head_that_was_cut_off_is_written_again_and_a_letter_is_not(tmp_path):
-    path, head = tmp_path / "log", head_of(opened(tmp_path / "whole"))
+def test_an_incomplete_header_is_rewritten_unless_it_is_too_short_to_recognise(tmp_path):
+    path, head = tmp_path / "log", header_of(opened(tmp_path / "whole"))
     assert list(tmp_path.iterdir()) == [], "a log without a hand is removed"
     for length in (0, 14, 30, len(head) - 1):
         path.write_bytes(head[:length])
@@ -177,37 +177,37 @@ def bot_log(path):
 
 
 @pytest.fixture(scope="module")
-def diary(whole, tmp_path_factory):
-    """Return a bot's log of the match, and of the beginning of another."""
+def bot_log_file(whole, tmp_path_factory):
+    """Return the path of a bot's log with the match and the beginning of another match."""
     path = tmp_path_factory.mktemp("diary") / "bot.log"
     hands = [read_hand(line) for line in whole.read_text().splitlines() if line.startswith("STATE:")]
-    keeper = bot_sessions._HandRecorder.__new__(bot_sessions._HandRecorder)
-    keeper._log = bot_log(path)
+    recorder = bot_sessions._HandRecorder.__new__(bot_sessions._HandRecorder)
+    recorder._log = bot_log(path)
     for hand in [*hands, *hands[3:6]]:
-        keeper._write(hand)
-    keeper._log.close()
+        recorder._write(hand)
+    recorder._log.close()
     return path
 
 
-def test_the_log_of_a_bot_holds_several_matches(diary, whole):
-    text = diary.read_text()
-    assert text.count(acpc_log._ANOTHER) == 1 and len(reopened(diary, bot_log)) == HANDS + 3
+def test_the_log_of_a_bot_holds_several_matches(bot_log_file, whole):
+    text = bot_log_file.read_text()
+    assert text.count(acpc_log._ANOTHER) == 1 and len(reopened(bot_log_file, bot_log)) == HANDS + 3
     assert text.splitlines()[1 : HANDS + 1] == whole.read_text().splitlines()[1:-1]
 
 
 @pytest.mark.parametrize("damage", [flip, twice, swapped])
-def test_a_damaged_log_of_a_bot_is_refused_or_says_the_same_chips(diary, tmp_path, damage):
-    """Leave out damage that no reader can notice: skipped numbers, unseen cards and unshown chips."""
-    assert refused_of(diary, 40, damage, tmp_path / "damaged.log", bot_log) >= (20 if damage is flip else 36)
+def test_a_damaged_log_of_a_bot_is_refused_or_gives_the_same_chips(bot_log_file, tmp_path, damage):
+    """Damage that no reader can notice is left out, such as skipped hand numbers."""
+    assert count_refused(bot_log_file, 40, damage, tmp_path / "damaged.log", bot_log) >= (20 if damage is flip else 36)
 
 
-def read_again(line, tmp_path):
+def read_bot_log(line, tmp_path):
     path = tmp_path / "bot.log"
-    path.write_bytes(head_of(bot_log(path)) + line.text().encode() + b"\n")
+    path.write_bytes(header_of(bot_log(path)) + line.text().encode() + b"\n")
     raise TableError(refused("line 2: ", bot_log, path, error=TableError))
 
 
-test_hands_that_cannot_be_in_the_log_of_a_bot = refusals(
+test_impossible_hands_in_the_log_of_a_bot_are_refused = refusals(
     ("is not over", LoggedHand(1, "r300", ("", ""), (), None, NAMES)),
     ("a raise must be to", LoggedHand(1, "r150f", ("", ""), (), None, NAMES)),
     ("what was won", LoggedHand(1, "r300f", ("", ""), (), (-300.0, 300.0), NAMES)),
@@ -215,7 +215,7 @@ test_hands_that_cannot_be_in_the_log_of_a_bot = refusals(
     ("not as it is written", LoggedHand(1, "r300f", ("", ""), (), None, ("Ada", "Eve"))),
     ("too short", LoggedHand(1, "cc/cc/cc/r200f", ("", ""), ("5c5d5h",), None, NAMES)),
     ("what was won", LoggedHand(1, "r20000c///", ("", "AsKd"), ("5c5d5h", "6c", "7c"), (5.0, -5.0), NAMES)),
-    call=read_again,
+    call=read_bot_log,
     error=TableError,
 )
 
@@ -231,8 +231,7 @@ def certain(operations, path):
     return bool(mine) and mine[-1] == "fsync_file" and bool(names) and names[-1] > writes[0]
 
 
-def test_name_and_lines_are_on_the_disk_when_a_hand_is_written(tmp_path):
-    """Check the last hand and the others."""
+def test_directory_and_lines_are_synced_after_each_hand(tmp_path):
     path, at = tmp_path / "match.log", dealer(PLAN, ("always-call", "always-call"))
     with durable.recording() as operations:
         log = opened(path)
@@ -241,25 +240,25 @@ def test_name_and_lines_are_on_the_disk_when_a_hand_is_written(tmp_path):
             log.add(at.play(number))
             assert certain(operations, path) and sum(o.kind == "append" for o in operations) == 2 + number
         log.close()
-    with durable.recording() as operations:  # the one before may have been killed before it had synced
+    with durable.recording() as operations:  # an earlier process may have been killed before its sync
         opened(path).close()
         assert {operation.kind for operation in operations} == {"fsync_file", "fsync_dir"}
 
 
 @pytest.mark.parametrize("name", ["fsync_file", "fsync_dir"])
-def test_a_log_that_is_not_synced_would_be_noticed(tmp_path, monkeypatch, name):
+def test_a_planted_missing_sync_is_noticed(tmp_path, monkeypatch, name):
     monkeypatch.setattr(durable, name, lambda *_: None)
     with durable.recording() as operations:
         opened(tmp_path / "match.log").close()
     assert not certain(operations, tmp_path / "match.log")
 
 
-def test_a_disk_that_fails_ends_a_bot_and_not_its_connection(tmp_path, monkeypatch):
-    """The hand is not in the log, which is as it was."""
+def test_a_full_disk_stops_the_bot_and_leaves_the_log_unchanged(tmp_path, monkeypatch):
+    """The log does not contain the hand and is unchanged."""
     path = tmp_path / "bot.log"
-    keeper = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
+    recorder = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
     hand = bot_sessions.FinishedHand(0, 0, "r300f", ("AsKd", ""), (), (-100.0, 100.0))
-    keeper.add(hand)
+    recorder.add(hand)
     before = path.read_bytes()
 
     def full(*_):
@@ -268,10 +267,10 @@ def test_a_disk_that_fails_ends_a_bot_and_not_its_connection(tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(durable, "fsync_file", full)
         with pytest.raises(RuntimeError, match=r"bot\.log: No space left on device: the match ends here"):
-            keeper.add(hand._replace(number=1))
-    keeper._log.close()
-    assert path.read_bytes() == before and len(keeper._log.hands) == 1
-    keeper = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
-    keeper.add(hand._replace(number=1))
-    keeper.close()
+            recorder.add(hand._replace(number=1))
+    recorder._log.close()
+    assert path.read_bytes() == before and len(recorder._log.hands) == 1
+    recorder = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
+    recorder.add(hand._replace(number=1))
+    recorder.close()
     assert path.read_text().count("STATE:") == 2

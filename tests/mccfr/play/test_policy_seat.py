@@ -2,9 +2,9 @@
 
 Shows:
 
-* A seat never acts illegally, in any game of the poker family (test_no_action_is_illegal_and_no_state_goes_astray,
-  test_seats_play_every_game_of_the_poker_family)
-* PokerKit reads the written hands and pays the same chips (test_sessions_are_legal_and_keep_step)
+* A seat never acts illegally, in any game of the poker family
+  (test_actions_are_legal_and_the_tree_agrees_on_player_and_street, test_seats_play_every_game_of_the_poker_family)
+* PokerKit reads the written hands and pays the same chips (test_sessions_are_legal_and_pokerkit_pays_the_same)
 """
 
 import multiprocessing
@@ -34,8 +34,8 @@ from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
 
 
-class Watched(Seat):
-    """A seat that checks at its decisions that the tree's player to act is the real one, on the same street."""
+class CheckedSeat(Seat):
+    """A seat that checks at its decisions that player and street of the tree are those of the table."""
 
     def _chosen(self, state, random):
         arrays, node = self.policy.game.tree.arrays, self.reading.node
@@ -45,8 +45,8 @@ class Watched(Seat):
 
 
 def lines_of(name, hands, seed=1, stack=20_000.0):
-    """The betting of hands of the policy against a program; `play_hand` raises for an illegal action."""
-    seat = Watched(policy(stack=stack), seed=seed)
+    """Return the lines of hands against a program; `play_hand` raises for an illegal action."""
+    seat = CheckedSeat(policy(stack=stack), seed=seed)
     other, found = PROGRAMS[name](seat.betting, seed=2), []
     for number in hands:
         players = (seat, other) if number % 2 == 0 else (other, seat)
@@ -56,18 +56,18 @@ def lines_of(name, hands, seed=1, stack=20_000.0):
 
 @pytest.mark.parametrize("name", ["always-call", "always-all-in", "min-raise", "odd-size", "random"])
 @pytest.mark.parametrize("stack", [20_000.0, 1_500.0])
-def test_no_action_is_illegal_and_no_state_goes_astray(name, stack):
+def test_actions_are_legal_and_the_tree_agrees_on_player_and_street(name, stack):
     assert len(set(lines_of(name, range(60), stack=stack))) > 5
 
 
-def test_a_seed_and_a_hand_decide_everything():
+def test_play_follows_from_seed_and_hand_number():
     hands = [[lines_of("random", [7], seed) for _ in range(2)] for seed in range(5)]
     assert all(one == other for one, other in hands)
     assert len({tuple(one) for one, _ in hands}) > 1
 
 
 def test_a_hand_that_folds_to_a_limp_checks_and_then_folds():
-    """Also where a new seat reads its own check: then the fold has the strategy's share of the two."""
+    """A new seat that rereads its own check folds with the strategy's share among fold and call."""
     limpless, given_up = policy(menu=Menu(first=("1p",), later=("1p",), limp=False)), Counter()
     for number in range(400):
         for rereads in (False, True):
@@ -92,15 +92,15 @@ def test_a_hand_that_folds_to_a_limp_checks_and_then_folds():
     assert given_up[True] / 400 == pytest.approx(share, abs=0.1)
 
 
-def test_a_bet_is_read_once():
-    """Keep the flop's reading on the turn; over many hands readings have the mapping's frequencies."""
+def test_a_bet_is_translated_once_per_hand():
+    """Later actions keep the reading; over many hands readings have the mapping's frequencies."""
     found, seat = Counter(), Seat(policy(), seed=5)
     for number in range(1_000):
         seat.deal(1, "AsKd", number)
         seat.see("r200")
         seat.see("c")
         seat.board("Qs7h2d")
-        seat.see("r500")  # three quarters of the pot: half of it, or all of it
+        seat.see("r500")  # 3/4 of the pot: read as a bet of 1/2 or of the whole pot
         found[line_text(policy().game.tree, seat.reading.node)] += 1
         node = seat.reading.node
         seat.see("c")
@@ -110,7 +110,7 @@ def test_a_bet_is_read_once():
     assert abs(share - pseudo_harmonic(0.5, 1, 0.75)) < 4 * 0.5 / 1_000**0.5
 
 
-def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
+def test_purify_plays_the_likeliest_action_and_threshold_drops_rare_ones():
     plain, seat, rare = Seat(policy()), Seat(policy(), purify=True), Seat(policy(), threshold=0.3)
     for each in (plain, seat, rare):
         each.deal(1, "AsKd")
@@ -120,7 +120,7 @@ def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
     assert kept.sum() == pytest.approx(1) and set(np.flatnonzero(kept)) == set(np.flatnonzero(played >= 0.3))
 
 
-def test_the_whole_range_plays_as_each_hand():
+def test_range_strategy_equals_the_strategy_of_a_hand():
     seat = Seat(policy())
     seat.deal(1, "AsKd")
     seat.see_line("r200c/c")
@@ -141,7 +141,7 @@ def test_lines_are_followed_as_they_grow():
     refused("does not continue", seat.see_line, "r300c/")
 
 
-def test_what_cannot_be_is_refused():
+def test_impossible_input_is_refused():
     seat = Seat(policy())
     refused("position = 2", seat.deal, 2, "AsKd")
     refused("twice", seat.deal, 0, "AsAs")
@@ -181,7 +181,7 @@ def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
     assert len(lines) >= 2
 
 
-def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():
+def test_purify_and_threshold_are_the_same_for_ranges_and_hands():
     for options in ({"purify": True}, {"threshold": 0.3}):
         seat = Seat(policy(), **options)
         seat.deal(1, "AsKd")
@@ -195,7 +195,7 @@ def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():
 # --- hands as text ---
 
 
-def test_a_hand_by_hand():
+def test_phh_text_of_a_hand():
     hand = Hand("r300c/cr700f", ("TdAs", "AcKc"), "2c8c3h")
     assert phh(hand, HoldemGame())["actions"] == [
         *("d dh p1 TdAs", "d dh p2 AcKc", "p2 cbr 300", "p1 cc", "d db 2c8c3h", "p1 cc", "p2 cbr 400", "p1 f")
@@ -208,17 +208,17 @@ def test_a_hand_by_hand():
 # --- stacks of a hand ---
 
 
-def all_in_against_a_raise(stacks, to):
-    """The tree's line for the button's raise to `to` chips, against a policy with 200 big blinds."""
+def seat_after_a_raise(stacks, to):
+    """Return a seat with given stacks and the tree's line after the button's raise to `to` chips."""
     seat = Seat(policy(), seed=3)
     seat.deal(0, "AhAd", stacks=stacks)
     seat.see(f"r{to}")
     return seat, line_text(policy().game.tree, seat.reading.node)
 
 
-def test_an_all_in_with_half_of_the_policys_stack_is_an_all_in():
+def test_an_all_in_with_half_of_the_policys_stack_is_read_as_all_in():
     for stacks in ((10_000, 20_000), (20_000, 10_000), (10_000, 10_000)):
-        seat, line = all_in_against_a_raise(stacks, 10_000)
+        seat, line = seat_after_a_raise(stacks, 10_000)
         assert line == "r20000" and seat.choose() in ("f", "c")
     assert len(seat.betting.read("r10000")[1]) == 1
     seat.deal(0, "AhAd", 1)  # the next hand has the policy's own stacks
@@ -233,7 +233,7 @@ def test_own_bets_stay_within_the_shorter_stack():
     assert set(amounts) >= {"r700"} and all(action in ("f", "c") or float(action[1:]) <= 700 for action in amounts)
 
 
-def test_stacks_without_a_meaning_are_refused(tmp_path):
+def test_invalid_stacks_are_refused(tmp_path):
     seat = Seat(policy())
     for stacks in ((100, 20_000), (5_000,)):
         refused("two amounts above the big blind are needed", seat.deal, 0, "AhAd", stacks=stacks)
@@ -253,12 +253,12 @@ def deck_policy(tmp_path_factory, slot_abstractions):
 
 
 def looked_up(source):
-    """What a policy plays at its first decision with aces; called in another process, too."""
+    """Return the actions of a policy with aces at its first decision; also runs in a child process."""
     return source.query("", hand="AhAd")["actions"]
 
 
 def chosen(seat):
-    """The action that a seat takes; called in another process, too."""
+    """Return the action that a seat takes; also runs in a child process."""
     return seat.choose()
 
 
@@ -270,7 +270,7 @@ def test_a_policy_and_a_seat_can_be_sent_to_another_process(deck_policy):
         assert pool.map(chosen, [seat]) == [seat.choose()]
 
 
-def test_a_pickled_policy_is_not_taken_for_another(tmp_path):
+def test_a_pickled_policy_refuses_another_policy_at_its_path(tmp_path):
     first = Policy.open(write_random(tmp_path / "policy", KuhnGame()))
     data = pickle.dumps(first)
     assert looked_up_kuhn(pickle.loads(data)) == looked_up_kuhn(first)
@@ -284,7 +284,7 @@ def looked_up_kuhn(source):
 
 
 @pytest.mark.parametrize("stacks", [None, (3_000, 9_000)])
-def test_a_pickled_seat_goes_on_with_its_hand(tmp_path, slot_abstractions, tables_read_once, stacks):
+def test_a_pickled_seat_continues_its_hand(tmp_path, slot_abstractions, tables_read_once, stacks):
     game = HoldemGame(menu=Menu(first=("0.5p", "2p", "allin"), later=("1p", "allin")))
     source = Policy.open(write_random(tmp_path / "policy", game, slot_abstractions[1]), check=False)
     for number in range(20):

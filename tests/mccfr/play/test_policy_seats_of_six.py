@@ -2,9 +2,9 @@
 
 Shows:
 
-* A seat of three to six never acts illegally, and its tree never asks another player than the table
+* In games of three to six, seats act legally, and tree and table agree whose turn it is
   (test_no_action_is_illegal_and_the_chips_add_up)
-* A call that the tree lacks does not end a hand in it (planted: test_the_last_caller_is_raised_in_the_tree)
+* Calls that the tree lacks do not end its hand (planted: test_the_last_players_call_is_read_as_a_raise)
 """
 
 from copy import copy
@@ -37,8 +37,8 @@ def six():
     return policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False), 2_000.0, 6, flop_players=2)
 
 
-class Watched(Seat):
-    """A seat that checks that the tree asks the player and street of the table."""
+class CheckedSeat(Seat):
+    """A seat that checks that player and street of the tree are those of the table."""
 
     def _chosen(self, state, random):
         here = self.betting.at(self.reading, state)
@@ -48,8 +48,8 @@ class Watched(Seat):
         return super()._chosen(state, random)
 
 
-def hands(source, name, count, seat=Watched, **options):
-    """(deal, hand) of the policy in each seat in turn, all others a program; `play_hand` raises for illegal actions."""
+def hands(source, name, count, seat=CheckedSeat, **options):
+    """Yield (deal, hand) with the policy in each seat in turn and a program in all other seats."""
     betting, dealing = real_betting(source.game), source.game.cards
     own = seat(source, seed=1, **options)
     others = [PROGRAMS[name](betting, seed=2 + number) for number in range(betting.players - 1)]
@@ -75,7 +75,7 @@ def test_no_action_is_illegal_and_the_chips_add_up(name, source):
     assert len(lines) > 5
 
 
-def test_lines_of_the_tree_are_their_own_reading():
+def test_lines_in_the_tree_are_read_as_themselves():
     game, random = three().game, Random(3)
     betting, tree = real_betting(game), game.tree
     assert isinstance(betting, SeatTranslation)
@@ -93,7 +93,7 @@ def test_lines_of_the_tree_are_their_own_reading():
 
 
 def seen(line, position=1, boards=("", "Qs7h2d"), seat=Seat, **options):
-    """A seat of three that has seen a line, and the tree's line at which it decides; None if it does not."""
+    """Return a seat of three after a line, and the tree's line of its decision, or None without one."""
     own = seat(three(), seed=1)
     own.deal(position, "AhKd", **options)
     for street, part in enumerate(line.split("/")):
@@ -107,7 +107,7 @@ def seen(line, position=1, boards=("", "Qs7h2d"), seat=Seat, **options):
     ("line", "position", "expected"),
     [
         ("r350cc/", 0, None),  # the small blind's call is no action of the tree
-        ("r350cc/c", 1, "r350fc/"),  # so it is a fold there, and two players see the flop
+        ("r350cc/c", 1, "r350fc/"),  # so it is a fold in the tree, and two players see the flop
         ("r350cc/cc", 2, "r350fc/c"),
         ("r350cc/r500", 1, "r350fc/"),  # its bet is not in the tree
         ("r350cf/", 0, "r350r1150fc/"),  # all others have folded in the tree: the call is a raise
@@ -115,17 +115,17 @@ def seen(line, position=1, boards=("", "Qs7h2d"), seat=Seat, **options):
         ("cc", 1, "fc"),
     ],
 )
-def test_calls_that_the_tree_lacks(line, position, expected):
+def test_readings_of_calls_outside_of_the_tree(line, position, expected):
     assert seen(line, position)[1] == expected
 
 
-def test_the_last_caller_is_raised_in_the_tree(monkeypatch):
+def test_the_last_players_call_is_read_as_a_raise(monkeypatch):
     assert seen("cf")[1] == "r350f"
     monkeypatch.setattr(SeatTranslation, "_without_last_fold", lambda *_: NOWHERE)
     assert seen("cf")[1] is None
 
 
-def test_a_bet_of_a_stranger_is_folded_to_with_the_hands_that_check(monkeypatch):
+def test_hands_that_check_fold_to_a_bet_of_a_player_outside_of_the_tree(monkeypatch):
     seat, line = seen("r350cc/r500")
     labels = [seat.policy.game.tree.label[child] for child in seat.policy.game.tree.children(seat._decision())]
     actions = seat.betting.real_actions(seat.betting.at(seat.reading, seat.state), seat.state)
@@ -137,8 +137,8 @@ def test_a_bet_of_a_stranger_is_folded_to_with_the_hands_that_check(monkeypatch)
     assert small.choose() == "f"
 
 
-def test_a_fold_to_a_bet_that_the_tree_takes_for_a_check():
-    """No flop of the tree has a bet. A fold to one is no action there, and the bettor's range is that of a check."""
+def test_a_fold_to_a_bet_that_is_read_as_a_check():
+    """The tree has no flop bets: the bettor's range is that of a check, and a fold is no action."""
     ranges = RangesOfLine(policy(Menu(first=("1p",), later=("1p",), max_bets=2, flop=StreetMenu(max_bets=0)), seats=3))
     found, before = (ranges.follow(line, "Qs7h2d") for line in ("ccc/r300f", "ccc/"))
     assert found.state.player == 2 and np.array_equal(ranges.reach(found), ranges.reach(before))
@@ -156,12 +156,12 @@ def test_a_seat_that_has_folded_follows_the_hand():
     refused("not the turn of position 2", seat.choose)
 
 
-def test_hands_have_stacks_of_their_own():
+def test_each_hand_may_have_its_own_stacks():
     source, amounts = three(), set()
     for number in range(300):
-        seat = Watched(source, seed=number)
+        seat = CheckedSeat(source, seed=number)
         seat.deal(2, "AhKd", number, stacks=[600, 5_000, 400])
-        assert copy(seat).betting.rules.stacks == (600, 5_000, 400)  # as in another process
+        assert copy(seat).betting.rules.stacks == (600, 5_000, 400)  # the copy has the stacks too
         amounts.add(seat.choose())
     assert max(float(action[1:] or 0) for action in amounts) <= 400 and len(amounts) > 1
     big = Seat(source)
@@ -175,8 +175,8 @@ def test_hands_have_stacks_of_their_own():
     refused("3 amounts above the big blind are needed", big.deal, 1, "AhKd", stacks=[600, 900])
 
 
-def test_a_player_all_in_with_less_than_a_blind_is_played_against():
-    seat = Watched(three(), seed=4)
+def test_a_seat_plays_against_a_player_all_in_for_less_than_a_blind():
+    seat = CheckedSeat(three(), seed=4)
     seat.deal(0, "AhKd", stacks=[900, 60, 800])
     seat.see("r350")
     assert seat.state.put_in == (50, 60, 350) and seat.choose() in ("f", "c", "r900", "r800")

@@ -4,16 +4,16 @@ Shows:
 
 * Safe re-solving keeps its stated bound on exploitability on Leduc
   (test_safe_resolving_keeps_within_its_bound, test_safe_resolving_of_fifty_blueprints)
-* Coin Toss is solved with the probabilities of the paper (test_coin_toss_by_its_numbers)
-* The same for nested and reach subgame solving
-  (test_nested_resolving_keeps_within_its_bound, test_gifts_keep_within_the_bound,
-  test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin)
-* The same with sampled boards (test_sampled_boards_keep_within_the_bound_and_solve)
+* Coin Toss is solved with the probabilities of the paper (test_coin_toss_has_the_probabilities_of_the_paper)
+* The same for nested and reach subgame solving (test_nested_resolving_keeps_within_its_bound,
+  test_reach_margins_keep_within_the_bound, test_hands_in_a_shared_bucket_get_one_strategy_within_the_bound,
+  test_safe_resolving_of_three_blueprints_of_small_holdem)
+* The same with sampled boards (test_sampled_boards_keep_within_the_bound_and_lower_exploitability)
 * The blueprint is kept if the solution gives away too much
-  (test_what_is_solved_begins_with_the_strategy_in_force, test_what_gives_away_too_much_is_not_played)
+  (test_solving_begins_with_the_current_strategy, test_the_current_strategy_is_kept_if_the_solution_gives_away_too_much)
 * The test detects wrong scales, learners, ranges, reaches and margins (planted:
   test_errors_of_sampled_solving_are_caught, test_a_response_to_another_range_is_caught,
-  test_errors_of_the_gadget_are_caught, test_spots_share_a_gift)
+  test_errors_of_the_gadget_are_caught, test_boards_divide_a_reach_margin)
 """
 
 from functools import cache
@@ -57,13 +57,13 @@ THREE_STREETS = PokerGame(
     merge_suits=True,
 )
 MOST_EXCESS = 0.08
-"""Chips: what 25 iterations of sampled boards give away of an equilibrium, and no wrong ones."""
+"""Chips that 25 iterations on sampled boards may give away from an equilibrium; planted errors give more."""
 SAFE = ("maxmargin", "resolving")
 
 
 @cache
 def blueprint(name, iterations):
-    """From weak to good: averages of so many iterations of DCFR, and what they lose."""
+    """Return the average strategy of so many DCFR iterations, and its exploitability in chips."""
     game = game_of(name)
     cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
     cfr.iterate(iterations)
@@ -76,7 +76,7 @@ def exploitability(game, strategy):
 
 
 def within_bound(game, strategy, found):
-    """Return True if re-solving gives away no more than its gaps."""
+    """Return True if re-solving gives away no more than its bound."""
     before, after = (exploitability(game, each) for each in (strategy, found.strategy))
     return (
         after <= before + found.bound_chips.sum() / 2 + ROUNDING
@@ -84,7 +84,7 @@ def within_bound(game, strategy, found):
     )
 
 
-# --- by published numbers ---
+# --- published values ---
 
 
 def player_0_wins(method, reach=False):
@@ -94,12 +94,12 @@ def player_0_wins(method, reach=False):
     return evaluate_exact(game, found).best_response_chips[0], found.probability[3][0]
 
 
-def test_coin_toss_by_its_numbers():
+def test_coin_toss_has_the_probabilities_of_the_paper():
     """Compare with the paper: an equilibrium gives player 0 nothing and guesses heads with 1/4.
 
     Of the played coins 3/5 are heads, so unsafe re-solving always guesses heads. Player 0 then sells heads for 1/2 and
     plays tails for 1. If both hands are worth 0 in play, only guesses of one half are safe. But player 0 gives away 1/2
-    by playing heads. With this gift the smaller of 2q - 1/2 and 1 - 2q is largest at q = 3/8.
+    by playing heads. With this reach margin the smaller of 2q - 1/2 and 1 - 2q is largest at q = 3/8.
     """
     game, strategy = coin_toss()
     assert evaluate_exact(game, strategy).best_response_chips[0] == pytest.approx(0.25)
@@ -114,7 +114,7 @@ def test_coin_toss_by_its_numbers():
     assert player_0_wins("resolving", reach=True)[0] < 0.25 + 2e-3
 
 
-# --- what safe re-solving may give away ---
+# --- the bound of safe re-solving ---
 
 
 def check_blueprints(counts, iterations):
@@ -141,21 +141,21 @@ def test_safe_resolving_of_fifty_blueprints():
     check_blueprints(sorted({round(1.12**k) for k in range(75)})[:50], 200)
 
 
-def test_gifts_keep_within_the_bound():
-    """Use sums of reach margins along the path once, for a strategy that gives much away."""
+def test_reach_margins_keep_within_the_bound():
+    """Use reach margins summed along the path, for a strategy that gives much away."""
     game = game_of(LEDUC)
     strategy = random_strategy(game, 3)
     assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(40), reach=True))
 
 
-def shared_out(module):
-    """Return, by line, the spots' additions to alternatives over four times the reach margins of hands before."""
+def share_of_margins(module):
+    """Return by line: the sum that boards add to alternatives, over four times the reach margin."""
     game, found = game_of(LEDUC), []
     strategy, cards = random_strategy(game, 3), game.cards.listed()
     for node in all_spots.roots(game, 1):
         last = game.tree.parent[node]
         if game.tree.label[node] != "c" or game.tree.parent[last] != 0:
-            continue  # he has decided more than once, or we after him
+            continue  # the opponent has decided more than once, or we have decided after the opponent
         spots = [(Spot(game, node, board), cards.path(1, board).__getitem__) for board in range(6)]
         added = sum(module.reach_gains(spot, of, 0, strategy) * (spot.weights[1] > 0) for spot, of in spots)
         before = Spot(game, last, 0)
@@ -164,15 +164,15 @@ def shared_out(module):
     return found
 
 
-def test_spots_share_a_gift():
-    """Divide a gift among the four boards that a pair of hands leaves; planted: all of it on each."""
-    assert shared_out(all_spots) == pytest.approx([1, 1])
+def test_boards_divide_a_reach_margin():
+    """Divide a margin among the four boards that a pair of hands leaves; planted: all of it on each."""
+    assert share_of_margins(all_spots) == pytest.approx([1, 1])
     wrong = mutant(all_spots, ("chips * weight_now, weight_before,", "chips, np.ones_like(chips),"))
-    assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
+    assert share_of_margins(wrong) == pytest.approx([5 / 4, 5 / 4])
 
 
-def test_a_gap_without_a_gadget_is_what_the_players_may_gain_there(monkeypatch):
-    """A hand that gets there, of two that share no card; best responses take the kernel that solves."""
+def test_the_gap_without_a_gadget_is_the_gain_of_best_responses(monkeypatch):
+    """The gap is per compatible pair of hands at the spot; best responses use the solver's kernel."""
     monkeypatch.setattr(best_response, "value", None)
     game = game_of(LEDUC)
     here, strategy = Spot(game, all_spots.roots(game, 1)[0], 0), random_strategy(game, 3)
@@ -184,7 +184,7 @@ def test_a_gap_without_a_gadget_is_what_the_players_may_gain_there(monkeypatch):
 
 @cache
 def three_streets():
-    """A game of three streets, a good strategy for it, and the same but random on the second street."""
+    """Return a three-street game, a good strategy, and the same with a random second street."""
     game = poker(THREE_STREETS)
     cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
     cfr.iterate(300)
@@ -194,7 +194,7 @@ def three_streets():
 
 
 def resolve_streets(game, strategy, streets, method, effort):
-    """Re-solve the spots of several streets in order, each against the last result; bounds and excesses are sums."""
+    """Re-solve several streets in order, each against the last result; add bounds and excesses."""
     parts = []
     for street in streets:
         parts.append(resolve_street(game, parts[-1].strategy if parts else strategy, street, method, effort))
@@ -211,8 +211,8 @@ def test_nested_resolving_keeps_within_its_bound():
     assert exploitability(game, found.strategy) < exploitability(game, strategy)
 
 
-def loses_behind(kind, module=all_spots):
-    """Return the good strategy's loss with a random second street after both later streets are re-solved."""
+def exploitability_after(kind, module=all_spots):
+    """Return the exploitability after the random second street and the third street are re-solved."""
     game, _, strategy = three_streets()
     found = module.resolve_street(game, strategy, 1, kind, Effort(60))
     assert within_bound(game, strategy, found)
@@ -220,13 +220,13 @@ def loses_behind(kind, module=all_spots):
 
 
 @pytest.mark.parametrize(("kind", "most"), [("resolving", 0.1), ("maxmargin", 0.12)])
-def test_hands_that_stay_out_are_answered(kind, most):
-    """Play an equilibrium before and after, so that one can be found; planted: no mistakes."""
-    assert loses_behind(kind) < most
-    assert loses_behind(kind, mutant_whole(("0.5 / (cfr.iteration + 1)", "0.0"))) > most
+def test_hands_that_do_not_enter_the_spot_are_still_answered(kind, most):
+    """The gadget also enters hands by mistake, with a small weight; planted: weight 0."""
+    assert exploitability_after(kind) < most
+    assert exploitability_after(kind, mutant_all_spots(("0.5 / (cfr.iteration + 1)", "0.0"))) > most
 
 
-# --- boards sampled, hands in shared buckets on later streets, responses on the last one ---
+# --- sampled boards: shared buckets on later streets, best responses on the last street ---
 
 
 LOOSE = ("MOST_EXCESS = 0.005", "MOST_EXCESS = 1e9")
@@ -234,19 +234,19 @@ LOOSE = ("MOST_EXCESS = 0.005", "MOST_EXCESS = 1e9")
 
 def sampled(strategy, *edits):
     """Return a three-street strategy, re-solved from the second on sampled boards, whatever it gives away."""
-    module = mutant_whole(LOOSE, *edits)
+    module = mutant_all_spots(LOOSE, *edits)
     return module.resolve_street(three_streets()[0], strategy, 1, "resolving", Effort(25), players=(0,), merged=True)
 
 
-def test_sampled_boards_keep_within_the_bound_and_solve():
-    """Of a strategy with a random second street, and of an equilibrium, where there is nothing to gain."""
+def test_sampled_boards_keep_within_the_bound_and_lower_exploitability():
+    """Re-solve a strategy with a random second street, and an equilibrium, which cannot improve."""
     game, good, strategy = three_streets()
     found, again = sampled(strategy), sampled(good)
     assert within_bound(game, strategy, found) and within_bound(game, good, again)
     assert exploitability(game, found.strategy) < 0.5 * exploitability(game, strategy)
     assert again.excess_chips[0] < MOST_EXCESS
     more = (exploitability(game, again.strategy) - exploitability(game, good)) * 2
-    assert more == pytest.approx(again.excess_chips[0], rel=0.1)  # an equilibrium's alternatives are what it gives
+    assert more == pytest.approx(again.excess_chips[0], rel=0.1)  # the alternatives are an equilibrium's own values
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_sampled_boards_keep_within_the_bound_and_solve():
     ],
 )
 def test_errors_of_sampled_solving_are_caught(edit):
-    """Values on another scale than alternatives; the opponent's strategy learnt; who comes with our range."""
+    """Plant values on a wrong scale, the wrong player's response, and our range for both players."""
     assert sampled(three_streets()[1], edit).excess_chips[0] > MOST_EXCESS
 
 
@@ -268,8 +268,8 @@ def answered_values(module=sampled_board_responses):
     here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=True)
     ranges, tables = here.ranges(strategy), here.tables(good)
     cfr, found = module.RespondedSampling(here.game), np.zeros(ranges.shape[1])
-    for _ in range(len(here.game.cards.listed().board_cards[-1])):  # a round: each board once
-        for block, table in enumerate(tables):  # regrets that are matched to the strategy, whatever was learnt
+    for _ in range(len(here.game.cards.listed().board_cards[-1])):  # each board once
+        for block, table in enumerate(tables):  # regrets whose current strategy is the given one
             for kind in ("regret", "trunk_regret"):
                 if (name := table_name(kind, block)) in cfr.tables:
                     cfr.tables[name][:] = table
@@ -279,20 +279,20 @@ def answered_values(module=sampled_board_responses):
     return found * here.board_factor / cfr.state.iterations, walk.root.by_hand.value[0, RESPOND]
 
 
-def test_responses_on_all_boards_are_those_of_the_last_street():
+def test_responses_on_all_boards_equal_best_responses_on_the_last_street():
     found, exact = answered_values()
     assert found == pytest.approx(exact, rel=1e-4, abs=1e-4)
 
 
 def test_a_response_to_another_range_is_caught():
-    """Planted: boards keep the weights that they have in the deal."""
+    """Plant an error: boards keep the hand weights of the deal."""
     wrong = mutant(sampled_board_responses, ("board.weight[one, :count] = given[board.hand[one, :count]]", "pass"))
     found, exact = answered_values(wrong)
     assert np.abs(found - exact).max() > 0.01
 
 
-def begun(iterations, share, module=solve, monkeypatch=None, merged=True):
-    """Return the chips given away from an equilibrium, with and without its start, by allowed share."""
+def excess_by_start(iterations, share, module=solve, monkeypatch=None, merged=True):
+    """Return the chips given away from an equilibrium: solved without and with it as the start."""
     game, good, _ = three_streets()
     here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=merged)
     ranges, tables = here.ranges(good), here.tables(good)
@@ -303,22 +303,22 @@ def begun(iterations, share, module=solve, monkeypatch=None, merged=True):
 
 
 @pytest.mark.parametrize(("merged", "iterations"), [(True, 1), (False, 1), (False, 3)])
-def test_what_is_solved_begins_with_the_strategy_in_force(monkeypatch, merged, iterations):
-    """After few iterations it is nearer to it than what begins with nothing."""
-    cold, warm = begun(iterations, 1.0, monkeypatch=monkeypatch, merged=merged)
+def test_solving_begins_with_the_current_strategy(monkeypatch, merged, iterations):
+    """After few iterations it gives away less than solving without a start."""
+    cold, warm = excess_by_start(iterations, 1.0, monkeypatch=monkeypatch, merged=merged)
     assert cold > 0.01
     assert warm < 0.25 * cold
-    assert warm > 0 or not merged  # sums of one iteration on all boards are the strategy itself
+    assert warm > 0 or not merged  # one iteration on all boards gives the strategy itself
 
 
-def test_what_gives_away_too_much_is_not_played(monkeypatch):
-    """Play the strategy in force instead; planted: no check."""
-    assert begun(1, 1e-6, monkeypatch=monkeypatch)[1] < 1e-6
+def test_the_current_strategy_is_kept_if_the_solution_gives_away_too_much(monkeypatch):
+    """The planted error skips the check."""
+    assert excess_by_start(1, 1e-6, monkeypatch=monkeypatch)[1] < 1e-6
     wrong = mutant(solve, ("not result.excess_chips > MOST_EXCESS", "not result.excess_chips > 1e9 * MOST_EXCESS"))
-    assert begun(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
+    assert excess_by_start(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
 
 
-def test_precision_ends_it():
+def test_solving_stops_at_its_precision():
     game = game_of(LEDUC)
     strategy, _ = blueprint(LEDUC, 2)
     here = Spot(game, all_spots.roots(game, 1)[0], 0)
@@ -346,7 +346,7 @@ def shared_boards():
     resolve_street(lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
 
 
-test_what_cannot_be_solved = refusals(
+test_unsolvable_input_is_refused = refusals(
     ("resolving, maxmargin, unsafe", lambda here, ranges: resolve(here, 0, ranges, None, "gadget")),
     ("needs the opponent's alternatives", lambda here, ranges: resolve(here, 0, ranges, None)),
     ("with no hand: choose another node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
@@ -359,8 +359,8 @@ test_what_cannot_be_solved = refusals(
 TWO_CARDS = msgspec.structs.replace(THREE_STREETS, ranks=3, hole_cards=2, max_raises=[0, 1, 1])
 
 
-def test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound():
-    """Merge hands by suits; solved apart, rounding selects among several best strategies."""
+def test_hands_in_a_shared_bucket_get_one_strategy_within_the_bound():
+    """Hands are merged by suit; solved separately, rounding would choose among equal strategies."""
     game = poker(TWO_CARDS)
     strategy = random_strategy(game, 4)
     found = resolve_street(game, strategy, 1, "maxmargin", Effort(30))
@@ -369,8 +369,8 @@ def test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound():
 
 
 @pytest.mark.slow
-def test_three_blueprints_of_the_twin():
-    """Every spot of the third street, 810 of both players, from weak to good."""
+def test_safe_resolving_of_three_blueprints_of_small_holdem():
+    """Re-solve all 810 spots of the third street, for blueprints from weak to good."""
     game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
     for iterations in (3, 10, 40):
         cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
@@ -385,8 +385,8 @@ def test_three_blueprints_of_the_twin():
 # --- planted errors ---
 
 
-def mutant_whole(*edits, of=solve):
-    """`whole` with another module's errors."""
+def mutant_all_spots(*edits, of=solve):
+    """Return `all_spots` with errors planted in a module that it uses."""
     wrong = mutant(of, *edits)
     return mutant(all_spots, using={of.__name__: wrong})
 
@@ -420,23 +420,23 @@ ROOT = ("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - pl
 @pytest.mark.parametrize(
     ("make_wrong", "make_strategy"),
     [
-        (lambda: mutant_whole(REACH), lambda: random_strategy(game_of(LEDUC), 1)),
+        (lambda: mutant_all_spots(REACH), lambda: random_strategy(game_of(LEDUC), 1)),
         (alternatives_from_self_play, lambda: blueprint(LEDUC, 2)[0]),
-        (lambda: mutant_whole(ROOT), lambda: random_strategy(game_of(LEDUC), 1)),
+        (lambda: mutant_all_spots(ROOT), lambda: random_strategy(game_of(LEDUC), 1)),
     ],
     ids=["reach of the wrong player in the gadget", "alternatives from self-play", "a root hand left out"],
 )
 def test_errors_of_the_gadget_are_caught(make_wrong, make_strategy):
-    """A root hand: one that the opponent would not have here by the blueprint, but may have."""
+    """A root hand: the opponent can hold it, but would not reach this spot with it by the blueprint."""
     wrong, strategy = make_wrong(), make_strategy()
     assert beyond_bound(wrong, strategy) and not beyond_bound(all_spots, strategy)
 
 
-def learned_short(module, kind):
-    """Return the loss of the opponent's average range, learned against fixed values, to the best one."""
+def learning_gap(module, kind):
+    """Return how much less the learned average range wins against fixed values than the best range."""
     rng, values = np.random.default_rng(3), np.array([-2.0, 5.0, 1.0, 4.0, 0.5, 3.0])
-    dealt, alternatives, met = rng.uniform(0.5, 1, 6), rng.normal(size=6), np.array([1.0, 9.0, 2.0, 0.0, 5.0, 3.0])
-    gadget = getattr(module, kind)(*([dealt, alternatives, met] if kind == "Maxmargin" else [dealt, alternatives]))
+    reach, alternatives, others = rng.uniform(0.5, 1, 6), rng.normal(size=6), np.array([1.0, 9.0, 2.0, 0.0, 5.0, 3.0])
+    gadget = getattr(module, kind)(*([reach, alternatives, others] if kind == "Maxmargin" else [reach, alternatives]))
     for iteration in range(1, 400):
         gadget.update(values, PRESETS["dcfr"].step(iteration))
     range_, beside = gadget.average()
@@ -444,13 +444,13 @@ def learned_short(module, kind):
 
 
 @pytest.mark.parametrize("kind", ["Maxmargin", "Resolving"])
-def test_against_fixed_values_a_gadget_learns_its_best(kind):
-    assert learned_short(gadgets, kind) < 0.01
+def test_a_gadget_learns_the_best_range_against_fixed_values(kind):
+    assert learning_gap(gadgets, kind) < 0.01
 
 
-def test_gains_of_hands_that_do_not_weigh_what_they_meet_are_caught():
+def test_gains_without_the_weight_of_compatible_hands_are_caught():
     wrong = mutant(gadgets, ("(values - self._alternatives) * self._share", "values - self._alternatives"))
-    assert learned_short(wrong, "Maxmargin") > 0.5
+    assert learning_gap(wrong, "Maxmargin") > 0.5
 
 
 def test_an_own_range_not_updated_after_a_re_solve_is_caught():

@@ -3,7 +3,7 @@
 Shows:
 
 * A river re-solved at a table of three is the spot of `mccfr spot --policy`
-  (planted: test_a_river_is_the_spot_of_its_line)
+  (planted: test_a_resolved_river_equals_the_spot_of_its_line)
 """
 
 from dataclasses import replace
@@ -42,7 +42,7 @@ LINE = "r350cc/cr1400fc/cc/"
 
 
 def at(line, position=0, settings=UNSAFE, source=THREE, seat=ResolvingSeat):
-    """A seat of three that has seen a line."""
+    """Return a seat at a table of three after a line."""
     found = seat(source, settings)
     found.deal(position, "AsKd", 1)
     for street, part in enumerate(line.split("/")):
@@ -52,7 +52,7 @@ def at(line, position=0, settings=UNSAFE, source=THREE, seat=ResolvingSeat):
 
 
 def spot_of_line():
-    """The river's spot as `mccfr spot` builds it, and what it plays at its first decision: [A, 1326]."""
+    """Return the river spot as `mccfr spot` builds it, its actions, and its first strategy [A, 1326]."""
     keys, _ = spot_behind(THREE, HoldemGame(seats=3, stack=10_000, menu=MENU), "b350cc/cb1050fc/cc/", CARDS)
     game = holdem_subgame(HoldemSubgame(**keys, menu=RIVER_MENU), None, merge_suits=False)
     spot = Spot(game, 0, 0)
@@ -63,8 +63,8 @@ def spot_of_line():
 
 
 @pytest.mark.parametrize("planted", [False, True])
-def test_a_river_is_the_spot_of_its_line(monkeypatch, planted):
-    """The planted hand leaves the button's chips out of the pot."""
+def test_a_resolved_river_equals_the_spot_of_its_line(monkeypatch, planted):
+    """The planted error leaves the button's chips out of the pot."""
     if planted:
         edit = "state.put_in[first] - state.put_in[second] + sum(rules.dead)) / 2"
         wrong = mutant(two_left_module, (f"dead = (sum(state.put_in) - {edit}", "dead = 0.0"))
@@ -79,7 +79,7 @@ def test_a_river_is_the_spot_of_its_line(monkeypatch, planted):
     assert (sum(here.state.put_in) == keys["pot"] == 3_150) != planted
 
 
-def test_bets_within_the_street_are_those_of_the_table():
+def test_bets_of_the_solution_are_converted_to_bets_at_the_table():
     """The solution's bets count the button's chips; at the table they are the small blind's own."""
     seat = at(LINE)
     here = seat.public_state()
@@ -122,10 +122,10 @@ def test_the_policy_plays_until_two_are_left():
     ("street", "line", "planted"),
     [("river", "r350fc/cc/cc/", False), ("river", "r350fc/cc/cc/", True), ("flop", "r350fc/", False)],
 )
-def test_alternatives_are_those_of_the_policy(street, line, planted):
+def test_alternatives_follow_from_the_policy(street, line, planted):
     """A subgame with the bets of the policy's tree has the policy's rows.
 
-    The planted observer takes the place of the known player among the two for its position at the table.
+    The planted observer confuses the player's place among the two with its position at the table.
     """
     wrong = mutant(
         observer_ranges,
@@ -165,8 +165,8 @@ def test_without_a_range_the_policy_plays():
     assert seat.reading == other.reading and seat.choose(seed=3) == other.choose(seed=3)
 
 
-def test_odd_chips_of_others_are_halved():
-    """The button's 351 chips: half of them are no whole number, and the bets at the table are."""
+def test_bets_are_whole_chips_if_others_left_an_odd_number_of_chips():
+    """The button left 351 chips: half of them is no whole number, but bets at the table are whole."""
     seat = at("r351cc/cr1400fc/cc/")
     here = seat.public_state()
     assert sum(here.state.put_in) == 351 + 2 * 1_400
@@ -175,8 +175,8 @@ def test_odd_chips_of_others_are_halved():
         assert float(action[1:] or 0).is_integer() and here.own_action(action) == label
 
 
-def test_a_match_of_three_is_resolved(monkeypatch):
-    """Two seats re-solve, and each refuses an illegal action of another."""
+def test_two_seats_resolve_in_a_match_of_three(monkeypatch):
+    """Two seats re-solve; each would refuse an illegal action of another seat."""
     solving = contender_of(THREE, spec=ResolvingSpec(THREE, QUICK))
     players = [solving, solving, program("always-call")]
     playing, seen = SeatMatch(players, seed=3), solved_again(monkeypatch)
@@ -185,8 +185,8 @@ def test_a_match_of_three_is_resolved(monkeypatch):
     assert len(seen) > 4 and {left for left, _ in seen} == {2}
 
 
-def test_a_seat_of_three_is_prepared(monkeypatch):
-    """Its kernels are compiled by a hand in which the blinds are left, on the turn and the river."""
+def test_preparing_a_seat_of_three_resolves_turn_and_river(monkeypatch):
+    """Preparing plays a hand between the blinds, which re-solves on the turn and the river."""
     streets, right = [], ResolvingSeat.public_state
     monkeypatch.setattr(ResolvingSeat, "public_state", lambda seat: streets.append(seat.state.street) or right(seat))
     ResolvingSeat(TWO_SEE_A_FLOP, replace(QUICK, street="turn")).prepare()

@@ -3,9 +3,9 @@
 Shows:
 
 * The strategy of a re-solved subgame follows from the public state only
-  (test_what_is_played_follows_from_the_public_state)
+  (test_the_resolved_strategy_follows_from_the_public_state)
 * Local best response with all hands at once equals one hand at a time
-  (test_hands_that_are_played_at_once_play_as_each_alone; planted: test_hands_that_a_board_hits_are_caught)
+  (test_all_hands_at_once_equal_one_hand_at_a_time; planted: test_hands_that_the_board_excludes_are_caught)
 * The test detects ranges not updated and translations drawn twice (planted:
   test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
 """
@@ -56,7 +56,7 @@ ODD_LINE = (("", "r300", "c"), (CARDS[:6], "c", "r471", "c"), (CARDS[:8], "c", "
 
 
 def on_the_river(seat):
-    """A seat of position 0 that has seen a hand up to the opponent's turn on the river."""
+    """Return a seat of position 0 after a hand up to the opponent's turn on the river."""
     seat.deal(0, "AsKd", 1)
     for cards, *actions in ODD_LINE:
         seat.board(cards)
@@ -69,8 +69,8 @@ def river(seed=0, resolving=ResolvingSeat):
     return on_the_river(resolving(policy(), SMALL, seed=seed)).public_state()
 
 
-def test_what_is_played_follows_from_the_public_state():
-    """Whatever the seat has drawn on the way, and whenever it is asked."""
+def test_the_resolved_strategy_follows_from_the_public_state():
+    """The strategy depends neither on earlier random draws of the seat nor on when it is computed."""
     first, second = river(0), river(7)
     live = first.ranges[1] > 0
     assert np.array_equal(first.played(), second.played()) and np.array_equal(first.ranges, second.ranges)
@@ -82,7 +82,7 @@ def test_what_is_played_follows_from_the_public_state():
     bucket, slot = root._game.cards.listed().bucket[0][0, 0][own], int(arrays.slot[0])
     rows = root._strategy.probability[int(arrays.block[0])][bucket, slot : slot + len(root.actions)]
     assert np.ptp(rows[bucket == 0]) > 0 and np.array_equal(root.played()[:, own], rows.T)
-    assert seat.public_state() is seat.public_state(), "what was solved is kept"
+    assert seat.public_state() is seat.public_state(), "the solution is kept"
     seat.see("r1200")
     legal, here = raise_bounds(seat.resolver.rules, seat.state), seat.public_state()
     raises = [float(action[1:]) for action in here.actions if action[0] == "r"]
@@ -90,18 +90,18 @@ def test_what_is_played_follows_from_the_public_state():
     assert seat.choose() in here.actions
 
 
-def test_a_bet_that_the_endgame_has_not_is_solved_again():
+def test_a_bet_outside_of_the_endgame_is_solved_again():
     before = river()
     after = before.after("r777")
     assert isinstance(after, PublicState) and after.state.put_in == (471, 777)
     assert after.actions[:2] == ["f", "c"] and after.after("c") == OVER
-    assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
+    assert np.array_equal(after.ranges[0], before.ranges[0]), "the opponent's bet keeps our range"
 
 
 @pytest.mark.parametrize("method", ["maxmargin", "resolving", "unsafe"])
 @pytest.mark.parametrize("street", ["river", "turn"])
-def test_a_hand_is_taken_over_whatever_was_bet_at_this_seat(street, method):
-    """Translate own bets that the tree lacks, before and on the re-solved street, as the opponent's.
+def test_a_hand_is_resolved_after_own_bets_outside_of_the_tree(street, method):
+    """Own bets outside of the tree, before and on the re-solved street, are read like the opponent's.
 
     So a seat can continue after a restart, or after another program.
     """
@@ -115,14 +115,14 @@ def test_a_hand_is_taken_over_whatever_was_bet_at_this_seat(street, method):
             seat.see(action)
     here = seat.public_state()
     assert here.ranges.any(axis=1).all() and 0 < (here.ranges[1] > 0).sum() < 1326
-    assert np.ptp(here.ranges[1][here.ranges[1] > 0]) > 0, "the own bets tell of the own hand"
+    assert np.ptp(here.ranges[1][here.ranges[1] > 0]) > 0, "own bets change the own range"
     seat.see("r1340")
     seat.see("r2800")
-    assert seat.choose() in ("f", "c", "r20000") or seat.line
+    assert seat.choose() in ("f", "c", "r20000")
 
 
 def on_the_flop(played=None, before=ODD_LINE[0][1:], **settings):
-    """A seat of position 0 that has seen a flop, and acts first there."""
+    """Return a seat of position 0 that acts first on the flop."""
     flop = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMALL.menu, **settings)
     seat = ResolvingSeat(played or policy(), flop)
     seat.deal(0, "AsKd", 1)
@@ -132,8 +132,8 @@ def on_the_flop(played=None, before=ODD_LINE[0][1:], **settings):
     return seat
 
 
-def test_a_flop_is_solved_and_carried_on():
-    """From the flop to the turn and through a bet that its game has not: ranges follow what was solved."""
+def test_a_flop_solution_continues_on_the_turn_and_after_other_bets():
+    """Ranges follow the solution from the flop to the turn and after a bet outside of its game."""
     seat = on_the_flop()
     here = seat.public_state()
     live = here.ranges[0] > 0
@@ -142,15 +142,15 @@ def test_a_flop_is_solved_and_carried_on():
     assert np.array_equal(checked.ranges[0], here.ranges[0] * here.played()[0])
     odd = checked.after("r777")
     assert odd.state.put_in == (300, 777) and odd.actions[:2] == ["f", "c"]
-    assert np.array_equal(odd.ranges[0], checked.ranges[0]), "his bet says nothing of our hand"
+    assert np.array_equal(odd.ranges[0], checked.ranges[0]), "the opponent's bet keeps our range"
     turn = checked.after("c", tuple(parse_cards(CARDS[:8])))
     assert turn.state.street == 2 and turn.played().shape == (len(turn.actions), 1326)
     dealt = (combo_masks() & np.uint64(card_mask(parse_cards(CARDS[:8])))) == 0
     assert np.array_equal(turn.ranges[0], checked.ranges[0] * dealt)
 
 
-def test_a_flop_begins_with_the_policy():
-    """Compute alternatives against the policy on all streets, with the bets of its tree."""
+def test_solving_a_flop_begins_with_the_policy():
+    """The strategy before solving is the policy's on all streets, with the bets of its tree."""
     seat = on_the_flop(policy(SMALL.menu), "cc")
     here, tree = seat.public_state(), seat.policy.game.tree
     spot, twins = here._spot, nodes_below(tree, seat.betting.read("cc/")[1][0].node)
@@ -167,13 +167,13 @@ def test_a_flop_begins_with_the_policy():
 
 @cache
 def whole_side():
-    """A policy and all of its rows in tables."""
+    """Return a policy with all of its rows in tables."""
     game = policy().game
     return Profile(game, tabulate(game, policy().row))
 
 
 def ranges_follow(module):
-    """Return True if each player's range follows the solution after an own action."""
+    """Return by player True if the range follows the solution after an own action."""
     found = module.Resolver(Seat(policy()), SMALL)
     seat = on_the_river(ResolvingSeat(policy(), SMALL))
     line, start = seat._acted[:-1], seat._acted[-1]
@@ -187,7 +187,7 @@ def ranges_follow(module):
 
 
 def test_an_own_range_that_is_not_updated_is_caught():
-    """Ours, and the opponent's."""
+    """Plant the error for both ranges, and for the opponent's range only."""
     narrowed = "ranges[self.state.player] *= self.played()[self.actions.index(action)]"
     assert ranges_follow(resolving_table) == [True, True]
     assert not ranges_follow(mutant(resolving_table, (narrowed, "pass")))[0]
@@ -195,7 +195,7 @@ def test_an_own_range_that_is_not_updated_is_caught():
     assert ranges_follow(ours_alone) == [True, False]
 
 
-def test_what_is_known_of_a_seat_is_what_its_solutions_say():
+def test_aivats_range_of_a_seat_follows_from_its_solutions():
     """Compare AIVAT's range of a seat with the public state's range times its strategy, without solving."""
     found = on_the_river(ResolvingSeat(policy(), SMALL))
     known, state = ResolvedRange(found, 0), found.betting.start()[0]
@@ -219,11 +219,11 @@ def test_what_is_known_of_a_seat_is_what_its_solutions_say():
 
 
 CHECKED_TO = (("", "r300", "c"), (CARDS[:6], "c"))
-"""Who acts now may close the flop's betting with a check; 400 is a bet that is taken for it, or for half the pot."""
+"""The player to act may close the flop's betting with a check; a bet to 400 is read as a check or half-pot bet."""
 
 
-def supposed(position, *actions):
-    """Return (places before the last action, places after it, [H, A] policy at its node) of a range."""
+def assumed_range(position, *actions):
+    """Return an assumed range before and after the last action, and the policy [H, A] at its node."""
     seat = Seat(policy())
     state, theirs = seat.betting.start()[0], observer_ranges.AssumedRange(seat, position)
     for cards, *done in (*CHECKED_TO, (CARDS[:6], *actions)):
@@ -238,13 +238,13 @@ def supposed(position, *actions):
     return before, theirs.reach, seat.played(node, theirs._buckets_on(node, tuple(parse_cards(cards))))
 
 
-def test_what_is_believed_of_a_small_bet_is_that_of_the_smallest():
-    """Assume the smallest bet of the bettor, and a call of it for the caller."""
-    before, bets, rows = supposed(1, "r400")
+def test_an_assumed_range_reads_a_small_bet_as_the_smallest_bet():
+    """The bettor's range is that of the smallest bet, the caller's that of a call of this bet."""
+    before, bets, rows = assumed_range(1, "r400")
     (((node, _), reach),) = before.items()
     half = policy().game.tree.children(node)[1]
     assert set(bets) == {(half, -1)} and bets[half, -1] == pytest.approx(reach * rows[:, 1])
-    before, called, rows = supposed(0, "r400", "c")
+    before, called, rows = assumed_range(0, "r400", "c")
     (found,) = called.values()
     assert found == pytest.approx(before[half, -1] * rows[:, 1])
 
@@ -275,7 +275,7 @@ def test_a_translation_drawn_again_is_caught():
 
 
 class Unsolved(Resolver):
-    """Leaves the policy as it is."""
+    """A resolver that keeps the policy instead of solving."""
 
     def solved(self, position, spot, ranges, alternatives, state, method, before):
         tables = [np.ascontiguousarray(each.T) for each in before]
@@ -284,8 +284,8 @@ class Unsolved(Resolver):
         return PublicState(self, position, spot, Strategy(tables, tables), ranges, 0, state)
 
 
-def test_local_best_response_takes_as_much_where_nothing_is_solved():
-    """Ranges, the policy carried into endgames, and the responder's way through them, all at once."""
+def test_without_solving_local_best_response_is_that_to_the_policy():
+    """Check ranges, the policy in the endgames, and the responder's walk through them."""
     side = whole_side()
     game = side.game
     samples = _ResolvedSamples(side, ResponderBetting(real_betting(game), "2"), 0, SMALL)
@@ -295,7 +295,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
 
 
 def all_at_once(module, setting, monkeypatch):
-    """Return [seats] chips of a hand among those played at once, and alone; all-ins by equity."""
+    """Return chips by seat for a hand played with all hands at once, and alone; all-ins by equity."""
     monkeypatch.setattr(module.OpponentRanges, "settled", module.OpponentRanges.won)
     monkeypatch.setattr(DeckHand, "settlement", DeckHand.equity)
     side = small_side()
@@ -303,7 +303,7 @@ def all_at_once(module, setting, monkeypatch):
     board, dealt, _ = DeckTable(side.game.cards.at_table(), 0, streets_that_look(setting)).deal(0)
     streets = [module.OpponentRanges(board, street, 0) for street in range(4)]
     for here in streets:
-        here.share *= math.comb(52 - len(here.known), 2)  # of the hands beside one
+        here.share *= math.comb(52 - len(here.known), 2)  # number of opponent hands beside the own hand
     found = []
     for seat, hand in enumerate(dealt):
         own, begun = np.zeros(1326), DeckHand(board, hand)
@@ -314,19 +314,19 @@ def all_at_once(module, setting, monkeypatch):
 
 
 @pytest.mark.parametrize("setting", ["1", "4"])
-def test_hands_that_are_played_at_once_play_as_each_alone(setting, monkeypatch):
+def test_all_hands_at_once_equal_one_hand_at_a_time(setting, monkeypatch):
     together, alone = all_at_once(resolved_policy, setting, monkeypatch)
     assert together == pytest.approx(alone, rel=1e-9)
 
 
-def test_hands_that_a_board_hits_are_caught(monkeypatch):
+def test_hands_that_the_board_excludes_are_caught(monkeypatch):
     planted = mutant(resolved_policy, ("position: weight * hands.live for", "position: weight for"))
     together, alone = all_at_once(planted, "1", monkeypatch)
     assert np.abs(together / alone - 1).max() > 0.1
 
 
-def test_what_is_taken_off_as_luck_is_nothing_on_average():
-    """The chances on the turn are the mean of those on its rivers, whatever both may hold."""
+def test_the_luck_correction_has_mean_0():
+    """Equity on the turn is the mean of the equity on its rivers, for any two ranges."""
     table, cards = DeckTable(small_side().game.cards.at_table(), 0, set()), parse_cards(CARDS)
     turn = resolved_policy.OpponentRanges(DeckBoard(table, cards, None), 2, 0)
     own, weight = np.random.default_rng(0).random((2, 1326)) * turn.live
@@ -338,7 +338,7 @@ def test_what_is_taken_off_as_luck_is_nothing_on_average():
 
 
 def drawn_lines(module, stakes):
-    """[lines] how much each counts for, the mean over many boards; the most that were followed at once."""
+    """Return each line's mean weight over many boards, and the most lines followed at once."""
     found, most = np.zeros(len(stakes)), 0
     for unit in range(2_000):
         draws = new_stream(0, 0, EVALUATION, unit)
@@ -349,7 +349,7 @@ def drawn_lines(module, stakes):
     return found, most
 
 
-def test_lines_that_are_drawn_stand_for_all():
+def test_weights_of_sampled_lines_are_unbiased():
     stakes = [120.0, 20.0, 3.0, 15.0, 60.0, 30.0]
     found, most = drawn_lines(resolved_policy, stakes)
     assert found == pytest.approx(np.ones(6), rel=0.1) and most <= 4  # 2 + 68 / 50
@@ -359,13 +359,13 @@ def test_lines_that_are_drawn_stand_for_all():
 
 @cache
 def small_side():
-    """A policy of one bet a street, and all of its rows in tables."""
+    """Return a policy of one bet a street, with all of its rows in tables."""
     played = policy(SMALL.menu)
     return Profile(played.game, tabulate(played.game, played.row))
 
 
 def unsolved(module, drawn=2, **settings):
-    """A best response to a policy whose hands are carried into endgames and not solved."""
+    """Return the boards of a best response to a policy whose endgames are not solved."""
     side, found = small_side(), replace(SMALL, **settings)
     boards = module.ResolvedBoards(side, found, 0, drawn)
     boards._resolver = Unsolved(Seat(Profile(side.game, side.strategy)), found)
@@ -377,8 +377,8 @@ def taken_unsolved(module):
     return unsolved(module).gained(0, list(parse_cards(CARDS)))
 
 
-def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
-    """Ranges, the policy carried into endgames, and values of both; rounding is of millions of chips."""
+def test_without_solving_a_river_best_response_gains_the_same():
+    """Check ranges, the policy in the endgames and the values of both players."""
     assert taken_unsolved(resolved_best_response) == pytest.approx(0, abs=1e-3)
     wrong = mutant(
         resolved_best_response, ("(player, root.reach[1 - player], spot", "(player, root.reach[player], spot")
@@ -387,12 +387,12 @@ def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
 
 
 def carried_on(self, before, ranges, state, board):
-    """In place of solving the next street: the solution in force."""
+    """Return the current solution instead of solving the next street."""
     tables = [np.ascontiguousarray(table.T) for table in before.tables(self._strategy)]
     return PublicState(self._resolver, self.position, before, Strategy(tables, tables), ranges, 0, state)
 
 
-def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):
+def test_without_solving_a_turn_best_response_gains_the_same(monkeypatch):
     monkeypatch.setattr(PublicState, "_resolve_street", carried_on)
     boards = unsolved(resolved_best_response, 1, street="turn", turn_menu=SMALL.menu)
     assert boards.gained(0, list(parse_cards(CARDS[:8]))) == pytest.approx(0, abs=1e-3)
@@ -418,8 +418,8 @@ def taken_from_worthless_rivers(module):
     return less / float(root.reach[1] @ solved.responses().value)
 
 
-def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
-    """Use a turn without bets, where all chips are won on rivers."""
+def test_sampled_rivers_represent_all_rivers_of_a_turn(monkeypatch):
+    """On a turn without bets all chips are won on rivers."""
     monkeypatch.setattr(PublicState, "_resolve_street", Worthless)
     monkeypatch.setattr(resolved_best_response, "RIVERS", 100_000)
     assert taken_from_worthless_rivers(resolved_best_response) == pytest.approx(1, rel=1e-3)
@@ -430,7 +430,7 @@ def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
 
 
 class Drawn(resolved_best_response.ResolvedBoards):
-    """Four decisions, of known shares, at which known chips are taken less."""
+    """Four decisions with known shares and known drops of the gain in chips."""
 
     def __init__(self):
         self._seed, self._count, self.street = 0, 2, 3
@@ -443,12 +443,12 @@ class Drawn(resolved_best_response.ResolvedBoards):
         return (7.0, -2.0, 4.0, 1.0)[root.node] * (1 + player)
 
 
-def test_decisions_that_are_drawn_stand_for_all():
+def test_sampled_decisions_represent_all_decisions():
     found = np.mean([Drawn().gained(unit, []) for unit in range(2_000)], axis=0)
     assert found == pytest.approx([10, 20], rel=0.05)
 
 
-def test_settings_are_read():
+def test_settings_are_parsed_and_wrong_ones_refused():
     assert settings_of("river") == Settings()
     assert settings_of("flop") == Settings("flop")
     assert settings_of("flop:unsafe:9") == Settings("flop", "unsafe", Effort(iterations=9))

@@ -1,11 +1,10 @@
-"""Exports of runs.
+"""Exports to OpenSpiel, CSV, Parquet, Zarr and HDF5, and the origin that an export states.
 
 Shows:
 
-* Exports read rows from disk and write the bytes that the dense average gives
-  (test_exports_read_rows_and_make_nothing_dense)
-* An evaluation that reads strategy sums from disk gives the figures of the dense average
-  (test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average)
+* Exports that read rows from disk equal those of the dense average (test_exports_read_rows_and_build_no_dense_tables)
+* Evaluations that read strategy sums from disk equal those of the dense average
+  (test_evaluation_from_strategy_sums_equals_the_dense_average)
 """
 
 import csv
@@ -67,7 +66,7 @@ def write(out, config, strategy=None, kind="openspiel", tables=None, seed=0):
 
 
 def openspiel_score(path):
-    """Exploitability in our chips, by OpenSpiel's own best response, from the file alone."""
+    """Return the exploitability in chips by OpenSpiel's best response, from the file alone."""
     content = json.loads(path.read_text())
     entries = {key: [(int(a), p) for a, p in row.items()] for key, row in content["policy"].items()}
     game = pyspiel.load_game(content["game"])
@@ -92,7 +91,7 @@ def openspiel_score(path):
     ],
     ids=str,
 )
-def test_openspiel_scores_an_exported_policy_as_we_do(tmp_path, config):
+def test_openspiel_gives_an_export_the_same_exploitability(tmp_path, config):
     game, strategy = write(tmp_path / "policy.json", config)
     ours = evaluate_exact(game, strategy).exploitability_chips
     assert openspiel_score(tmp_path / "policy.json") == pytest.approx(ours, abs=1e-6)
@@ -108,20 +107,20 @@ def test_openspiel_scores_an_exported_policy_as_we_do(tmp_path, config):
         (LIMIT, games.PokerGame(antes=(1, 1), stack=100, raise_sizes=(1, 4), max_raises=(2, 1)), "player 0 gets"),
     ],
 )
-def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, text):
+def test_a_game_that_differs_from_openspiels_is_refused(tmp_path, played, claimed, text):
     game = build_game(played, ROOT)
     with pytest.raises(ValueError, match=text):
         export(game, document(claimed), random_strategy(game), TableSet({}), tmp_path / "p", "openspiel", "uint16", {})
     assert list(tmp_path.iterdir()) == []
 
 
-def written(config, tmp_path):
+def write_uniform(config, tmp_path):
     write(tmp_path / "p", config, uniform_strategy(build_game(config, RUNS)))
 
 
 test_refusals = refusals(
     *(
-        ("OpenSpiel has no game like", written, config)
+        ("OpenSpiel has no game like", write_uniform, config)
         for config in (
             games.LeducGame(raises=1),
             games.LeducGame(bets=((1,), (2,))),
@@ -130,7 +129,7 @@ test_refusals = refusals(
             games.HoldemSubgame(file="games/river.txt"),
         )
     ),
-    ("whole chips only", written, games.PokerGame(antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
+    ("whole chips only", write_uniform, games.PokerGame(antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
     (
         "'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet",
         lambda tmp_path: write(tmp_path / "p", games.KuhnGame(), kind="xlsx"),
@@ -138,10 +137,10 @@ test_refusals = refusals(
 )
 
 
-def test_openspiel_forgets_bids_and_cannot_hold_what_depends_on_them(tmp_path):
+def test_openspiel_export_refuses_strategies_that_depend_on_bids(tmp_path):
     config = games.GoofspielGame(cards=4)
     refused("needs reveal = 'result' or at most 3 cards", write, tmp_path / "p", config)
-    write(tmp_path / "p", config, uniform_strategy(build_game(config, ROOT)))  # nothing depends on them here
+    write(tmp_path / "p", config, uniform_strategy(build_game(config, ROOT)))  # this strategy does not depend on bids
     assert (tmp_path / "p").is_file()
 
 
@@ -175,7 +174,7 @@ def test_csv_names_the_infosets_of_hidden_moves_once(tmp_path):
     }
 
 
-def test_csv_leaves_out_hands_that_no_one_has(tmp_path):
+def test_csv_leaves_out_hands_outside_of_a_players_range(tmp_path):
     config = games.HoldemSubgame(file="games/river.txt")
     game = build_game(config, RUNS)
     write(tmp_path / "river.csv", config, uniform_strategy(game), kind="csv")
@@ -184,7 +183,7 @@ def test_csv_leaves_out_hands_that_no_one_has(tmp_path):
     assert len(hands) == int((game.cards.reach > 0).sum())
 
 
-def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
+def test_parquet_export_names_its_missing_dependency(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused(r"needs pyarrow: run tools/bootstrap parquet", write, tmp_path / "p", games.KuhnGame(), kind="parquet")
 
@@ -212,7 +211,7 @@ def filled_tables(game):
 
 
 @pytest.mark.parametrize("kind", ["zarr", "hdf5"])
-def test_raw_tables_are_read_by_the_plain_libraries(tmp_path, kind):
+def test_raw_tables_are_read_by_zarr_and_h5py(tmp_path, kind):
     game = build_game(games.LeducGame(), ROOT)
     tables = filled_tables(game)
     out = tmp_path / "tables"
@@ -233,7 +232,7 @@ def test_raw_tables_are_read_by_the_plain_libraries(tmp_path, kind):
 
 @contextmanager
 def opened_arrays(path, kind):
-    """{name: (axis labels, cells)} of a raw export, as the plain libraries see it."""
+    """Yield {name: (axis labels, cells)} of a raw export, as zarr or h5py read it."""
     if kind == "zarr":
         arrays = zarr.open_group(path, mode="r").members(max_depth=None)
         yield {name: (array.metadata.dimension_names, array[:]) for name, array in arrays if hasattr(array, "shape")}
@@ -254,7 +253,7 @@ SOLVERS = {
 
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
-def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solver):
+def test_axis_labels_of_exported_tables_agree_with_their_lengths(tmp_path, solver):
     """Leduc's second street has 30 buckets, 35 slots (padded to 48 in sampled runs) and 15 rows."""
     settings = {"run": {"workers": 0, "iterations": 3}, "evaluation": {"at_end": False, "every_checkpoint": False}}
     config = config_from({"game": {"name": "leduc"}, "solver": solver, **settings}, "test")
@@ -277,7 +276,7 @@ def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solve
 
 
 def explained(path, street, line, player):
-    """Return (description, {action: cells on the axis slot}, read table, arrays) at a line, from the file alone."""
+    """Return (description, {action: slot}, table, arrays) at a line, from the file alone."""
     with h5py.File(path) as file:
         description = json.loads(file.attrs["description"])
         arrays = {}
@@ -298,13 +297,13 @@ def average(table, bucket, actions):
     return {action: cell / sum(cells.values()) for action, cell in cells.items()}
 
 
-def asked_for(game, tables, line, hand, board):
+def probabilities_by_query(game, tables, line, hand, board):
     source = Profile(game, average_strategy(game, tables))
     return {action["action"]: action["probability"] for action in query(source, line, hand, board)["actions"]}
 
 
 def test_a_hand_is_looked_up_with_h5py_alone(tmp_path):
-    """Listed cards: hand and board are found by card number."""
+    """In a game with listed cards, hand and board are found by card number."""
     game = build_game(games.LeducGame(), ROOT)
     tables = filled_tables(game)
     write(tmp_path / "leduc.h5", games.LeducGame(), uniform_strategy(game), "hdf5", tables)
@@ -314,7 +313,7 @@ def test_a_hand_is_looked_up_with_h5py_alone(tmp_path):
     board = arrays["cards/cards_board_cards_street1"].tolist().index([numbers["Qc"]])
     bucket = arrays["cards/cards_bucket_street1"][1, board, hand]
     assert description["bucket_tables"][1]["impossible"] != bucket
-    expected = asked_for(game, tables, "cc/b4", "Kd", "Qc")
+    expected = probabilities_by_query(game, tables, "cc/b4", "Kd", "Qc")
     assert list(average(table, bucket, actions).values()) == pytest.approx(list(expected.values()))
 
 
@@ -331,7 +330,7 @@ def test_a_hand_of_whole_holdem_is_looked_up_with_h5py_and_zlib_alone(tmp_path, 
     row = zlib.decompress(arrays["cards/deck_buckets_street1"][start:end].tobytes())
     combination = arrays["cards/deck_hole_permutation"][permutation, high * (high - 1) // 2 + low]
     bucket = np.frombuffer(row, description["bucket_tables"][1]["dtype"])[combination]
-    expected = asked_for(game, tables, "cc/b100", "KhQd", "Kc7d2s")
+    expected = probabilities_by_query(game, tables, "cc/b100", "KhQd", "Kc7d2s")
     assert list(average(table, bucket, actions).values()) == pytest.approx(list(expected.values()))
 
 
@@ -352,8 +351,8 @@ def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
 @pytest.mark.parametrize(
     "solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["bucket first", "slot first"]
 )
-def test_exports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
-    """Byte for byte what is written from the dense average."""
+def test_exports_read_rows_and_build_no_dense_tables(tmp_path, monkeypatch, solver):
+    """The CSV export equals that of the dense average byte for byte, the others by content."""
     run = trained(make(tmp_path / "run", solver), iterations=300)
     game, checkpoint = run.build_game(), find_checkpoint(run, None)
     dense, table = checkpoint_average(game, run.config, checkpoint), document(run.config.game)
@@ -369,11 +368,11 @@ def test_exports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver)
     assert one["policy"] == other["policy"]
 
 
-# --- what an export states about its origin ---
+# --- origin of an export ---
 
 
 def stopped_early(run):
-    """Train 400 iterations of a run, with the length that it had before."""
+    """Train 400 iterations of a run and restore its configured length."""
     before = run.path(rundir.CONFIG).read_text()
     trained(run, iterations=400)
     run.path(rundir.CONFIG).write_text(before)
@@ -382,17 +381,17 @@ def stopped_early(run):
 
 @pytest.fixture(scope="module")
 def early(tmp_path_factory):
-    """A run of Leduc at a thousandth of its length, evaluated at its end."""
+    """Return a run of Leduc, stopped at a thousandth of its length and evaluated there."""
     return stopped_early(make(tmp_path_factory.mktemp("early") / "run", iterations=400_000))
 
 
-def test_an_export_tells_that_its_run_is_not_finished(early, tmp_path, capsys):
+def test_an_export_states_that_its_run_is_unfinished(early, tmp_path, capsys):
     exported = call(capsys, "export", early, tmp_path / "policy", "--license", "CC-BY-4.0")
     assert exported.status == 0
     assert "it states: unfinished: 0.1 % of its run; " in exported.err
     assert "license of the data: CC-BY-4.0" in exported.err
-    asked = call(capsys, "query", tmp_path / "policy", "", "--hand", "Kc")
-    assert asked.err == f"{tmp_path / 'policy'} is unfinished: 0.1 % of its run\n" and "weight" in asked.out
+    answer = call(capsys, "query", tmp_path / "policy", "", "--hand", "Kc")
+    assert answer.err == f"{tmp_path / 'policy'} is unfinished: 0.1 % of its run\n" and "weight" in answer.out
     origin = Policy.open(tmp_path / "policy").meta["provenance"]
     assert (origin["program"], origin["license"]) == (f"mccfr {__version__}", "CC-BY-4.0")
     assert origin["share_of_run"] == 400 / 400_000 and origin["running"] is False
@@ -402,7 +401,7 @@ def test_an_export_tells_that_its_run_is_not_finished(early, tmp_path, capsys):
     assert (evaluation["method"], evaluation["bound"]) == ("exact", "exact") and evaluation["exploitability_chips"] > 0
 
 
-def test_an_export_tells_that_its_run_was_still_going(early, tmp_path, monkeypatch):
+def test_an_export_states_that_its_run_was_still_training(early, tmp_path, monkeypatch):
     monkeypatch.setattr(run_export, "is_locked", lambda run: True)
     run = rundir.open_run(early)
     policy = Policy.open(run_export.export_run(run, run.build_game(), tmp_path / "policy"))
@@ -419,10 +418,10 @@ def test_a_finished_run_and_one_without_length_are_not_called_unfinished(tmp_pat
     assert call(capsys, "query", tmp_path / "whole-policy", "", "--hand", "Kc").err == ""
 
 
-def test_evaluations_that_meet_another_strategy_are_told():
+def test_origin_facts_state_evaluations_against_opponents_and_responses():
     record = {"method": "head-to-head", "bound": "estimate", "value_chips": 12.5, "against": "uniform"}
-    (told,) = origin_facts({"evaluations": [record]})
-    assert told == "head-to-head: wins 12.5 chips a game against uniform (estimate)"
+    (fact,) = origin_facts({"evaluations": [record]})
+    assert fact == "head-to-head: wins 12.5 chips a game against uniform (estimate)"
     record = {"method": "trained-response", "bound": "lower", "value_chips": -3.0, "gains_chips": [0.5, 2.25, -1.0]}
-    (told,) = origin_facts({"evaluations": [record]})
-    assert told == "trained-response: responses of one player gain up to 2.25 chips a game (lower bound)"
+    (fact,) = origin_facts({"evaluations": [record]})
+    assert fact == "trained-response: responses of one player gain up to 2.25 chips a game (lower bound)"

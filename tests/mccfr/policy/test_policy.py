@@ -1,3 +1,5 @@
+"""Policies on disk: quantisation, round trips, damage, and refused input."""
+
 from fractions import Fraction
 
 import numpy as np
@@ -38,7 +40,7 @@ def write(out, game_and_strategy, config=None, **settings):
 
 
 def largest_remainders(row, total):
-    """Hamilton's method in exact fractions; ties go to the first."""
+    """Return a row quantised by Hamilton's method in exact fractions; ties go to the first."""
     whole = sum(map(Fraction, row))
     shares = [Fraction(p) / whole * total for p in row]
     out = [int(share) for share in shares]
@@ -49,7 +51,7 @@ def largest_remainders(row, total):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=9).filter(any), st.sampled_from(["uint8", "uint16"]))
-def test_quantised_row_is_that_of_largest_remainders(sums, dtype):
+def test_quantisation_uses_largest_remainders(sums, dtype):
     row = np.array(sums) / sum(sums)
     found = quantise(row[None, :], np.array([0, len(sums)]), dtype)[0].astype(int)
     total = TOTALS[dtype]
@@ -57,7 +59,7 @@ def test_quantised_row_is_that_of_largest_remainders(sums, dtype):
     assert np.all(found[row == 0] == 0)
     assert np.abs(found / total - row).max() < 1 / total
     exact = [s * total for s in sums]
-    if len({share % sum(sums) for share in exact}) == len(sums):  # no ties: the twin's answer is the only one
+    if len({share % sum(sums) for share in exact}) == len(sums):  # without ties the result is unique
         assert found.tolist() == largest_remainders(sums, total)
 
 
@@ -69,7 +71,7 @@ def test_extreme_rows_keep_their_sum(row, dtype):
     assert np.abs(found / TOTALS[dtype] - row).max() < 1 / TOTALS[dtype]
 
 
-test_what_is_no_probability = refusals(
+test_rows_that_are_no_probabilities_are_refused = refusals(
     *(
         ("every row must sum to 1", quantise, np.array([row], float), np.array([0, 2]), "uint16")
         for row in ([0.5, 0.4], [-0.1, 1.1], [np.nan, 1], [np.inf, 0], [0, 0])
@@ -105,7 +107,7 @@ def test_policy_reads_back_within_the_error_of_its_quantisation(leduc, tmp_path,
 
 @pytest.mark.parametrize("check", [True, False])
 def test_look_ups_agree_with_the_whole_strategy(leduc, tmp_path, check):
-    """One row at a time, and those of many buckets at once."""
+    """Look up single rows, and rows of many buckets at once."""
     policy = Policy.open(write(tmp_path / "policy", leduc), check=check)
     whole = Profile(policy.game, policy.strategy())
     for node in policy.game.tree.decisions.tolist():
@@ -160,7 +162,7 @@ def test_game_is_rebuilt_from_the_directory_alone(tmp_path, config):
         assert np.array_equal(found.cards.reach, game.cards.reach)
 
 
-def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
+def test_metadata_states_the_origin_of_the_policy(leduc, tmp_path):
     origin = {"content_hash": "cd", "streets": {"river": {"content_hash": "e", "buckets": 9, "recipe": {"seed": 1}}}}
     out = write(tmp_path / "policy", leduc, provenance={"checkpoint": 7, "run": {"hash": "ab"}}, abstraction=origin)
     meta = read_manifest(out / "meta.json", "policy", FORMAT_VERSION)
@@ -172,7 +174,7 @@ def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
     assert set(meta["files"]) == {path.name for path in out.iterdir()} - {"meta.json"}
 
 
-def test_weights_of_any_size_stay_what_they_mean(leduc, tmp_path):
+def test_extreme_weights_stay_positive_and_finite(leduc, tmp_path):
     game, strategy = leduc
     weight = [w.copy() for w in strategy.weight]
     weight[0][:2, 0] = 1e-300, 1e300
@@ -184,7 +186,7 @@ def test_weights_of_any_size_stay_what_they_mean(leduc, tmp_path):
 # Damage ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_damaged_row_is_not_played(leduc, tmp_path):
+def test_a_damaged_row_is_refused(leduc, tmp_path):
     out = write(tmp_path / "policy", leduc)
     path = out / "probability_street0_player0.npy"
     shares = np.load(path)
@@ -198,8 +200,7 @@ def test_a_damaged_row_is_not_played(leduc, tmp_path):
     refused(f"{path.name}: the rows from 0 on have checksum", policy.strategy, error=OSError)
 
 
-def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_path, monkeypatch):
-    """Refuse a policy with wrong rows and matching checksums."""
+def test_a_wrong_row_with_matching_checksums_is_refused(leduc, tmp_path, monkeypatch):
     original = policy_writing._table_arrays
 
     def less(*given):
@@ -230,7 +231,7 @@ def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
     refused("is not a policy", Policy.open, tmp_path, error=FileNotFoundError)
 
 
-def test_another_version_is_refused_with_both(leduc, tmp_path):
+def test_another_format_version_is_refused_and_both_are_named(leduc, tmp_path):
     out = write(tmp_path / "policy", leduc)
     meta = read_manifest(out / "meta.json", "policy", FORMAT_VERSION)
     fields = {name: value for name, value in meta.items() if name not in ("format", "format_version", "content_hash")}
@@ -242,7 +243,7 @@ def test_another_version_is_refused_with_both(leduc, tmp_path):
     refused("not a policy that can be read", Policy.open, out)
 
 
-# Where it is written --------------------------------------------------------------------------------------------------
+# Output directory -----------------------------------------------------------------------------------------------------
 
 
 def test_a_policy_and_an_empty_folder_are_replaced(leduc, tmp_path):
@@ -255,7 +256,7 @@ def test_a_policy_and_an_empty_folder_are_replaced(leduc, tmp_path):
     assert verify_policy(write(tmp_path / "empty", leduc)) == []
 
 
-def test_what_does_not_fit_is_refused_before_anything_is_written(leduc, tmp_path):
+def test_wrong_input_is_refused_before_anything_is_written(leduc, tmp_path):
     game, strategy = leduc
     kuhn = uniform_strategy(build_game(KuhnGame(), ROOT))
     negative = Strategy(strategy.probability, tuple(-1 - w for w in strategy.weight))

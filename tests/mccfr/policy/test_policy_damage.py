@@ -28,7 +28,7 @@ GAMES = {
 
 @pytest.fixture(scope="module", params=GAMES)
 def policy(request, tmp_path_factory, slot_abstractions):
-    """(one policy, another of the same game with other probabilities)."""
+    """Return two policies of the same game with different probabilities."""
     root = tmp_path_factory.mktemp(request.param)
     return [write_random(root / str(seed), GAMES[request.param], slot_abstractions[1], seed) for seed in (0, 1)]
 
@@ -39,7 +39,7 @@ def flipped(data, rng):
 
 
 def mutations(path, other, rng):
-    """Contents of a damaged file: flips in its header and anywhere, other lengths, another file's content."""
+    """Yield damaged contents of a file: flipped bits, other lengths, another file's content."""
     data = path.read_bytes()
     head = min(len(data), 128)
     for _ in range(2):
@@ -61,7 +61,7 @@ def same(one, other):
 
 
 def test_every_damaged_file_is_refused_by_its_name_or_harmless(policy):
-    """None may give other numbers, and none may end in another kind of error."""
+    """No damaged file may change probabilities or raise another kind of error."""
     out, other = policy
     whole, rng = Policy.open(out).strategy(), random.Random(7)
     wrong, kinds, cases = [], [], 0
@@ -99,14 +99,14 @@ def test_files_that_are_links_are_refused(policy, tmp_path):
     assert verify_policy(out) == []
 
 
-# Hostile content under right checksums --------------------------------------------------------------------------------
+# Hostile content with matching checksums ------------------------------------------------------------------------------
 
 NUMBERS = (-1, 0, 1, 2, 7, 127, -128, 10**6, 2**31 - 1, -(2**31), np.inf, -np.inf, np.nan, 0.5)
 VALUES = (None, [], {}, "", "x" * 5000, -1, 0, 2, 2**31, 2**62, 10**400, 1e308, True, [[]], [None], {"a": [1]})
 
 
 def use(out, lines):
-    """Everything that commands do with a policy."""
+    """Verify, open, evaluate and query a policy, as the commands do."""
     assert is_policy(out)
     problems_of(out)
     found = Policy.open(out)
@@ -118,7 +118,7 @@ def use(out, lines):
 
 
 def hostile_arrays(out, rng):
-    """Change one array after the other and restore it."""
+    """Change each array in turn, yield a description, and restore the array."""
     for path in sorted(out.glob("*.npy")):
         data, whole = path.read_bytes(), np.load(path)
         for number in rng.sample(NUMBERS, 2):
@@ -136,7 +136,7 @@ def hostile_arrays(out, rng):
 
 
 def hostile_fields(meta, rng):
-    """Fields of meta.json, each replaced or changed inside."""
+    """Yield changed fields of meta.json: each field is replaced or changed inside."""
     for key in meta:
         if key not in ("format", "format_version", "content_hash", "files"):
             for value in rng.sample(VALUES, 2):
@@ -159,8 +159,8 @@ def text_files(out):
 
 
 @pytest.mark.parametrize("name", ["leduc", "goofspiel", "flop-holdem"])
-def test_hostile_policies_with_right_checksums_end_in_one_kind_of_error(tmp_path, slot_abstractions, name):
-    """Indices out of range, sizes of 93 GB, nested JSON: refused, and never an IndexError or worse."""
+def test_hostile_policies_with_matching_checksums_raise_only_expected_errors(tmp_path, slot_abstractions, name):
+    """Wrong indices, sizes of 93 GB and nested JSON raise only `ValueError` or `OSError`."""
     out, rng = write_random(tmp_path / "policy", GAMES[name], slot_abstractions[1]), random.Random(11)
     lines = {"leduc": ["", "r3", "cc"], "goofspiel": ["", "3", "3 1"], "flop-holdem": []}[name]
     meta, bad, cases = read_json(out / "meta.json"), [], 0

@@ -2,9 +2,9 @@
 
 Shows:
 
-* A program can read a policy without the rules of the game and without this package
+* Programs can read a policy without this package or the game's rules
   (test_every_node_has_street_chips_and_line_without_any_rules,
-  test_the_reader_in_the_documents_reads_what_query_answers)
+  test_the_documented_reader_finds_the_probabilities_of_query)
 """
 
 import itertools
@@ -96,13 +96,13 @@ def test_games_of_histories_have_no_chips(tmp_path):
 @pytest.mark.parametrize(
     ("buckets", "dtype"), [(1, "uint8"), (255, "uint8"), (256, "uint16"), (65535, "uint16"), (65536, "uint32")]
 )
-def test_bucket_tables_are_as_narrow_as_numbers_and_mark_allow(buckets, dtype):
+def test_bucket_tables_have_the_narrowest_type_with_a_free_mark(buckets, dtype):
     assert bucket_dtype(buckets) == dtype
     assert buckets - 1 < np.iinfo(dtype).max
 
 
 @pytest.mark.parametrize("config", [KuhnGame(), LeducGame(), TURN], ids=["kuhn", "leduc", "turn"])
-def test_listed_buckets_are_marked_where_impossible(tmp_path, config):
+def test_listed_bucket_tables_mark_impossible_hands(tmp_path, config):
     out, game = write_random(tmp_path / "policy", config), build_game(config, RUNS)
     for street, stated in enumerate(read_json(out / "meta.json")["bucket_tables"]):
         table, bucket = np.load(out / stated["file"]), game.cards.bucket[street]
@@ -113,7 +113,7 @@ def test_listed_buckets_are_marked_where_impossible(tmp_path, config):
 
 
 def flop_table(out):
-    """The buckets [1755, 1326] of all canonical flops in a policy."""
+    """Return the buckets [1755, 1326] of all canonical flops in a policy."""
     streams, starts = load(out, "deck_buckets_street1"), load(out, "board_starts_street1").tolist()
     rows = [zlib.decompress(streams[start:end]) for start, end in itertools.pairwise(starts)]
     dtype = read_json(out / "meta.json")["bucket_tables"][1]["dtype"]
@@ -125,7 +125,7 @@ def deck_policy(tmp_path_factory, slot_abstractions):
     return write_random(tmp_path_factory.mktemp("deck") / "policy", FLOP, slot_abstractions[0])
 
 
-def test_deck_buckets_are_those_of_the_abstraction_and_marked_where_impossible(deck_policy, slot_abstractions):
+def test_deck_bucket_tables_equal_the_abstraction_and_mark_impossible_hands(deck_policy, slot_abstractions):
     stated = read_json(deck_policy / "meta.json")["bucket_tables"][1]
     table, built = flop_table(deck_policy), Abstraction(slot_abstractions[0]).table("flop")
     used = used_slots(canonical_boards(3))
@@ -157,8 +157,8 @@ def test_wrong_marks_are_found(deck_policy, tmp_path, place):
 
 @settings(max_examples=50, deadline=None)
 @given(st.permutations(range(52)))
-def test_mapped_tables_answer_as_those_in_memory(deck_policy, slot_abstractions, cards):
-    """The look-up in a policy's files, and the kernels' in the tables that `load` makes of them."""
+def test_memory_mapped_look_ups_equal_look_ups_in_memory(deck_policy, slot_abstractions, cards):
+    """Compare the look-up in a policy's files with the look-up in loaded tables."""
     deck = Policy.open(deck_policy, check=False).game.cards
     for street, known in enumerate((0, 3)):
         mapped = deck.bucket_row(street, 0, cards[:known])
@@ -191,12 +191,12 @@ def test_look_ups_find_a_flipped_bit_in_any_large_table(deck_policy, tmp_path):
         refused(f"{name}: the rows from [0-9]+ on have checksum", look_up_all, policy, error=OSError)
         path.write_bytes(data)
     look_up_all(Policy.open(out, check=False))
-    flip(out / "deck_location_3.npy", 128 + 4 * 5)  # the rank of a board that is dealt below
+    flip(out / "deck_location_3.npy", 128 + 4 * 5)  # the rank of the board that is looked up below
     deck = Policy.open(out, check=False).game.cards
     refused(r"deck_location_3.npy: the rows from 0 on", deck.bucket_row, 1, 0, [0, 2, 4], error=OSError)
 
 
-def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):
+def test_a_look_up_verifies_only_the_piece_that_it_reads(tmp_path, monkeypatch):
     monkeypatch.setattr(row_checksums, "_PIECE_BYTES", 16)
     out = write_random(tmp_path / "policy", LeducGame(merge_suits=True))
     name = "probability_street1_player0.npy"
@@ -213,7 +213,7 @@ def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):
     refused(f"{name}: the rows from 1 on have checksum", policy.strategy, error=OSError)
 
 
-def test_each_piece_is_compared_once(tmp_path, monkeypatch):
+def test_each_piece_is_verified_once(tmp_path, monkeypatch):
     out = write_random(tmp_path / "policy", LeducGame())
     compared = []
     original = row_checksums.GuardedTable._compare
@@ -240,8 +240,8 @@ def test_each_piece_is_compared_once(tmp_path, monkeypatch):
         ("tree_line", lambda lines: [*lines[:-1], "cc"], "does not hold the lines of the tree"),
     ],
 )
-def test_what_says_again_what_others_hold_must_agree(tmp_path, name, change, message):
-    """Right checksums of files that mislead other programs: `verify` names them."""
+def test_redundant_files_must_agree_with_the_tables(tmp_path, name, change, message):
+    """`verify` names files with matching checksums that would mislead other programs."""
     out = write_random(tmp_path / "policy", LeducGame())
     path = next(out.glob(f"{name}.*"))
     if path.suffix == ".npy":

@@ -1,3 +1,5 @@
+"""Queries of strategies and policies: hands, boards and betting lines."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -90,7 +92,7 @@ def test_leduc_hand_and_board_find_their_infoset(leduc):
     assert list(everyone) == ["Jc", "Jd", "Qc", "Qd", "Kd"]
 
 
-def test_a_rank_alone_is_taken_where_suits_make_no_difference(leduc):
+def test_a_rank_without_suit_is_accepted_if_suits_make_no_difference(leduc):
     merged = source(games.LeducGame(merge_suits=True))
     assert query(merged, "", hand="K")["actions"] == query(merged, "", hand="Kd")["actions"]
     assert query(merged, "cc", hand="K", board="K") == query(merged, "cc", hand="Kc", board="Kd")
@@ -99,7 +101,7 @@ def test_a_rank_alone_is_taken_where_suits_make_no_difference(leduc):
     refused("may mean several boards", query, leduc, "cc", board="K")
 
 
-test_what_leduc_does_not_know = refusals(
+test_invalid_queries_of_leduc_are_refused = refusals(
     ("'A' is not a card here; a card is a rank of JQK and a suit of cd", "", "A", None),
     ("'s' is not a card here|'Ks' is not a card here", "", "Ks", None),
     ("has 2 cards: a hand has 1 here", "", "KcQc", None),
@@ -129,7 +131,7 @@ def test_turn_subgame_takes_the_whole_board_or_the_river(turn):
     assert not any("2h" in hand for hand in query(turn, "cc", board="2h")["hands"])
 
 
-test_what_the_turn_subgame_does_not_know = refusals(
+test_invalid_queries_of_the_turn_subgame_are_refused = refusals(
     ("5 are needed, or only the 1 dealt after Qd9c6c3h", "cc", "7d7c", None),
     ("is not one of this game's; the game begins with Qd9c6c3h", "cc", "7d7c", "Qd9c6c2h4h"),
     ("is not one of this game's", "cc", "7d7c", "Qd"),
@@ -192,14 +194,14 @@ def test_games_without_hands_answer_by_line():
 # --- lines outside of the tree: means over the translations, in real actions ---
 
 
-def test_lines_of_the_tree_are_answered_as_ever():
+def test_lines_in_the_tree_are_answered_without_readings():
     found = query(policy(), "b200c/", hand="AsKd", board="Qs7h2d")
     assert "readings" not in found
     assert [action["action"] for action in found["actions"]] == ["c", "b200", "b400", "b19800"]
 
 
 @pytest.mark.parametrize("line", ["b250", "b250c/b150", "b200c/cb100", "b777c/cb4223b9222"])
-def test_other_lines_are_the_mean_over_their_readings(line):
+def test_lines_outside_of_the_tree_are_the_mean_over_their_readings(line):
     source, board = policy(), "Qs7h2d" if "/" in line else None
     found = query(source, line, hand="AsKd", board=board)
     translation = Translation(source.game.tree, source.game.real_rules)
@@ -227,7 +229,7 @@ def test_other_lines_are_the_mean_over_their_readings(line):
 
 
 @pytest.mark.parametrize(
-    ("said", "line"),
+    ("typed", "line"),
     [
         ("B200C/CB200", "b200c/cb200"),
         (" 2bb c / c 50% ", "b200c/cb200"),
@@ -236,14 +238,14 @@ def test_other_lines_are_the_mean_over_their_readings(line):
         ("0.5p 3x c/", "b200b600c/"),
     ],
 )
-def test_lines_as_people_write_them(said, line):
+def test_lines_typed_by_users(typed, line):
     board = "Qs7h2d" if "/" in line else None
     source = policy()
-    assert query(source, said, hand="AsKd", board=board) == query(source, line, hand="AsKd", board=board)
-    assert street_line(RangesOfLine(source).follow(said, board or "").line, line_start(source.game)) == line
+    assert query(source, typed, hand="AsKd", board=board) == query(source, line, hand="AsKd", board=board)
+    assert street_line(RangesOfLine(source).follow(typed, board or "").line, line_start(source.game)) == line
 
 
-def test_a_size_is_of_no_use_where_nobody_may_raise():
+def test_invalid_bet_sizes_are_refused():
     for line, text in (
         ("f 3bb", "'3' is not an action"),
         ("allin 3bb", "no raise is possible"),

@@ -1,9 +1,9 @@
-"""Readers in C and JavaScript, for two to six seats.
+"""Readers in C and JavaScript for two to six seats, and the test vectors for readers.
 
 Shows:
 
-* Readers in C and JavaScript pass the test vectors of policies with two, three and six seats, with bets and calls that
-  the tree lacks (planted: test_readers_remember_a_hand_that_folds_to_a_limp)
+* Readers in C and JavaScript pass test vectors for two, three and six seats, off-tree actions included (planted:
+  test_readers_remember_a_hand_that_folds_to_a_limp)
 """
 
 import json
@@ -43,7 +43,7 @@ GAMES = {
 
 @pytest.fixture(scope="module")
 def policies(tmp_path_factory, slot_abstractions, tables_read_once):
-    """A random policy of each game."""
+    """Return a random policy of each game."""
     folder = tmp_path_factory.mktemp("policies")
     return {
         name: Policy.open(write_random(folder / name, game, slot_abstractions[1]), check=False)
@@ -88,7 +88,7 @@ def test_readers_remember_a_hand_that_folds_to_a_limp(policies, tmp_path, langua
         pass_vectors(program, policy.path, flop_vectors(policy, "cc/cr300"))
 
 
-# --- test vectors: random decisions of a policy ---
+# --- test vectors ---
 
 
 LIMPLESS = Menu(first=("1p",), later=("1p",), max_bets=3, limp=False)
@@ -96,14 +96,14 @@ SHALLOW = HoldemGame(stack=1_000, menu=Menu(first=("0.5p", "1.5p"), later=("1p",
 
 
 @pytest.mark.parametrize("config", [KuhnGame(), LeducGame(), TURN], ids=["kuhn", "leduc", "turn"])
-def test_vectors_are_what_query_answers(tmp_path, config):
+def test_vectors_equal_query_answers(tmp_path, config):
     policy = Policy.open(write_random(tmp_path / "policy", config))
     vectors = list(draw_vectors(policy, 50))
     assert vectors == list(draw_vectors(policy, 50)) != list(draw_vectors(policy, 50, seed=1))
-    agrees(policy, vectors)
+    assert_query_agrees(policy, vectors)
 
 
-def agrees(policy, vectors):
+def assert_query_agrees(policy, vectors):
     for vector in vectors:
         typed = street_line(vector["line"], line_start(policy.game))
         answer = query(policy, typed, vector["hand"], vector["board"] or None)
@@ -118,11 +118,11 @@ def agrees(policy, vectors):
         assert policy.game.cards.hand_bucket(*at) == vector["bucket"]
 
 
-def test_vectors_of_whole_holdem_hold_bets_that_are_not_in_the_tree(tmp_path, slot_abstractions, tables_read_once):
-    """A tree without all-in and with two bets a street: sizes between, above and below, and bets taken for calls."""
+def test_vectors_of_full_holdem_have_bets_outside_of_the_tree(tmp_path, slot_abstractions, tables_read_once):
+    """The tree has two sizes and no all-in: bets are between, above and below, or read as calls."""
     policy = Policy.open(write_random(tmp_path / "policy", SHALLOW, slot_abstractions[1]), check=False)
     vectors = list(draw_vectors(policy, 200))
-    agrees(policy, vectors)
+    assert_query_agrees(policy, vectors)
     betting = real_betting(policy.game)
     assert isinstance(betting, Translation)
     readings = [reading for vector in vectors for reading in vector["readings"]]
@@ -132,10 +132,10 @@ def test_vectors_of_whole_holdem_hold_bets_that_are_not_in_the_tree(tmp_path, sl
 
 
 @pytest.mark.parametrize("seats", [2, 3])
-def test_vectors_without_limps_are_what_query_answers(seats):
+def test_vectors_of_trees_without_limps_equal_query_answers(seats):
     policy = random_policy(LIMPLESS, 1_000.0, seats, flop_players=2) if seats > 2 else random_policy(LIMPLESS, 1_000.0)
     vectors = list(draw_vectors(policy, 100))
-    agrees(policy, vectors)
+    assert_query_agrees(policy, vectors)
     limped = [vector for vector in vectors if "/" in vector["line"] and "r" not in vector["line"].split("/")[0]]
     assert any(len(vector["readings"]) > 1 for vector in limped), "no hand has checked a limp that the tree lacks"
 
@@ -155,14 +155,14 @@ def test_the_big_blinds_hand_that_folds_to_a_limp_stays_folded(monkeypatch):
     assert betting.real_actions(betting.at(readings[1], after), after) == ["f"]
 
 
-def test_vectors_are_written_as_lines_and_replace_only_vectors(tmp_path, capsys):
+def test_vectors_are_written_as_lines_and_overwrite_only_vectors(tmp_path, capsys):
     policy, out = write_random(tmp_path / "policy", LeducGame()), tmp_path / "vectors.jsonl"
     for count in (3, 5):
         assert command("export", policy, out, "--vectors", count) == 0
         assert [json.loads(text)["street"] in (0, 1) for text in out.read_text().splitlines()] == [True] * count
     capsys.readouterr()
-    told = refusal(capsys, "export", policy, out, "--vectors", 3, "--quantise", "uint8")
-    assert "--quantise has no effect with --vectors" in told
+    message = refusal(capsys, "export", policy, out, "--vectors", 3, "--quantise", "uint8")
+    assert "--quantise has no effect with --vectors" in message
     out.write_text("notes")
     assert str(out) in refusal(capsys, "export", policy, out, "--vectors", 3)
     assert out.read_text() == "notes"

@@ -1,4 +1,4 @@
-"""Card abstractions of runs: no silent replacement by another recipe; `verify` reads all of them."""
+"""Card abstractions of runs: builds do not replace them silently, and `verify` reads every file."""
 
 import pytest
 from commands import call
@@ -18,7 +18,7 @@ RECIPE = "deck = {{ranks = 3, suits = 2, board_cards = [0, 1]}}\nflop = {{featur
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, capsys):
-    """A current directory with a recipe, its abstraction, and a run on it in the folder of runs."""
+    """Change to a directory with a recipe, its abstraction, and a run on it in the folder `runs`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(RECIPE.format(buckets=3))
     assert call(capsys, "abstraction", "build", "small.toml").status == 0
@@ -66,8 +66,8 @@ def test_verify_reads_the_checkpoints_of_a_run_without_its_abstraction(folder, c
     assert call(capsys, "verify", "runs/trained").status == 1
 
 
-def test_an_abstraction_is_its_cells_whoever_has_built_it(folder, tmp_path):
-    """A run takes an abstraction of the same cells for its own, and refuses one of other cells."""
+def test_equal_abstractions_are_interchangeable_and_others_are_refused(folder, tmp_path):
+    """A run opens with another build of the same bucket tables, and refuses different tables."""
     for name, buckets in (("same", 3), ("other", 2)):
         (tmp_path / f"{name}.toml").write_text(RECIPE.format(buckets=buckets))
         Builder(load_recipe(tmp_path / f"{name}.toml"), tmp_path / name).build()
@@ -77,7 +77,7 @@ def test_an_abstraction_is_its_cells_whoever_has_built_it(folder, tmp_path):
     refused(r"is the abstraction \w+, and .* was trained on \w+", open_run, folder / "runs/trained", folder / "other")
 
 
-def test_a_stage_that_states_other_cells_is_damaged(tmp_path):
+def test_a_stage_whose_table_differs_from_its_state_file_is_reported_as_damaged(tmp_path):
     Builder(small_recipe(tmp_path / "small.toml"), tmp_path / "built").build()
     assert problems_of(tmp_path / "built") == []
     stage = tmp_path / "built/flop/000000"

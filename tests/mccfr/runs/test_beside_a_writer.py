@@ -1,10 +1,10 @@
-"""Readers of runs during training and of policies during replacement.
+"""Reading of runs during training and of policies while an export replaces them.
 
 Shows:
 
-* Readers of a run that trains get one sound version and exit status 0 (test_every_verb_reads_a_run_that_is_trained)
-* Readers of a policy that is replaced get one sound version and exit status 0
-  (test_every_verb_reads_a_policy_that_is_replaced)
+* Readers of a training run get one sound version (test_every_command_reads_a_run_during_training)
+* Readers get one sound version of a policy while it is replaced
+  (test_every_command_reads_a_policy_while_it_is_replaced)
 """
 
 import signal
@@ -35,14 +35,14 @@ for number in count():
 """
 
 
-def trained_often(path, layout, workers):
+def run_with_frequent_checkpoints(path, layout, workers):
     """Return a run that keeps one checkpoint and writes one every 0.2 s, or at the end of each cycle."""
     return in_form(path, layout, workers=workers, checkpoint_seconds=0.2, keep_checkpoints=1)
 
 
 @contextmanager
-def training(run):
-    """A session of a run in a process of its own, which is stopped at the end."""
+def session_of(run):
+    """Train a run in another process inside the block; stop the session by a signal at the end."""
     process = resuming(run)
     try:
         wait_for(lambda: newest(run) >= 2 or process.poll() is not None, 300)
@@ -54,8 +54,8 @@ def training(run):
         process.wait()
 
 
-def reading(capsys, run, out):
-    """Return the readers of a run by name; each is called repeatedly and raises if it fails."""
+def readers_of(capsys, run, out):
+    """Return {name: reader} of a run; each reader raises if it fails, and is called repeatedly."""
     directory = run.directory
 
     def succeeds(*arguments):
@@ -63,14 +63,14 @@ def reading(capsys, run, out):
         ended = call(capsys, *arguments)
         assert ended.status == 0 and "damaged" not in ended.err, ended
 
-    def opened():
+    def read_newest():
         found = find_checkpoint(open_run(directory), None)
         read_tables(found)
 
-    def viewed():
-        shelf = open_strategies(directory)
-        assert shelf.shown(0).spots.source.probabilities(0, 0).sum() == pytest.approx(1)
-        number = int(shelf.names[0].rpartition(" ")[2])
+    def read_view():
+        strategies = open_strategies(directory)
+        assert strategies.shown(0).spots.source.probabilities(0, 0).sum() == pytest.approx(1)
+        number = int(strategies.names[0].rpartition(" ")[2])
         assert number <= newest(run)
 
     return {
@@ -83,8 +83,8 @@ def reading(capsys, run, out):
         "export of tables": partial(succeeds, "export", directory, out / "tables", "--format", "zarr"),
         "exploit": partial(succeeds, "exploit", directory, out / "answer", "--replace"),
         "tensorboard": partial(succeeds, "tensorboard", directory, out / "curves"),
-        "view": viewed,
-        "find_checkpoint": opened,
+        "view": read_view,
+        "find_checkpoint": read_newest,
         "Run.status": lambda: mccfr.Run(directory).status(),
         "Run.export": lambda: mccfr.Run(directory).export(out / "exported"),
         "mccfr.evaluate": lambda: mccfr.evaluate(directory),
@@ -92,16 +92,16 @@ def reading(capsys, run, out):
 
 
 FEW = ("status of a folder", "verify", "query", "export", "view", "find_checkpoint", "Run.status")
-"""What the fast suite tries, on blocks: checkpoints in Zarr beside versions of blocks."""
+"""Readers that the fast suite tries, on blocks of strata: their runs have Zarr checkpoints and block versions."""
 SLOW = [pytest.param(layout, 100, marks=pytest.mark.slow) for layout in ("zarr", "hdf5", "blocks")]
 
 
 @pytest.mark.parametrize(("layout", "tries"), [("blocks", 1), *SLOW])
-def test_every_verb_reads_a_run_that_is_trained(tmp_path, capsys, layout, tries):
-    run = trained_often(tmp_path / "runs" / "run", layout, workers=0 if tries == 1 else 1)
-    readers = reading(capsys, run, tmp_path)
+def test_every_command_reads_a_run_during_training(tmp_path, capsys, layout, tries):
+    run = run_with_frequent_checkpoints(tmp_path / "runs" / "run", layout, workers=0 if tries == 1 else 1)
+    readers = readers_of(capsys, run, tmp_path)
     readers = {name: read for name, read in readers.items() if tries > 1 or name in FEW}
-    with training(run) as process:
+    with session_of(run) as process:
         before, tried = newest(run), 0
         while tried < tries or newest(run) <= before + 1:  # a busy machine writes few checkpoints in a few tries
             assert process.poll() is None, "the session ended before the readers"
@@ -117,14 +117,14 @@ def test_every_verb_reads_a_run_that_is_trained(tmp_path, capsys, layout, tries)
 
 
 def two_runs(tmp_path):
-    """Runs of one game that stand elsewhere, whose policies differ."""
+    """Return two runs of one game with different policies."""
     solvers = {name: {**EXTERNAL, "seed": seed} for seed, name in enumerate("ab", 1)}
     return [trained(make(tmp_path / name, solver), iterations=200 * solver["seed"]) for name, solver in solvers.items()]
 
 
 @contextmanager
-def exporting(out, runs, tries):
-    """Exports of two runs that replace each other at a path, in a process of its own; at least so many."""
+def repeated_exports(out, runs, tries):
+    """Export two runs in turn to one path, in another process; check that it made `tries` exports."""
     arguments = [str(path) for path in (out, *(run.directory for run in runs))]
     process = subprocess.Popen([sys.executable, "-c", EXPORTING, *arguments], stdout=subprocess.PIPE, text=True)
     try:
@@ -140,7 +140,7 @@ def exporting(out, runs, tries):
 
 
 @pytest.mark.parametrize("tries", [1, pytest.param(100, marks=pytest.mark.slow)])
-def test_every_verb_reads_a_policy_that_is_replaced(tmp_path, capsys, tries):
+def test_every_command_reads_a_policy_while_it_is_replaced(tmp_path, capsys, tries):
     runs, out = two_runs(tmp_path), tmp_path / "policy"
     known = []
     for run in runs:
@@ -148,7 +148,7 @@ def test_every_verb_reads_a_policy_that_is_replaced(tmp_path, capsys, tries):
         known.append((answer(capsys, "query", alone, "c"), answer(capsys, "evaluate", alone)["value_chips"]))
     queries, values = zip(*known, strict=True)
     assert queries[0] != queries[1] and values[0] != values[1]
-    with exporting(out, runs, tries):
+    with repeated_exports(out, runs, tries):
         for _ in range(tries):
             assert answer(capsys, "query", out, "c") in queries
             assert answer(capsys, "evaluate", out)["value_chips"] in values

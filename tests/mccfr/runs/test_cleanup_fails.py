@@ -2,7 +2,7 @@
 
 Shows:
 
-* If saving fails, its error sets the message and exit status, even if later steps fail too
+* If saving fails, its error sets message and status, whatever fails later
   (test_saving_fails_and_then_removing_the_link_fails, test_a_session_that_fails_before_workers_begin_says_why)
 * Exports, built stages and evaluations stay complete if only their clean-up fails
   (test_an_export_is_complete_although_its_scratch_cannot_be_removed,
@@ -34,7 +34,7 @@ from storage import checkpoint_writer, durable
 
 @pytest.fixture
 def link_stays(monkeypatch):
-    """The link to live tables cannot be removed, as in a directory that cannot be written any more."""
+    """Make the removal of the link to live tables fail, as in a directory that became read-only."""
     unlink = Path.unlink
 
     def failing(path, missing_ok=False):
@@ -66,7 +66,7 @@ def test_a_session_succeeds_although_its_link_cannot_be_removed(tmp_path, caplog
 
 
 def test_a_session_that_fails_before_workers_begin_says_why(tmp_path, monkeypatch):
-    """Its pool is closed although it was never begun."""
+    """The session closes its worker pool although the pool never started."""
     run = in_form(tmp_path / "run", "blocks")
     monkeypatch.setattr(checkpointing.Saver, "begin", fails(errno.EIO))
     refused("Input/output error", go, run, iterations=400, error=OSError)
@@ -74,9 +74,9 @@ def test_a_session_that_fails_before_workers_begin_says_why(tmp_path, monkeypatc
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    made = make(tmp_path_factory.mktemp("exported") / "run", game="kuhn", evaluation=NO_EVALUATION, iterations=50)
-    go(made)
-    return made
+    run = make(tmp_path_factory.mktemp("exported") / "run", game="kuhn", evaluation=NO_EVALUATION, iterations=50)
+    go(run)
+    return run
 
 
 @pytest.mark.parametrize("form", ["hdf5", "zarr", "csv", "policy", "openspiel"])
@@ -84,7 +84,7 @@ def run(tmp_path_factory):
 def test_an_export_is_complete_although_its_scratch_cannot_be_removed(tmp_path, run, form, step, monkeypatch):
     monkeypatch.setattr(durable, step, fails(errno.EACCES))
     game, out = run.build_game(), tmp_path / "out"
-    for _ in range(2):  # the second takes the place of the first
+    for _ in range(2):  # the second export replaces the first
         export_run(run, game, out, ExportOptions(form, replace=True))
     monkeypatch.undo()
     export_run(run, game, tmp_path / "expected", ExportOptions(form, replace=True))
@@ -92,7 +92,7 @@ def test_an_export_is_complete_although_its_scratch_cannot_be_removed(tmp_path, 
 
 
 def content(path):
-    """Return {name: bytes} of all files in a directory, the bytes of a file, or the length of an HDF5 file."""
+    """Return {name: bytes} of a directory, the bytes of a file, or the length of an HDF5 file."""
     if path.is_dir():
         return files_of(path)
     found = path.read_bytes()
@@ -132,7 +132,7 @@ def test_an_evaluation_returns_although_its_samples_cannot_be_synced(tmp_path, m
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5", "blocks"])
 def test_the_delay_between_attempts_grows_while_the_disk_is_full(tmp_path, form, monkeypatch):
-    """Every attempt fails, and each delay is twice the one before, so few attempts fit in the time."""
+    """Each attempt fails and doubles the delay, so few attempts fit in the time limit."""
     run = in_form(tmp_path / "run", form)
     monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", ())
     monkeypatch.setattr(checkpoint_writer, "_write_and_rename", fails(errno.ENOSPC))
@@ -149,7 +149,7 @@ def test_the_delay_between_attempts_grows_while_the_disk_is_full(tmp_path, form,
 def test_delays_grow_to_a_limit_and_begin_again():
     delay = checkpointing.GrowingDelay(2.0, 10.0)
     assert [delay.after_failure() for _ in range(5)] == [2, 4, 8, 10, 10]
-    for _ in range(2_000):  # no number is too large
+    for _ in range(2_000):  # the delay stays finite after any number of failures
         delay.after_failure()
     delay.after_success()
     assert delay.after_failure() == 2

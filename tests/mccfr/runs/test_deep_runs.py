@@ -1,10 +1,9 @@
-"""Deep CFR runs: resuming, damage, commands, workers, refused options.
+"""Deep CFR runs: resuming, number of workers, exports, all commands, refused options.
 
 Shows:
 
-* A stopped Deep CFR run resumes to the same bits, for any number of workers
-  (test_a_stopped_deep_run_continues_with_the_same_bits,
-  test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers)
+* Stopped Deep CFR runs resume to the same bits, with any workers (test_a_stopped_deep_run_continues_with_the_same_bits,
+  test_a_deep_run_on_sampled_deals_has_the_same_bits_for_any_number_of_workers)
 """
 
 import json
@@ -42,7 +41,7 @@ def test_a_stopped_deep_run_continues_with_the_same_bits(tmp_path, name):
     assert problems_of(parts.directory) == []
 
 
-def test_workers_change_nothing(tmp_path):
+def test_the_number_of_workers_does_not_change_the_tables(tmp_path):
     solver = {**NETWORK, "traversals": 600}
     assert_same(*(trained(make(tmp_path / str(n), solver, LEDUC, iterations=2, workers=n)) for n in (0, 2)))
 
@@ -51,8 +50,8 @@ FLOP_HOLDEM = {"name": "flop-holdem"}
 FIVE = {**FLOP_HOLDEM, "bet": "pot", "limp": False, "max_raises": [1, 2], "board_cards": 5}
 
 
-def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_path, capsys):
-    """Train on a game whose infosets are never listed, in two parts of 1,024 traversals at most."""
+def test_a_deep_run_on_sampled_deals_has_the_same_bits_for_any_number_of_workers(tmp_path, capsys):
+    """The game is too large to list its infosets; batches have at most 1,024 of the 1,030 traversals."""
     solver = {**NETWORK, **BOTH, "traversals": 1030, "horizon": 2}
     whole, parts = (
         make(tmp_path / str(n), solver, FLOP_HOLDEM, evaluation=NO_EVALUATION, iterations=2, workers=n) for n in (2, 0)
@@ -65,19 +64,19 @@ def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_pa
     assert command("export", parts.directory, tmp_path / "raw", "--format", "zarr") == 0
     capsys.readouterr()
     assert command("export", parts.directory, tmp_path / "networks") == 0
-    asked = [str(tmp_path / "networks"), "b200", "--board", "", "--hand", "AsKs", "--json"]
-    found = answer(capsys, "query", *asked)
+    arguments = [str(tmp_path / "networks"), "b200", "--board", "", "--hand", "AsKs", "--json"]
+    found = answer(capsys, "query", *arguments)
     assert (found["networks"], found["reached"]) == (2, True)
-    assert found == answer(capsys, "query", parts.directory, *asked[1:])
-    sampled = answer(capsys, "query", *asked, "--sample", "1")
+    assert found == answer(capsys, "query", parts.directory, *arguments[1:])
+    sampled = answer(capsys, "query", *arguments, "--sample", "1")
     assert (sampled["networks"], 0 <= sampled["sampled_iteration"] <= 2) == (1, True)
 
 
-def exported(options, tmp_path, capsys):
+def refused_export(options, tmp_path, capsys):
     run = trained(make(tmp_path / "run", {**SMALL, "fit": "table", "averages": ["sd", "network"]}, iterations=2))
-    told = refusal(capsys, "export", run.directory, tmp_path / "out", *options)
+    message = refusal(capsys, "export", run.directory, tmp_path / "out", *options)
     assert not (tmp_path / "out").exists()
-    raise ValueError(told.strip())
+    raise ValueError(message.strip())
 
 
 test_exports_of_a_run_of_tables_that_are_refused = refusals(
@@ -85,28 +84,28 @@ test_exports_of_a_run_of_tables_that_are_refused = refusals(
     ("keeps no networks", ["--format", "networks", "--average", "network"]),
     ("leave --average out", ["--format", "zarr", "--average", "sd"]),
     ("csv is not rounded", ["--format", "csv", "--quantise", "uint8"]),
-    call=exported,
+    call=refused_export,
 )
 
 
 def test_averages_of_unlisted_games_are_compared_on_sampled_deals(tmp_path, capsys):
-    """Of a run, and of its networks as files."""
+    """Compare the averages of a run, and those of its exported networks."""
     solver = {**NETWORK, **BOTH, "traversals": 40, "horizon": 2}
     run = trained(make(tmp_path / "run", solver, FIVE, evaluation=NO_EVALUATION, iterations=2))
     assert command("export", run.directory, tmp_path / "shares", "--average", "network") == 0
     capsys.readouterr()
-    meeting = ["--method", "head-to-head", "--boards", "40", "--json", "--against"]
-    asked = ["--average", "sd", *meeting, str(run.directory), "--against-average", "network"]
-    found = answer(capsys, "evaluate", run.directory, *asked)
+    head_to_head = ["--method", "head-to-head", "--boards", "40", "--json", "--against"]
+    arguments = ["--average", "sd", *head_to_head, str(run.directory), "--against-average", "network"]
+    found = answer(capsys, "evaluate", run.directory, *arguments)
     assert (found["boards"], found["average"], found["against"]) == (40, "sd", str(run.directory))
     assert found["ci95_chips"][0] < found["value_chips"] < found["ci95_chips"][1]
-    again = answer(capsys, "evaluate", tmp_path / "shares", *meeting, str(run.directory))
+    again = answer(capsys, "evaluate", tmp_path / "shares", *head_to_head, str(run.directory))
     assert again["value_chips"] == pytest.approx(-found["value_chips"], abs=1e-6)
-    for wrong, told in (
+    for wrong, words in (
         (["--method", "exact"], "cannot be made a table"),
-        ([*asked, "--workers", "2"], "leave workers, budget and keep out"),
+        ([*arguments, "--workers", "2"], "leave workers, budget and keep out"),
     ):
-        assert told in refusal(capsys, "evaluate", run.directory, *wrong)
+        assert words in refusal(capsys, "evaluate", run.directory, *wrong)
     assert "cannot be made a table" in refusal(capsys, "export", run.directory, tmp_path / "policy", "--tabulate")
 
 
@@ -144,7 +143,7 @@ BUCKETS = f"\n[abstraction]\npath = 'quick'\nrecipe = '{RUNS}/abstractions/quick
 KUHN, FLOP, ITERATIONS = 'name = "kuhn"', 'name = "flop-holdem"', "iterations = 4"
 
 
-def solved(game, solver, run, tmp_path, capsys):
+def refused_solve(game, solver, run, tmp_path, capsys):
     config = tmp_path / "deep.toml"
     config.write_text(f'[game]\n{game}\n[solver]\nalgorithm = "deep-cfr"\n{solver}\n[run]\nworkers = 0\n{run}\n')
     refusing(("solve", config, "--run", tmp_path / "run"), capsys)
@@ -172,5 +171,5 @@ test_configurations_that_deep_cfr_refuses = refusals(
     ("solver.horizon = 3 is not allowed", KUHN, "fit = 'table'\nhorizon = 3", ITERATIONS),
     ("solver.horizon = 3 is not allowed", KUHN, "keep_networks = 2\nhorizon = 3", ITERATIONS),
     ("set evaluation.every_checkpoint and at_end to false", f"{FLOP}\nboard_cards = 5", "", ITERATIONS),
-    call=solved,
+    call=refused_solve,
 )

@@ -1,15 +1,17 @@
 """Each read of a command fails once: the command exits with 1 or prints the right answer.
 
-The twin of `test_each_step_fails`.  A preloaded library (`failing_reads.c`) counts every open for reading, read, stat,
-listing and mapping below a run or a policy, those of zarr and HDF5 too.  In each trial one call fails: once, three
-times or for ever, with ESTALE, EIO, EACCES or EMFILE, in turn.  After each trial every file of a checkpoint, a
-policy and a configuration is there byte for byte, no traceback was written, an answer of status 0 is the answer of the
-undisturbed command, and a run that was trained on has the tables of the undisturbed one: it never began at 0.
-`in_this_process` replaces the server of `view` and the processes of `cluster`.
+A preloaded library (`failing_reads.c`) counts the reading system calls below a run or policy, also those of zarr and
+HDF5: open, read, stat, listing, mapping. In each trial one call fails with ESTALE, EIO, EACCES or EMFILE: once, three
+times or always. After each trial the test checks that:
 
-Runs are stored in Zarr, in HDF5, and in blocks (out of core).  The fast suite takes one call of each command on Zarr,
-of some on each other form, and of `SOME`.  The slow one takes `MOST` calls of each command, or all if it has fewer:
-12,000 of 45,000 calls.
+* each file of a checkpoint, policy and configuration has its bytes, and the command wrote no traceback
+* an output with status 0 equals the output without failures
+* a run that was trained has the tables of the run without failures, so training did not restart at 0
+
+`in_this_process` replaces the server of `view` and the processes of `cluster`. `test_each_step_fails` tests writes.
+
+Runs are stored in Zarr, in HDF5, and in blocks (out of core). In the fast suite one call of each of
+some cases fails. In the slow suite `MOST` calls of each command fail, or all if there are fewer: 12,000 of 45,000.
 """
 
 import errno
@@ -38,7 +40,7 @@ SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
 BLOCKS = {"strata": 6, "blocks": 4, "cycle_iterations": 20}
 FORMS = ("zarr", "hdf5", "blocks")
 MOST = 300
-"""Calls of a command that the slow tests let fail."""
+"""The number of calls of a command that the slow tests let fail."""
 RESUME = ["resume", "{}/run", "--iterations", "80"]
 ON_RUNS = {
     "verify": ["verify", "{}/run"],
@@ -53,10 +55,10 @@ ON_RUNS = {
     "resume": RESUME,
 }
 FAST = ("verify", "query", "export", "resume")
-"""Commands whose reads on Zarr the fast suite lets fail."""
+"""Commands on Zarr runs in the fast suite."""
 LOCK = Case("resume, lock of blocks", ["resume", "{}/blocks", *RESUME[2:]], "blocks/run.lock", False, "blocks")
 EXACT = ("verify", "query", "evaluate")
-"""Commands that write the same each time."""
+"""Commands with the same output each time."""
 ON_POLICIES = [
     Case("verify a policy", ["verify", "{}/policy"], "policy"),
     Case("query a policy", ["query", "{}/policy", ""], "policy"),
@@ -83,7 +85,7 @@ OTHERS = [
 ]
 """Commands on configurations, abstractions, experiments, hands and runs of several machines."""
 SOME = [case for case in OTHERS if case.name == "abstraction build"]
-"""Those whose reads the fast suite lets fail."""
+"""Cases of `OTHERS` in the fast suite."""
 ONE = "zarr/checkpoints/000003/"
 FILES = [f"{ONE}manifest.json", f"{ONE}tables.zarr/regret/street0/player0/c", "zarr/checkpoints", "zarr/journal.jsonl"]
 OF_FILES = [Case(f"resume, {file}", ["resume", "{}/zarr", *RESUME[2:]], file, False, "zarr") for file in FILES]
@@ -112,11 +114,11 @@ variant = [{name = "a", set = ["solver.discount=none"]}, {name = "b", set = ["so
 
 _TRAINED = "/live: ", "could not be written", "continue with: mccfr resume"
 AFTER_TRAINING = *_TRAINED, "/half/", "is not synced", "/.tmp-run: "
-"""In sentences of a session, a build or a new run that had begun: what was trained is lost, what was built is kept."""
+"""Texts in errors of a session, build or new run that had started: these need no advice on what to do."""
 
 
 def on_runs(form, names=tuple(ON_RUNS)):
-    """The cases of commands on the run that is stored in a form."""
+    """Yield the cases of commands on the run in a storage form."""
     for name in names:
         arguments = [argument.replace("{}/run", f"{{}}/{form}") for argument in ON_RUNS[name]]
         yield Case(f"{name}, {form}", arguments, form, name in EXACT, form if name == "resume" else None)
@@ -126,7 +128,7 @@ FEW = [*on_runs("zarr", FAST), *on_runs("hdf5", ("resume",)), *on_runs("blocks",
 
 
 def fixture_tree(folder, forms=FORMS, others=True):
-    """In each form a run with checkpoints at 20, 40 and 60 iterations; a policy; files of `SOME`, or of all cases."""
+    """Write runs with checkpoints at 20, 40 and 60 iterations, a policy, and files of other cases."""
     folder.mkdir()
     for form in forms:
         tables = {"memory_budget": "80kB"} if form == "blocks" else {"format": form}
@@ -141,28 +143,28 @@ def fixture_tree(folder, forms=FORMS, others=True):
     return folder
 
 
-def interrupted(stage, share):
+def interrupt_clustering(stage, share):
     """Interrupt a build while it clusters the flop's hands."""
     if "flop" in stage and "clustering" in stage and share > 0:
         raise InterruptedError
 
 
 def cards_tree(cards):
-    """Write a configuration on buckets, an abstraction, and one that is half built."""
+    """Write a configuration on buckets, an abstraction, and a half-built abstraction."""
     cards.mkdir()
     (cards / "recipe.toml").write_text(RECIPE)
     (cards / "run.toml").write_text(tomli_w.dumps(CARDS))
     Builder(load_recipe(cards / "recipe.toml"), cards / "built").build()
     with pytest.raises(InterruptedError):
-        Builder(load_recipe(cards / "recipe.toml"), cards / "half", 1, interrupted, 0.0).build()
+        Builder(load_recipe(cards / "recipe.toml"), cards / "half", 1, interrupt_clustering, 0.0).build()
     assert (cards / "half/unfinished-flop").exists()
 
 
 def others_tree(folder):
     """Add the files of the other cases of `OTHERS`."""
     compare, hands = (folder / name for name in ("compare", "hands"))
-    for made in (compare, hands):
-        made.mkdir()
+    for path in (compare, hands):
+        path.mkdir()
     (compare / "two.toml").write_text(TWO)
     compared = load_experiment(compare / "two.toml", ["compare.last=20"])
     run_experiment(compared, compare / "out", Silent())
@@ -188,11 +190,11 @@ def assert_right(case: Case, swept: Swept) -> None:
             assert not case.exact or answer(trial) == answer(swept.sound), described(trial)
         else:
             assert trial.status == 1, described(trial)
-            assert_told(trial, case)
+            assert_message(trial, case)
 
 
-def assert_told(trial: Trial, case: Case) -> None:
-    """Check that the last line names a file, the error and what to do; after training, only the failure."""
+def assert_message(trial: Trial, case: Case) -> None:
+    """Check that the last line names a file, the error and, unless training had started, what to do."""
     last = trial.err.strip().split("\n")[-1]
     assert last.startswith("mccfr: ") and " /" in last and os.strerror(trial.number) in last, described(trial)
     trained = case.run is not None and any(text in last for text in AFTER_TRAINING)
@@ -201,14 +203,14 @@ def assert_told(trial: Trial, case: Case) -> None:
 
 
 def trials(folder, forms, cases, most=MOST, others=True):
-    """The trials of some cases, after a check of what must hold of them."""
+    """Run and check the trials of some cases, and return them."""
     found = sweep(compiled("failing_reads", folder), fixture_tree(folder / "before", forms, others), cases, most)
     for case in cases:
         assert_right(case, found[case.name])
     return [trial for swept in found.values() for trial in swept.trials]
 
 
-def test_some_reads_fail(tmp_path):
+def test_some_failing_reads_lose_no_data(tmp_path):
     found = trials(tmp_path, FORMS, [*FEW, LOCK, *ON_POLICIES[:2], *OF_FILES, *SOME], most=1, others=False)
     assert {(trial.times, trial.number) for trial in found} == set(product(TIMES, ERRORS))
 
@@ -219,15 +221,15 @@ SLOW |= {"files and policies": (["zarr", "blocks"], [*ON_POLICIES, *OF_FILES, LO
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SLOW)
-def test_reads_fail(tmp_path, what):
+def test_failing_reads_lose_no_data(tmp_path, what):
     assert len(trials(tmp_path, *SLOW[what])) >= 1500
 
 
-def test_a_failure_that_is_taken_for_absence_is_caught():
-    """The planted errors: a wrong answer, a lost file, and a sentence that names nothing."""
+def test_a_wrong_result_after_a_failed_read_is_caught():
+    """Plant wrong statuses, a wrong output, a lost file, and error messages without a file."""
     sound = Trial("verify, zarr", 0, 0, 0, 0, "sound", "", "", [])
-    told = f"mccfr: /run/x: {os.strerror(errno.EIO)}: nothing was changed; run the command again"
-    failed = Trial("verify, zarr", 1, 1, errno.EIO, 1, "", told, "", [])
+    message = f"mccfr: /run/x: {os.strerror(errno.EIO)}: nothing was changed; run the command again"
+    failed = Trial("verify, zarr", 1, 1, errno.EIO, 1, "", message, "", [])
     assert_right(FEW[0], Swept(sound, 9, [failed]))
     wrong = {"status": (0, 2, 75), "out": (), "err": ("mccfr: no such run", "Traceback"), "lost": (["a"],)}
     for name, values in wrong.items():

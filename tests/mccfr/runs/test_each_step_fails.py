@@ -1,6 +1,6 @@
-"""Fails each durable write once: acknowledged data stays, and the files verify.
+"""Failures of single durable writes, and power cuts: acknowledged data stays, and all files verify.
 
-A row of `WRITERS` is a writer, with the files before it, its writes, and what must hold after any failure.
+Each entry of `WRITERS` writes the files that exist before, then its own files, and checks them after a failure.
 """
 
 import errno
@@ -43,14 +43,14 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE)
 
 
 class Writer:
-    """A writer that finds nothing, unless `before` writes something."""
+    """Base of the writers; by default the folder is empty before they write."""
 
     def before(self, folder):
-        """Write the files that the writer finds."""
+        """Write the files that exist before the tested writes."""
 
 
 class Checkpoints(Writer):
-    """Three are there and two may stay; the fourth has a journal line."""
+    """Commits checkpoint 3 with a journal line after checkpoints 1 and 2; retention keeps two."""
 
     def __init__(self, layout):
         self.options = {"format": layout.split()[0], "whole": "whole" in layout}
@@ -75,7 +75,7 @@ class Checkpoints(Writer):
 
 
 class Blocks(Writer):
-    """Two blocks are trained and written back twice around each of two checkpoints; each settles."""
+    """Writes each of two blocks twice before each of two checkpoints; each checkpoint calls `settle`."""
 
     def write(self, folder):
         with block_store(folder) as store:
@@ -85,17 +85,17 @@ class Blocks(Writer):
                         self.step(folder, write_block, store, block, value)
                 self.step(folder, self.commit, store, number)
 
-    def step(self, folder, does, *given):
-        """As a session does, that goes on after what has failed; each time all that is listed must be whole."""
+    def step(self, folder, call, *arguments):
+        """Take one step, ignore an `OSError` as a session does, and check all listed checkpoints."""
         with suppress(OSError):
-            does(*given)
-        self.verified(folder)
+            call(*arguments)
+        self.check_listed(folder)
 
     def commit(self, store, number):
         commit_with_blocks(store, number, keep=1, journal=store.root / "journal.jsonl")
         store.settle()
 
-    def verified(self, folder):
+    def check_listed(self, folder):
         root = folder / "checkpoints"
         for number in checkpoint.list_checkpoints(root):
             found = block_tables.open_with_blocks(checkpoint.checkpoint_path(root, number))
@@ -104,15 +104,15 @@ class Blocks(Writer):
     def check(self, folder, done):
         checkpoint_writer.sweep(folder / "checkpoints")
         block_tables.drop_unnamed(folder)
-        self.verified(folder)
+        self.check_listed(folder)
         numbers = checkpoint.list_checkpoints(folder / "checkpoints")
         kept = {path for path in folder.glob("blocks/*/*") if path.name[0] != "."}
         assert not list(folder.glob("blocks/*/.*"))
         assert len(kept) == 2 * len(numbers)
 
 
-class APolicy(Writer):
-    """Written over an earlier one of the same run."""
+class PolicyExport(Writer):
+    """Exports a policy over an earlier export of the same run."""
 
     def before(self, folder):
         write_random(folder / "policy", KuhnGame(), None, 1)
@@ -127,17 +127,17 @@ class APolicy(Writer):
         assert alone(folder, "policy")
 
 
-class SomeNetworks(Writer):
-    """Written where nothing is."""
+class NetworksExport(Writer):
+    """Exports networks to a path that does not exist."""
 
     def before(self, folder):
         options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
-        learned = deep.record(build_game(LEDUC, None, None), options, 2, dtype="float32").cfr.state
-        self.asked = Networks(learned.game, learned.config, network_tables(learned.tables))
-        self.document = to_document(Config(game=LEDUC, solver=learned.config))
+        state = deep.record(build_game(LEDUC, None, None), options, 2, dtype="float32").cfr.state
+        self.networks = Networks(state.game, state.config, network_tables(state.tables))
+        self.document = to_document(Config(game=LEDUC, solver=state.config))
 
     def write(self, folder):
-        write_networks(folder / "networks", self.asked, self.document, {})
+        write_networks(folder / "networks", self.networks, self.document, {})
 
     def check(self, folder, done):
         assert is_networks(folder / "networks") or not done
@@ -145,8 +145,8 @@ class SomeNetworks(Writer):
         assert alone(folder, "networks")
 
 
-class ARun(Writer):
-    """Made below folders that are not there."""
+class RunCreation(Writer):
+    """Creates a run below folders that do not exist."""
 
     def write(self, folder):
         make(folder / "runs/deep/run", game="kuhn", evaluation=NO_EVALUATION)
@@ -158,12 +158,12 @@ class ARun(Writer):
             open_run(directory)
             assert problems_of(directory) == []
         else:
-            self.write(folder)  # what is left of the first try is in nobody's way
+            self.write(folder)  # files of the failed attempt do not prevent a second one
         assert open_run(directory).config.game.__struct_config__.tag == "kuhn"
 
 
-class ASession(Writer):
-    """A run trains on, checkpoints and evaluates; it goes on after whatever fails, or ends as is said."""
+class Session(Writer):
+    """Trains a run from 40 to 80 iterations, with a checkpoint and an evaluation at the end."""
 
     def before(self, folder):
         go(make(folder / "run", evaluation={"at_end": True}, checkpoint_seconds=60), iterations=40)
@@ -179,16 +179,16 @@ class ASession(Writer):
 
 
 class Machines(Writer):
-    """Two machines of this process that continue and save: rows, second copies, and a checkpoint."""
+    """Trains a run on two simulated machines, which write rows, second copies and a checkpoint."""
 
     def before(self, folder):
         stratified_run(folder / "run")
-        self.trained(folder, 20)
+        self.train(folder, 20)
 
     def write(self, folder):
-        self.trained(folder, 40)
+        self.train(folder, 40)
 
-    def trained(self, folder, iterations):
+    def train(self, folder, iterations):
         run = with_copies_in(open_run(folder / "run"), folder)
         train_alone_until(run, iterations)
 
@@ -200,8 +200,8 @@ class Machines(Writer):
         assert alone(folder, "run", "disk0", "disk1")
 
 
-class AnAbstraction(Writer):
-    """A small one, both streets."""
+class AbstractionBuild(Writer):
+    """Builds a small abstraction of two streets."""
 
     def before(self, folder):
         small_recipe(folder / "small.toml")
@@ -215,14 +215,14 @@ class AnAbstraction(Writer):
         assert not list((folder / "built").rglob(".tmp-*"))
 
 
-def unlink_what_nobody_wrote(path, head):
-    """Refuse less than a head, or zeros, with one sentence, if nothing was acknowledged."""
+def remove_unacknowledged_file(path, head):
+    """Remove a file that holds less than its head, or zeros: nothing in it was acknowledged."""
     if path.exists() and head.startswith(path.read_bytes().strip(b"\0")):
         path.unlink()
 
 
-class ALog(Writer):
-    """Of a match of four hands, which goes on where it stands."""
+class MatchLogWriter(Writer):
+    """Writes the log of a match of four hands, and reopens it."""
 
     def __init__(self):
         self.plan = plan(hands=4)
@@ -230,25 +230,25 @@ class ALog(Writer):
         self.hands = [at.play(number) for number in range(4)]
 
     def write(self, folder):
-        self.told = 0
+        self.acknowledged = 0
         log = MatchLog(folder / "log", self.plan.fields(), replay_of(self.plan))
         try:
             for hand in self.hands:
                 log.add(hand)
-                self.told += 1
+                self.acknowledged += 1
         finally:
             log.close()
 
     def check(self, folder, done):
         path = folder / "log"
-        unlink_what_nobody_wrote(path, b"")
+        remove_unacknowledged_file(path, b"")
         log = MatchLog(path, self.plan.fields(), replay_of(self.plan))
         log.close()
-        assert len(log.hands) >= self.told and alone(folder, "log")
+        assert len(log.hands) >= self.acknowledged and alone(folder, "log")
 
 
 class Samples(Writer, SampledEvaluation):
-    """Samples of an evaluation with --keep."""
+    """Keeps the samples of an evaluation, as `--keep` does."""
 
     fields, least, identity_fields = 1, 1, {}
 
@@ -259,7 +259,7 @@ class Samples(Writer, SampledEvaluation):
         run_samples(self, 5, Effort(keep=folder / "units"))
 
     def check(self, folder, done):
-        unlink_what_nobody_wrote(folder / "units", b"mccfr units 1")
+        remove_unacknowledged_file(folder / "units", b"mccfr units 1")
         assert run_samples(self, 5, Effort(keep=folder / "units")).ravel().tolist() == [0, 1, 2, 3, 4]
         assert alone(folder, "units")
 
@@ -269,7 +269,7 @@ CRASHED = "crashed"
 
 
 def alone(folder, *names):
-    """Return True if no other file exists; temporary names are removed after a day."""
+    """Return True if no other file exists; after a power cut, temporary files may stay for a day."""
     left = {path.name for path in folder.iterdir() if folder.name != CRASHED or path.name[:5] != ".tmp-"}
     return left <= set(names)
 
@@ -279,22 +279,22 @@ WRITERS = {
     "checkpoint, hdf5": lambda: Checkpoints("hdf5"),
     "checkpoint, whole": lambda: Checkpoints("zarr whole"),
     "blocks": Blocks,
-    "policy": APolicy,
-    "networks": SomeNetworks,
-    "run": ARun,
-    "session": ASession,
+    "policy": PolicyExport,
+    "networks": NetworksExport,
+    "run": RunCreation,
+    "session": Session,
     "machines": Machines,
-    "abstraction": AnAbstraction,
-    "match log": ALog,
+    "abstraction": AbstractionBuild,
+    "match log": MatchLogWriter,
     "kept units": Samples,
 }
 
 
 STRIDES = {"blocks": 61, "abstraction": 13, "policy": 11, "session": 9, "networks": 2, "machines": 197}
 STRIDES |= {"checkpoint, zarr": 3, "checkpoint, hdf5": 2, "checkpoint, whole": 3}
-"""Of writers that take long: how many steps lie between those that fail in the fast suite."""
+"""In the fast suite only every n-th step of these slow writers fails."""
 SPARE = 10
-"""Steps by which one writing differs from another of the same: what threads find left over, they remove."""
+"""Two executions of a writer differ by at most so many steps, because threads remove files."""
 
 
 @pytest.mark.slow
@@ -332,13 +332,13 @@ def test_each_step_fails_once(name, tmp_path, monkeypatch):
 
 CRASHES = {"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "blocks": 20}
 CRASHES |= {"policy": 30, "session": 20, "kept units": 40, "machines": 6}
-"""How many states of a disk after a power cut are looked at in the fast suite; checkpoints have tests of their own."""
+"""Number of disk states after a power cut that the fast suite checks; storage/ tests those of checkpoints."""
 MOMENTS = {"blocks": 4, "session": 8, "policy": 12, "machines": 2}
-"""Of writers of many steps: before how many of them the power is cut, drawn by the name."""
+"""For writers of many steps: number of steps, sampled at random, after which the power is cut."""
 
 
 def crash_states_of(name, folder):
-    """(the writer, every state that a power cut may leave at the moments, each once)."""
+    """Return the writer and the distinct disk states that power cuts after sampled steps may leave."""
     writer = WRITERS[name]()
     folder.mkdir()
     writer.before(folder)
@@ -359,24 +359,24 @@ def assert_recovers(name, tmp_path, count):
     for state in Random(name).sample(states, min(count, len(states))):
         shutil.rmtree(tmp_path / CRASHED, ignore_errors=True)
         crash_states.write(state, tmp_path / CRASHED)
-        writer.told = 0
+        writer.acknowledged = 0
         writer.check(tmp_path / CRASHED, False)
 
 
 @pytest.mark.parametrize("name", CRASHES)
-def test_a_power_cut_at_any_moment(name, tmp_path):
+def test_a_power_cut_loses_no_acknowledged_data(name, tmp_path):
     assert_recovers(name, tmp_path, CRASHES[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CRASHES)
-def test_a_power_cut_at_any_moment_and_in_any_way(name, tmp_path):
+def test_a_power_cut_loses_no_acknowledged_data_in_up_to_3000_disk_states(name, tmp_path):
     assert_recovers(name, tmp_path, 3_000)
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_has_its_final_name_is_on_the_disk_with_all_that_it_holds(name, tmp_path):
-    """Every file and folder of it, before the rename; the name, when the writer returns."""
+def test_files_are_synced_before_they_get_their_final_name(name, tmp_path):
+    """Contents are synced before the rename, and the name before the writer returns."""
     writer = WRITERS[name]()
     writer.before(tmp_path)
     there = set(tmp_path.rglob("*"))
@@ -386,8 +386,8 @@ def test_what_has_its_final_name_is_on_the_disk_with_all_that_it_holds(name, tmp
     assert crash_states.unsynced(here, there) == []
 
 
-def test_every_step_of_the_layer_can_fail():
-    """Check that all durable writes use these steps, except the measurement of a disk's speed."""
+def test_all_durable_writes_use_steps_that_tests_can_let_fail():
+    """All fsyncs and renames are in `storage.durable`, except those that measure a disk's speed."""
     callers = {
         path.relative_to(ROOT).as_posix()
         for package in ("mccfr", "abstraction", "storage")
@@ -398,27 +398,27 @@ def test_every_step_of_the_layer_can_fail():
     assert all(step in (ROOT / "storage/durable.py").read_text() for step in STEPS)
 
 
-def test_a_version_removed_that_is_named_is_caught(tmp_path, monkeypatch):
-    """Plant the error: remove a version without reading which versions checkpoints name."""
+def test_removing_a_block_version_that_a_checkpoint_names_is_caught(tmp_path, monkeypatch):
+    """Plant an error: versions are removed although checkpoints name them."""
     monkeypatch.setattr(block_tables, "versions_of_checkpoints", lambda *_: set())
     with pytest.raises(AssertionError):
         Blocks().write(tmp_path)
 
 
 class AtOnce:
-    """Replaces the removing thread, which would act later and remove the next checkpoint's versions too."""
+    """Replaces the removal thread by calls at once, so that a later removal cannot hide a missing one."""
 
     def __init__(self, *_):
         self.shutdown = lambda *, wait: None
 
-    def submit(self, does, *given):
+    def submit(self, call, *arguments):
         done = Future()
-        done.set_result(does(*given))
+        done.set_result(call(*arguments))
         return done
 
 
-def test_settle_left_out_is_caught(tmp_path, monkeypatch):
-    """... and versions that no checkpoint names any more stay for ever."""
+def test_a_missing_call_of_settle_is_caught(tmp_path, monkeypatch):
+    """Plant an error: without `settle`, versions that no checkpoint names stay on disk."""
     monkeypatch.setattr(block_tables, "ThreadPoolExecutor", AtOnce)
     writer = Blocks()
     for name in ("right", "wrong"):

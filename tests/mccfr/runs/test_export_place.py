@@ -1,4 +1,4 @@
-"""Export paths: an export overwrites exports of the same run only, checked before training."""
+"""Export paths: an export replaces only exports of its own run, which is checked before training."""
 
 import importlib.util
 import json
@@ -33,7 +33,7 @@ NEEDED = {"parquet": "pyarrow", "openspiel": "pyspiel"}
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def current_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -44,16 +44,16 @@ def config(**export):
     return path
 
 
-def run_of(policy):
+def run_id_in(policy):
     return Policy.open(Path(policy)).meta["provenance"]["run_id"]
 
 
-def id_of(run):
+def run_id_of(run):
     return open_run(Path(run)).run_id
 
 
-def test_a_trial_leaves_the_policy_of_another_run_alone_and_trains_nothing(capsys):
-    """The same configuration in another directory is another run."""
+def test_solve_refuses_to_overwrite_another_runs_policy_before_training(capsys):
+    """A run of the same configuration in another directory is another run."""
     file = config(out="policy")
     assert call(capsys, "solve", file, "--run", "one").status == 0
     before = files_of(Path("policy"))
@@ -63,7 +63,7 @@ def test_a_trial_leaves_the_policy_of_another_run_alone_and_trains_nothing(capsy
     assert "--replace" in ended.err and "another out" in ended.err
     assert not Path("two").exists() and files_of(Path("policy")) == before
     assert call(capsys, "solve", file, "--run", "two", "--replace").status == 0
-    assert run_of("policy") == id_of("two")
+    assert run_id_in("policy") == run_id_of("two")
 
 
 def test_resume_and_solve_of_a_run_that_is_there_refuse_before_training(capsys):
@@ -71,15 +71,15 @@ def test_resume_and_solve_of_a_run_that_is_there_refuse_before_training(capsys):
     for run in ("one", "two"):
         assert call(capsys, "solve", file, "--run", run, "--replace").status == 0
     before = files_of(Path())
-    for ask in (("resume", "one"), ("solve", file, "--run", "one")):
-        assert "another run" in refusal(capsys, *ask, "--iterations", 9)
+    for command in (("resume", "one"), ("solve", file, "--run", "one")):
+        assert "another run" in refusal(capsys, *command, "--iterations", 9)
         assert files_of(Path()) == before
-    assert call(capsys, "resume", "two", "--iterations", 9).status == 0  # its own
+    assert call(capsys, "resume", "two", "--iterations", 9).status == 0  # the run of this policy
     assert call(capsys, "resume", "one", "--iterations", 9, "--replace").status == 0
-    assert run_of("policy") == id_of("one")
+    assert run_id_in("policy") == run_id_of("one")
 
 
-def test_something_else_at_the_place_is_found_before_training(capsys):
+def test_a_file_that_is_no_export_at_the_export_path_is_refused_before_training(capsys):
     Path("letter").write_text("dear")
     assert "not an earlier output" in refusal(capsys, "solve", config(out="letter"), "--run", "one", "--replace")
     assert not Path("one").exists() and Path("letter").read_text() == "dear"
@@ -88,22 +88,22 @@ def test_something_else_at_the_place_is_found_before_training(capsys):
 def test_a_policy_lies_beside_its_run_by_default(capsys):
     for run in ("kuhn", "deep/other"):
         assert call(capsys, "solve", config(), "--run", run).status == 0
-        assert run_of(f"{run}-policy") == id_of(run)
+        assert run_id_in(f"{run}-policy") == run_id_of(run)
     assert call(capsys, "resume", "kuhn", "--iterations", 8).status == 0
     assert Policy.open(Path("kuhn-policy")).meta["provenance"]["iterations"] == 8
     Path("deep/other").rename("moved")
     assert call(capsys, "resume", "moved").status == 0 and Policy.open(Path("moved-policy"))
 
 
-def test_a_run_named_by_a_dot_has_its_policy_beside_it(here, monkeypatch):
-    (here / "runs/one").mkdir(parents=True)
-    monkeypatch.chdir(here / "runs/one")
-    assert export_path(ExportConfig(), Path()) == here / "runs/one-policy"
-    assert export_path(ExportConfig(), Path("..")) == here / "runs-policy"
+def test_the_default_export_path_of_a_relative_run_path_is_beside_the_run(current_directory, monkeypatch):
+    (current_directory / "runs/one").mkdir(parents=True)
+    monkeypatch.chdir(current_directory / "runs/one")
+    assert export_path(ExportConfig(), Path()) == current_directory / "runs/one-policy"
+    assert export_path(ExportConfig(), Path("..")) == current_directory / "runs-policy"
 
 
 def test_the_command_refuses_another_runs_export_of_any_format(capsys):
-    """An export with provenance is replaced by the same run; CSV has no provenance."""
+    """The same run replaces an export that has provenance; CSV has none."""
     for run in ("one", "two"):
         trained(make(Path(run), {"algorithm": "cfr"}, "kuhn"), iterations=3)
     tried = [form for form in FORMATS if importlib.util.find_spec(NEEDED.get(form, "json"))]
@@ -117,7 +117,7 @@ def test_the_command_refuses_another_runs_export_of_any_format(capsys):
         assert (files_of(out) or out.read_bytes()) == before
         assert call(capsys, "export", "one", out, "--format", form).status == (2 if form == "csv" else 0), form
         assert call(capsys, "export", "two", out, "--format", form, "--replace").status == 0
-        assert PROVENANCE[form](out).get("run_id") == (None if form == "csv" else id_of("two")), form
+        assert PROVENANCE[form](out).get("run_id") == (None if form == "csv" else run_id_of("two")), form
 
 
 def test_a_foreign_zarr_group_with_a_description_has_no_provenance():
@@ -133,9 +133,9 @@ def test_a_policy_without_a_run_id_is_replaced_only_with_replace():
     document = json.loads(meta.read_text())
     del document["provenance"]["run_id"]
     meta.write_text(json.dumps(document))
-    asked = run, run.build_game(), Path("policy")
-    refused("does not say of which: give --replace", export_run, *asked, error=FileExistsError)
-    export_run(*asked, ExportOptions(replace=True))
+    arguments = run, run.build_game(), Path("policy")
+    refused("does not say of which: give --replace", export_run, *arguments, error=FileExistsError)
+    export_run(*arguments, ExportOptions(replace=True))
 
 
 def test_python_refuses_to_replace_another_runs_export():
@@ -156,7 +156,7 @@ def test_python_refuses_to_replace_another_runs_export():
     other.save("saved", replace=True)
 
 
-def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other():
+def test_an_export_without_run_id_does_not_replace_another_one_without():
     refused("another run", replaceable(lambda _: {}, None, replace=False), Path("out"), error=FileExistsError)
     assert replaceable(lambda _: {}, None, replace=True)(Path("out"))
 
@@ -166,9 +166,9 @@ def test_ranks_receive_the_replace_option():
     assert cluster_commands._arguments({**limits, "force": False, "replace": True}) == ["--replace"]
 
 
-def test_what_takes_the_name_while_an_output_is_written_stays(here):
-    out = here / "out"
+def test_a_file_created_at_the_path_during_an_export_is_kept(current_directory):
+    out = current_directory / "out"
     with pytest.raises(FileExistsError, match="not an earlier output"), output(out, lambda path: False) as temporary:
         temporary.write_text("ours")
         out.write_text("theirs")
-    assert out.read_text() == "theirs" and [path.name for path in here.iterdir()] == ["out"]
+    assert out.read_text() == "theirs" and [path.name for path in current_directory.iterdir()] == ["out"]

@@ -1,10 +1,10 @@
-"""Runs that are extended, stopped and continued with other settings.
+"""Runs that continue with other limits and settings, and requests to stop.
 
 Shows:
 
 * `resume` alone continues with the limits, workers and checkpoint interval of the session before
   (test_resume_alone_continues_an_extension)
-* `resume --set` refuses, by name, what is part of a run's identity (test_resume_refuses_keys_of_the_identity)
+* `resume --set` refuses, by name, keys of a run's identity (test_resume_refuses_keys_of_the_identity)
 * `stop --after-checkpoint` ends a run at its next regular checkpoint
   (test_a_request_to_stop_waits_for_the_regular_checkpoint)
 """
@@ -77,11 +77,11 @@ def test_keys_that_depend_on_each_other_are_set_in_any_order(tmp_path, texts):
 def test_a_request_to_stop_waits_for_the_regular_checkpoint(tmp_path, monkeypatch):
     run = make(tmp_path / "run", nodes=400_000, checkpoint_nodes=100_000)
 
-    def ask(self):
+    def request_stop(self):
         run.path(STOP).touch()
         return False
 
-    monkeypatch.setattr(Saver, "is_checkpoint_time", ask)
+    monkeypatch.setattr(Saver, "is_checkpoint_time", request_stop)
     outcome = go(run)
     assert outcome.signal == signal.SIGTERM and 100_000 <= outcome.totals.nodes < 200_000
     assert newest(run) == outcome.checkpoint == 1
@@ -90,8 +90,8 @@ def test_a_request_to_stop_waits_for_the_regular_checkpoint(tmp_path, monkeypatc
     assert go(run).signal is None and not run.path(STOP).exists()
 
 
-def test_a_session_tells_what_a_killed_one_left_in_shared_memory(tmp_path, monkeypatch):
-    """What is swept: storage/test_live_sweep.py."""
+def test_a_session_reports_the_removed_live_tables_of_a_killed_process(tmp_path, monkeypatch):
+    """storage/test_live_sweep.py tests which tables are removed."""
     monkeypatch.setattr(training_session, "sweep_live", lambda _: [tmp_path / "mccfr-1-2"])
     listener = Listener()
     go(make(tmp_path / "run"), listener, iterations=10)

@@ -1,4 +1,4 @@
-"""NaN and infinity in tables: never committed; the error names the row, the older checkpoint stays."""
+"""NaN and infinity in tables: no checkpoint commits them, and the error names the row."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from storage.table_formats import NotFiniteError
 
 
 def dominated(path, form="zarr"):
-    """Return a run of a game with a dominated row, whose regret falls by twice the payoff of 1e36 each time."""
+    """Return a run with a dominated action, whose regret falls by 2e36 in each iteration."""
     game = {"name": "matrix", "payoffs": [[1e36, 1e36], [-1e36, -1e36]]}
     return make(path, {"discount": "none"}, game, {"format": form}, {}, nodes=2_000, checkpoint_nodes=100)
 
@@ -24,11 +24,11 @@ def dominated(path, form="zarr"):
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
 def test_infinite_regrets_end_the_run_and_the_older_checkpoint_stays(tmp_path, capsys, form):
     run = dominated(tmp_path / "run", form)
-    status, _, told = call(capsys, "resume", run.directory)
+    status, _, errors = call(capsys, "resume", run.directory)
     assert status == 1
     saved = find_checkpoint(run, None)
     assert all(np.isfinite(table).all() for table in read_tables(saved).values())
-    last = told.splitlines()[-1]
+    last = errors.splitlines()[-1]
     assert "array 'regret/street0/player" in last and "inf at bucket 0, slot" in last
     assert f"checkpoint {saved.number} stays" in last and "float64" in last
     assert problems_of(run.directory) == []
@@ -66,5 +66,5 @@ def test_the_message_names_the_checkpoint_and_the_users_code(tmp_path):
     error = NotFiniteError(layout.specs[0], (3, 1), float("nan"))
     text = not_finite_text(layout, error, 4)
     assert f"'{layout.specs[0].name}'" in text and "checkpoint 4 stays" in text and "\n" not in text
-    told = not_finite_text(layout, error, 4, "the regret rule mine:rule")
-    assert "; the regret rule mine:rule may have caused it, or payoffs" in told
+    text = not_finite_text(layout, error, 4, "the regret rule mine:rule")
+    assert "; the regret rule mine:rule may have caused it, or payoffs" in text

@@ -2,7 +2,7 @@
 
 Shows:
 
-* `verify` and every reader name a checkpoint of another run in one sentence, in each storage format
+* `verify` and all readers refuse another run's checkpoint in one sentence, in each format
   (test_a_checkpoint_of_another_run_is_named_and_refused)
 * `verify` names a block of another run inside of a checkpoint (test_a_block_of_another_run_is_named_and_refused)
 * Checkpoints of another run are refused for evaluation and for training
@@ -30,7 +30,7 @@ FORMS = ("zarr", "hdf5", "blocks")
 WORDS = "it belongs to another run: run_identity is "
 
 
-def trained(path, form, seed, checkpoints):
+def trained_run(path, form, seed, checkpoints):
     cycles = {"cycle_iterations": 100} if form == "blocks" else {}
     run = in_form(path, form, seed, keep_checkpoints=9, **cycles)
     for number in range(1, checkpoints + 1):
@@ -40,13 +40,13 @@ def trained(path, form, seed, checkpoints):
 
 @pytest.fixture(scope="module", params=FORMS)
 def runs(request, tmp_path_factory):
-    """A run with checkpoints 1 and 2, and another with 3."""
+    """Return a run with checkpoints 1 and 2, and another run with checkpoints 1 to 3."""
     folder = tmp_path_factory.mktemp(request.param)
-    return trained(folder / "run", request.param, 5, 2), trained(folder / "other", request.param, 6, 3)
+    return trained_run(folder / "run", request.param, 5, 2), trained_run(folder / "other", request.param, 6, 3)
 
 
-def with_foreign(path, runs, number):
-    """A copy of the first run that has a checkpoint of the second one, and the blocks that it names."""
+def with_foreign_checkpoint(path, runs, number):
+    """Return a copy of the first run with a checkpoint of the second run and the blocks that it names."""
     run, other = runs
     shutil.copytree(run.directory, path)
     foreign = path / "checkpoints" / f"{number:06d}"
@@ -59,7 +59,7 @@ def with_foreign(path, runs, number):
 
 
 def test_a_checkpoint_of_another_run_is_named_and_refused(runs, tmp_path, capsys):
-    run = with_foreign(tmp_path / "run", runs, 3)
+    run = with_foreign_checkpoint(tmp_path / "run", runs, 3)
     foreign = run.path("checkpoints/000003")
     (problem,) = problems_of(run.directory)
     assert problem.startswith(f"000003: {WORDS}") and problems_of(foreign) == [problem]
@@ -78,7 +78,7 @@ def test_a_checkpoint_of_another_run_is_named_and_refused(runs, tmp_path, capsys
 
 
 def test_older_foreign_checkpoints_are_refused_too(runs, tmp_path):
-    run = with_foreign(tmp_path / "run", runs, 1)
+    run = with_foreign_checkpoint(tmp_path / "run", runs, 1)
     assert problems_of(run.directory)[0].startswith(f"000001: {WORDS}")
     refused(WORDS, Evaluator(run, run.build_game()).find_permanent_checkpoints)
     refused(WORDS, go, run, iterations=1_000)
@@ -104,7 +104,7 @@ def test_a_block_of_another_run_is_named_and_refused(runs, tmp_path):
     refused("it belongs to another run", lambda: [found.read(spec.name) for spec in found.specs], error=OSError)
 
 
-def test_second_copies_of_two_equal_runs_lie_apart(tmp_path):
+def test_second_copies_of_two_equal_runs_are_stored_separately(tmp_path):
     for name in ("one", "two"):
         train_alone_until(with_copies_in(stratified_run(tmp_path / name), tmp_path), 20)
     assert [len(list((tmp_path / f"disk{machine}").iterdir())) for machine in (0, 1)] == [2, 2]

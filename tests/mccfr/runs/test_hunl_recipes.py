@@ -1,7 +1,7 @@
-"""The shipped configurations of hold'em.
+"""The shipped hold'em configurations hunl-quick and hunl-standard, trained in full.
 
-hunl-quick is trained in full with three seeds, and plays plausible poker. hunl-standard is stopped and resumed ten
-times, and compared with an undisturbed run.
+hunl-quick is trained with three seeds, and its strategy must be plausible poker. hunl-standard is stopped and resumed
+ten times, and compared with an undisturbed run.
 """
 
 import faulthandler
@@ -29,10 +29,8 @@ from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.run_export import export_run
 from mccfr.runs.results.targets import Reference, open_target
-from mccfr.runs.session.run_plan import planned_layout
-from mccfr.solvers.game_from_config import configured_game
 
-RAISE = "b300"  # the button's first raise, of the pot
+RAISE = "b300"  # the button's first raise: a bet of the pot, to 3 big blinds
 NODES, FIRST = 6_000_000_000, 60_000_000
 STOPS = 10
 
@@ -42,7 +40,7 @@ pytestmark = pytest.mark.slow
 def new_run(name, directory, abstraction, *changes):
     """Create a run of a shipped configuration on built buckets, with changed keys."""
     config = load_config(RUNS / f"{name}.toml", [f'abstraction.path="{abstraction}"', *changes])
-    return create_run(config, RUNS, directory, planned_layout(config, configured_game(config, RUNS)))
+    return create_run(config, RUNS, directory)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2], ids=["seed 0", "seed 1", "seed 2"])
@@ -67,7 +65,7 @@ def shares(source, line):
 
 
 def equities(source):
-    """{hand class: equity against a random hand}."""
+    """Return {hand class: equity against a random hand}."""
     counts = preflop_strengths(workers=2)
     mean = counts @ np.arange(counts.shape[1]) / counts.sum(axis=1) / STRENGTH_LIMIT
     names = source.game.cards.hand_buckets(0, None)
@@ -106,12 +104,12 @@ def test_the_final_strategy_beats_that_of_a_thousandth_of_the_nodes(run):
     assert found["ci95_chips"][0] > 0
 
 
-def test_the_run_ends_at_its_limit_and_wins_from_its_first_checkpoint(run):
+def test_the_run_ends_at_its_limit_and_beats_its_first_kept_checkpoint(run):
     last = run.read("evaluations.jsonl")[-1]
     assert last["nodes_touched"] >= run.config.run.nodes and last["value_chips"] > 0
 
 
-def test_sessions_from_exported_files_win_from_every_simple_player(run, tmp_path):
+def test_an_exported_policy_beats_every_simple_player(run, tmp_path):
     """Play nearly 30,000 hands over the three seeds; AIVAT's intervals exclude 0."""
     policy = export_run(run, run.build_game(), tmp_path / "policy")
     for program in ("always-call", "always-all-in", "random", "min-raise", "odd-size"):
@@ -133,17 +131,17 @@ def resume_until_stopped(run, nodes):
 
 
 def curve(run):
-    """Values at the recipe's points; a stopped session measures where it stops as well."""
+    """Return the values at the recipe's points; stopped sessions have evaluations at other counts too."""
     records = run.read(EVALUATIONS)
     return [next(r["value_chips"] for r in records if r["nodes_touched"] >= n) for n in (FIRST, NODES // 10, NODES)]
 
 
 def test_stopped_and_resumed_ten_times(tmp_path, built_recipe):
-    faulthandler.cancel_dump_traceback_later()  # a quarter of an hour is no hang
+    faulthandler.cancel_dump_traceback_later()  # the test takes a quarter of an hour
     points = f"evaluation.at_nodes=[{FIRST}, {NODES // 10}]"
-    asked = built_recipe("standard"), f"run.nodes={NODES}", "evaluation.boards=300", points
-    whole = trained(new_run("hunl-standard", tmp_path / "whole", *asked))
-    parts = new_run("hunl-standard", tmp_path / "parts", *asked)
+    changes = built_recipe("standard"), f"run.nodes={NODES}", "evaluation.boards=300", points
+    whole = trained(new_run("hunl-standard", tmp_path / "whole", *changes))
+    parts = new_run("hunl-standard", tmp_path / "parts", *changes)
     dice = random.Random(3)
     for stop in sorted(dice.uniform(0.02, 0.9) for _ in range(STOPS)):
         assert resume_until_stopped(parts, stop * NODES) == 75
@@ -156,5 +154,5 @@ def test_stopped_and_resumed_ten_times(tmp_path, built_recipe):
     assert problems_of(parts.directory) == []
     curves = [curve(run) for run in (whole, parts)]
     assert curves[0][1] > 0 and curves[1] == pytest.approx(curves[0], rel=0.1, abs=5)
-    beside = evaluate_target(parts.directory, "head-to-head", against=Reference(whole.directory), boards=300)
-    assert abs(beside["value_chips"]) < 0.1 * curves[0][2]
+    found = evaluate_target(parts.directory, "head-to-head", against=Reference(whole.directory), boards=300)
+    assert abs(found["value_chips"]) < 0.1 * curves[0][2]

@@ -1,4 +1,4 @@
-"""Identity of runs: equal configurations, and refused files of other runs."""
+"""Identity of runs: configuration keys and game files that make two runs different."""
 
 import shutil
 
@@ -33,7 +33,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("key", OTHERS)
-def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, key):
+def test_a_changed_key_makes_another_run_and_the_error_names_the_key(tmp_path, key):
     table, name = key.split(".")
     run = make(tmp_path / "run", {})
     other = config_from(merged({"game": {"name": "leduc"}}, {table: {name: OTHERS[key]}}), "test")
@@ -45,13 +45,13 @@ def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, key
         assert key in refused("holds another run", refuse)
 
 
-def test_limits_workers_and_evaluations_make_no_other_run(tmp_path):
+def test_limits_workers_and_evaluations_are_not_part_of_the_identity(tmp_path):
     more = {"run": {"iterations": 7, "workers": 2}, "evaluation": {"at_end": False}, "tables": {"live_dir": "/tmp"}}
     run = make(tmp_path / "run", {})
     check_same_run(run.directory, run.manifest, config(**more), tmp_path)
 
 
-def test_the_content_of_a_games_file_is_a_part_of_it_and_a_durable_one_of_the_run(tmp_path):
+def test_a_game_file_is_part_of_the_identity_and_copied_durably_into_the_run(tmp_path):
     file = tmp_path / "river.txt"
     shutil.copy(RUNS / "games/river.txt", file)
     one = identity_document(config(RIVER), tmp_path)

@@ -1,6 +1,6 @@
-"""Journals of a run, and what they note of checkpoints that failed in part.
+"""Journals of a run: damaged, dropped and delayed lines, and records of partly failed checkpoints.
 
-Damaged lines are set aside and named. A resumed session drops or delays lines. Reading uses constant memory.
+A session names damaged lines and moves them to another file. `status` reads a bounded part of a long journal.
 """
 
 import errno
@@ -47,13 +47,13 @@ def first_run(tmp_path_factory):
 
 @pytest.fixture
 def trained(tmp_path, first_run):
-    """A run of three sessions."""
+    """Return a copy of a run of three sessions."""
     shutil.copytree(first_run.directory, tmp_path / "run", symlinks=True)
     return open_run(tmp_path / "run")
 
 
 def damage(run, name, place, line):
-    """Put a line into a journal, as line `place` (from 0); returns the lines that were there."""
+    """Insert a line into a journal as line `place` (from 0); return the lines that were there before."""
     path = run.path(name)
     lines = path.read_bytes().splitlines(keepends=True)
     lines.insert(place, line + b"\n")
@@ -67,7 +67,7 @@ CASES = [(METRICS, kind) for kind in DAMAGED] + [
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_a_damaged_line_is_named_set_aside_and_stops_nobody(trained, capsys, name, kind):
+def test_a_damaged_line_is_reported_and_set_aside_and_training_continues(trained, capsys, name, kind):
     line = DAMAGED[kind]
     before = damage(trained, name, 1, line)
     [problem] = problems_of(trained.directory)
@@ -75,8 +75,8 @@ def test_a_damaged_line_is_named_set_aside_and_stops_nobody(trained, capsys, nam
     assert call(capsys, "status", trained.directory).status == 0
     listener = Listener()
     go(trained, listener, nodes=6_000)
-    [told] = [text for text in listener.told if name in text]
-    assert told.startswith(f"{name}: ") and told.endswith(f"moved to {name}.damaged") and "\n" not in told
+    [text] = [text for text in listener.told if name in text]
+    assert text.startswith(f"{name}: ") and text.endswith(f"moved to {name}.damaged") and "\n" not in text
     assert trained.path(f"{name}.damaged").read_bytes() == line + b"\n"
     assert trained.path(name).read_bytes().splitlines(keepends=True)[: len(before)] == before
     assert problems_of(trained.directory) == []
@@ -94,14 +94,14 @@ def test_an_incomplete_last_line_is_not_reported_as_damage(trained):
 
 
 def bytes_read():
-    """Bytes that this process has read through system calls, from files of all kinds."""
+    """Return the number of bytes that this process has read by system calls."""
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
-def test_what_is_read_of_a_long_journal_is_bounded(trained):
-    """30 MB of metrics, 1,000 lines beyond the checkpoint: `status` reads less than 4 MB in all.
+def test_status_and_resume_read_a_bounded_number_of_bytes_of_a_long_journal(trained):
+    """`status` reads less than 4 MB of 30 MB of metrics, which have 1,000 lines after the checkpoint.
 
-    `resume` reads it once, to write it anew without these lines: a reader beside it never meets a journal that is cut.
+    `resume` reads the journal once, and writes a new file without these lines, so that no reader sees a cut journal.
     """
     path, saved = trained.path(METRICS), run_status(trained)["nodes_touched"]
     last = json.loads(path.read_bytes().splitlines()[-1])
@@ -123,7 +123,7 @@ def test_what_is_read_of_a_long_journal_is_bounded(trained):
     assert LARGE_LINES - 1_000 <= lines < LARGE_LINES - 990
 
 
-# --- what a resumed session drops, sets aside or delays ---
+# --- lines that a resumed session drops, sets aside or delays ---
 
 
 SPEEDS = {"nodes_per_second": 1.0, "iterations_per_second": 1.0}
@@ -139,33 +139,33 @@ def path(tmp_path):
     return tmp_path / METRICS
 
 
-def test_lines_beyond_a_checkpoint_are_dropped_and_that_of_its_own_count_stays(path):
+def test_lines_after_the_checkpoint_are_dropped_and_the_line_at_the_checkpoint_is_kept(path):
     path.write_bytes(b"".join(map(line, (10, 20, 30, 40))))
     assert journal_records.restore(path, 20) == []
     assert path.read_bytes() == line(10) + line(20)
     assert not path.with_name(f"{METRICS}.damaged").exists()
 
 
-def test_damaged_lines_are_set_aside_in_their_order_before_they_go(path):
+def test_damaged_lines_are_set_aside_in_order_before_the_journal_loses_them(path):
     path.write_bytes(line(10) + b"one\n" + line(20) + b"two\n" + line(30))
     with durable.recording() as operations:
-        said = journal_records.restore(path, 20)
-    [told] = said
-    assert told.startswith(f"{METRICS}: not JSON") and ", and 1 more damaged lines: moved" in told
+        messages = journal_records.restore(path, 20)
+    [message] = messages
+    assert message.startswith(f"{METRICS}: not JSON") and ", and 1 more damaged lines: moved" in message
     assert path.with_name(f"{METRICS}.damaged").read_bytes() == b"one\ntwo\n"
     assert path.read_bytes() == line(10) + line(20)
     kinds = [operation.kind for operation in operations]
     assert kinds.index("append") < kinds.index("rename"), "a power cut between both loses no line"
 
 
-def test_a_session_looks_for_damage_in_a_mebibyte_of_the_end_and_no_more(path, monkeypatch):
+def test_a_session_looks_for_damage_only_in_the_last_mebibyte_of_a_journal(path, monkeypatch):
     monkeypatch.setattr(journal_records, "_CHECKED_BYTES", len(line(10)))
     path.write_bytes(b"far\n" + line(10) + line(20) + b"near\n" + line(30))
     assert len(journal_records.restore(path)) == 1
     assert path.read_bytes() == b"far\n" + line(10) + line(20) + line(30)
 
 
-def test_what_a_disk_does_not_take_is_held_back_told_of_once_and_written_once(tmp_path, monkeypatch):
+def test_lines_that_cannot_be_written_are_held_back_reported_once_and_written_once(tmp_path, monkeypatch):
     run, listener = make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn"), Listener()
     journals = Journals(run, listener)
     with monkeypatch.context() as broken:
@@ -186,20 +186,20 @@ def test_what_a_disk_does_not_take_is_held_back_told_of_once_and_written_once(tm
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A run of Kuhn poker with a checkpoint, at 10 iterations."""
+    """Return a run of Kuhn poker with a checkpoint at 10 iterations."""
     monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", (0.0,))
-    made = make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn", evaluation=NO_EVALUATION)
-    go(made, iterations=10)
-    return made
+    run = make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn", evaluation=NO_EVALUATION)
+    go(run, iterations=10)
+    return run
 
 
-def noted(run):
-    """The numbers of checkpoints in the journal."""
+def recorded_checkpoints(run):
+    """Return the numbers of the checkpoints in the journal."""
     lines = map(json.loads, run.path(JOURNAL).read_text().splitlines())
     return [line["checkpoint"] for line in lines if "manifest" in line]
 
 
-def test_a_checkpoint_of_other_counts_is_not_taken_for_the_one_that_failed(run, monkeypatch):
+def test_a_checkpoint_with_other_counts_is_not_mistaken_for_the_failed_one(run, monkeypatch):
     commit = checkpoint_writer.commit
 
     def fail_once(root, number, specs, arrays, state, *more, **options):
@@ -221,7 +221,7 @@ def test_a_checkpoint_of_other_counts_is_not_taken_for_the_one_that_failed(run, 
 
 @pytest.mark.parametrize("step", ["append_line", "drop_trees"])
 def test_a_checkpoint_whose_journal_or_retention_failed_is_noted_once_and_synced(run, monkeypatch, step):
-    """The session syncs the directory of the checkpoint before it notes the checkpoint."""
+    """The session syncs the checkpoint's directory before it writes the journal line."""
     go(run, iterations=20)
     synced, fsync_dir = [], durable.fsync_dir
 
@@ -235,4 +235,4 @@ def test_a_checkpoint_whose_journal_or_retention_failed_is_noted_once_and_synced
         broken.setattr(durable, step, fail)
         assert go(run, listener, iterations=30).checkpoint == 3
     assert [text for text in listener.told if text.startswith("checkpoint 3 is complete")]
-    assert noted(run) == [1, 2, 3] and CHECKPOINTS in {path.name for path in synced}
+    assert recorded_checkpoints(run) == [1, 2, 3] and CHECKPOINTS in {path.name for path in synced}

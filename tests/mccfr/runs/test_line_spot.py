@@ -1,11 +1,10 @@
-"""A betting line of a policy as a spot: its ranges, and the bets of the policy's tree.
+"""Spots at the end of a policy's betting line: ranges, pot, stacks, bet sizes and refused lines.
 
 Shows:
 
 * `mccfr spot --policy` starts with the page's ranges, pot and stacks
   (test_ranges_pot_and_stacks_are_those_of_the_page)
-* Two who are left of three have a spot, with the third's chips
-  (test_two_who_are_left_of_three_have_a_spot)
+* Two players left of three have a spot, with the third's chips (test_two_remaining_players_of_three_have_a_spot)
 """
 
 import json
@@ -29,12 +28,12 @@ FLOP, TURN = "Kc7d2s", "Kc7d2s4h"
 EDITED = Menu(first=("0.5p", "1p"), later=("1p",), add=("b200c/cb355", "b200c/b244"), remove=("b200c/cb200",))
 
 
-def behind(line, board, menu=MENU):
+def spot_after(line, board, menu=MENU):
     return spot_behind(policy(menu), HoldemGame(menu=menu), line, board)
 
 
-def combos(found, player):
-    """[1326] the weights of hands that a page shows."""
+def hand_weights(found, player):
+    """Return the hand weights that the page shows, as an array [1326]."""
     weights = np.zeros(1326)
     for name, weight in zip(found["hands"]["names"], found["hands"]["reach"][player], strict=True):
         weights[combo_index(*parse_cards(name))] = weight
@@ -43,18 +42,18 @@ def combos(found, player):
 
 @pytest.mark.parametrize(("line", "board"), [("b200c/", FLOP), ("b200c/cb200c/", TURN), ("b250c/cb527c/", TURN)])
 def test_ranges_pot_and_stacks_are_those_of_the_page(line, board):
-    game, _ = behind(line, board)
+    game, _ = spot_after(line, board)
     found = Spots(policy(), "random").spot(line, board)
     for player, name in enumerate(("oop", "ip")):
-        np.testing.assert_allclose(game["ranges"][name], combos(found, player), atol=1e-6)
+        np.testing.assert_allclose(game["ranges"][name], hand_weights(found, player), atol=1e-6)
     assert (game["board"], game["pot"], game["big_blind"]) == (board, found["pot_chips"], 100)
     assert [game["effective_stack"]] * 2 == found["behind_chips"]
 
 
 @pytest.mark.parametrize("menu", [MENU, EDITED])
 def test_a_spot_has_the_bets_of_the_policys_tree(menu):
-    """The spot's tree is the policy's tree after the line, also with added lines."""
-    game, own = behind("b200c/", FLOP, menu)
+    """The spot's tree is the policy's tree after the line, also if the menu adds and removes lines."""
+    game, own = spot_after("b200c/", FLOP, menu)
     document = {"game": {"name": "holdem-subgame", **game, "menu": own}}
     mine = {"r200c/" + line for line in all_lines(build_game(config_from(document, "test").game, None).tree)}
     tree = policy(menu).game.tree
@@ -71,28 +70,28 @@ test_lines_that_are_no_spot_are_refused = refusals(
     ("the hand is over here", "b20000c", FLOP),
     ("b150.*a bet must put in 200", "b150c/", FLOP),
     ("'x' is not an action", "x", FLOP),
-    call=behind,
+    call=spot_after,
 )
 
 
 def test_a_line_of_a_solved_spot_is_a_spot(capsys, tmp_path, monkeypatch):
-    """Of a turn the river: by the command and in Python, with ranges as the page shows them."""
+    """Solve the river after a line of a solved turn, by the command and in Python."""
     monkeypatch.chdir(tmp_path)
     turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": "2%"}
     mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="", rake="5%", rake_cap=9)
-    there = ["--policy", "turn", "--line", "cb50c/", "--board", "QsJh2h7c3d", "--workers", "0"]
-    ended = call(capsys, "spot", *there, "--run", "river", "--json")
+    options = ["--policy", "turn", "--line", "cb50c/", "--board", "QsJh2h7c3d", "--workers", "0"]
+    ended = call(capsys, "spot", *options, "--run", "river", "--json")
     found = json.loads(ended.out)
     assert (found["board"], found["pot_chips"], ended.status) == ("QsJh2h7c3d", 200, 0)
     assert [one["action"] for one in found["actions"]] == ["c", "b100"]
-    assert sum(found["ev_chips"]) == pytest.approx(191, abs=1e-3)  # rake is that of the turn
+    assert sum(found["ev_chips"]) == pytest.approx(191, abs=1e-3)  # the river has the turn's rake
     again = mccfr.spot(policy="turn", line="cb50c/", board="3d", workers=0, run="river")
     assert {**again, "seconds": 0} == {**found, "seconds": 0}
-    wide = mccfr.spot(policy="turn", line="cb50c/", board="3d", workers=0, run="wide", bets="25%")
-    assert [one["action"] for one in wide["actions"]] == ["c", "b50"]
+    other = mccfr.spot(policy="turn", line="cb50c/", board="3d", workers=0, run="wide", bets="25%")
+    assert [one["action"] for one in other["actions"]] == ["c", "b50"]
 
 
-def half(line, capsys):
+def refused_command(line, capsys):
     ended = call(capsys, *line.split())
     assert ended.status == 2
     raise ValueError(" ".join(ended.err.split()))
@@ -105,12 +104,12 @@ test_incomplete_options_of_a_spot_are_refused = refusals(
     ("pot is missing", "spot QsJh2h --oop AA --ip KK --stack 9"),
     ("both given", "spot QsJh2h --board QsJh2h"),
     ("p is neither a run directory nor an exported policy", "spot QsJh2h --policy p --line c"),
-    call=half,
+    call=refused_command,
 )
 
 
-def test_two_who_are_left_of_three_have_a_spot():
-    """Ranges are products of the policy's rows; bets of the button's seat become those of the player in position."""
+def test_two_remaining_players_of_three_have_a_spot():
+    """Ranges follow from the policy's rows; the small blind's sizes go to the player out of position."""
     menu = Menu(first=("1p",), later=("allin",), flop=StreetMenu(small_blind=PlayerMenu(first=("0.5p",))))
     config = HoldemGame(menu=menu, seats=3, rake="5%", rake_cap=100)
     source = policy(menu, seats=3, rake="5%", rake_cap=100)

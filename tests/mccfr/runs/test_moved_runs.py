@@ -2,11 +2,11 @@
 
 Shows:
 
-* A run that is moved during training, and a new run under its old name, are both complete
-  (test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name)
+* A run moved during training and a new one under its name are both complete
+  (test_a_moved_run_and_a_new_run_under_its_name_are_both_complete)
 * A session follows its moved directory in all storage formats and on cluster ranks
   (test_a_session_follows_its_directory, test_ranks_follow_the_run_directory)
-* A session whose directory or lock was removed or replaced stops with an error and writes nothing
+* A session whose directory or lock is replaced stops with an error, without writing
   (test_a_session_whose_directory_was_removed_stops, test_a_session_whose_lock_was_replaced_stops)
 """
 
@@ -31,7 +31,7 @@ from storage.checkpoint import list_checkpoints
 
 
 class Hook(Listener):
-    """Does something once, when a phase of some text begins."""
+    """Calls a function once, when a phase begins whose text starts with `phase`."""
 
     def __init__(self, phase, do):
         super().__init__()
@@ -44,7 +44,7 @@ class Hook(Listener):
 
 
 def new_process(folder, seed):
-    """Make a run in `folder/run`; return a process that trains it and has made a checkpoint."""
+    """Make a run in `folder/run`; return a process that trains it and has written a checkpoint."""
     settings = {"workers": 1, "checkpoint_seconds": 0.3, "keep_checkpoints": 2}
     run = make(folder / "run", {"period_nodes": 50_000, "seed": seed}, evaluation=NO_EVALUATION, **settings)
     process = resuming(run, stderr=subprocess.PIPE)
@@ -60,16 +60,16 @@ def wait_for_checkpoint(directory, process, number):
     wait_for(is_there, 300)
 
 
-def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_path):
+def test_a_moved_run_and_a_new_run_under_its_name_are_both_complete(tmp_path):
     directory, moved = tmp_path / "run", tmp_path / "moved"
     solver = {"seed": 5, "period_nodes": 10_000}
     run, often = make(directory, solver, evaluation=NO_EVALUATION), {"checkpoint_nodes": 20_000, "keep_checkpoints": 2}
 
-    def another():
+    def move_and_train_another():
         directory.rename(moved)
         go(make(directory, {**solver, "seed": 6}, evaluation=NO_EVALUATION), iterations=800, **often)
 
-    outcome = go(run, Hook("writing checkpoint 2", another), iterations=1_600, **often)
+    outcome = go(run, Hook("writing checkpoint 2", move_and_train_another), iterations=1_600, **often)
     assert outcome.directory == moved and outcome.checkpoint > 3
     for path in (moved, directory):
         opened = rundir.open_run(path)
@@ -90,16 +90,16 @@ def test_two_processes_keep_their_runs_apart_when_one_is_moved(tmp_path, capsys)
     wait_for_checkpoint(moved, first, max(list_checkpoints(moved / "checkpoints")) + 2)
     assert call(capsys, "stop", moved).status == 0
     assert call(capsys, "stop", run).status == 0
-    told = [process.communicate()[1] for process in (first, second)]
+    errors = [process.communicate()[1] for process in (first, second)]
     assert [process.returncode for process in (first, second)] == [75, 75]
-    for directory, text in zip((moved, run), told, strict=True):
+    for directory, text in zip((moved, run), errors, strict=True):
         assert text.endswith(f"continue with: mccfr resume {directory}\n") and "/proc/" not in text
         assert not problems_of(directory)
         opened = rundir.open_run(directory)
         journal = opened.read(rundir.JOURNAL)
         assert [line["event"] for line in journal if "event" in line] == ["started", "stopped"]
-        noted = [line["checkpoint"] for line in journal if "manifest" in line]
-        assert noted == list(range(1, len(noted) + 1)) and noted[-2:] == list_checkpoints(directory / "checkpoints")
+        saved = [line["checkpoint"] for line in journal if "manifest" in line]
+        assert saved == list(range(1, len(saved) + 1)) and saved[-2:] == list_checkpoints(directory / "checkpoints")
         go(opened, workers=0, nodes=10**9, seconds=0.5)
         assert not problems_of(directory)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["moved", "run"]
@@ -121,7 +121,7 @@ def test_a_session_follows_its_directory(tmp_path, form):
 
 
 def test_ranks_follow_the_run_directory(tmp_path):
-    """Move a run whose ranks are objects of the coordinator's process, with paths of their own."""
+    """Move a run whose ranks are simulated in this process; each rank has its own path of the run."""
     directory, moved = tmp_path / "run", tmp_path / "moved"
     run = stratified_run(directory, checkpoint_nodes=30_000)
     with open_directory.OpenDirectory(directory) as held:
@@ -132,7 +132,7 @@ def test_ranks_follow_the_run_directory(tmp_path):
     assert not problems_of(moved)
 
 
-def test_an_export_is_of_the_moved_run(tmp_path):
+def test_a_moved_run_is_exported_beside_its_new_path(tmp_path):
     directory, moved = tmp_path / "run", tmp_path / "moved"
     limits = {"workers": 0, "iterations": 2_000, "checkpoint_nodes": 20_000}
     document = {"game": {"name": "leduc"}, "run": limits, "evaluation": NO_EVALUATION, "export": {}}
@@ -154,18 +154,18 @@ def test_a_session_whose_directory_was_removed_stops(tmp_path):
 
 
 def test_a_session_whose_lock_was_replaced_stops(tmp_path):
-    """As when a backup is put in the place of a running session's files."""
+    """A lock is replaced, for example, if a backup is restored over a running session's files."""
     directory = tmp_path / "run"
     run = make(directory, evaluation=NO_EVALUATION)
     states = []
 
-    def replaced():
+    def replace_lock():
         (directory / "run.lock").unlink()
         (directory / "run.lock").touch()
         states.append(files_of(directory))
 
     words = rf"^{directory}/run.lock was removed or replaced .* since checkpoint 1 are lost$"
-    report = Hook("writing checkpoint 2", replaced)
+    report = Hook("writing checkpoint 2", replace_lock)
     refused(words, go, run, report, iterations=2_000, checkpoint_nodes=20_000, error=RuntimeError)
     states[0].pop("live", None)
     assert files_of(directory) == states[0]
@@ -175,5 +175,5 @@ def test_a_run_that_took_the_place_of_the_opened_one_is_not_trained(tmp_path):
     run, other = make(tmp_path / "run"), make(tmp_path / "other", {"seed": 6})
     run.directory.rename(tmp_path / "moved")
     other.directory.rename(tmp_path / "run")
-    said = refused("now holds another run: run the command again", go, run, nodes=1_000)
-    assert said.startswith(str(tmp_path / "run")) and json.loads((tmp_path / "run/manifest.json").read_text())
+    message = refused("now holds another run: run the command again", go, run, nodes=1_000)
+    assert message.startswith(str(tmp_path / "run")) and json.loads((tmp_path / "run/manifest.json").read_text())

@@ -1,11 +1,11 @@
-"""Plans: memory and node counts before training, forecasts against real runs, refusals.
+"""Plans of runs: memory, disk, nodes and visits against real runs, and refused plans.
 
 Shows:
 
 * The forecast of visited infosets is within a factor of 1.5 of real runs
   (test_forecasts_are_right_to_a_factor_of_one_and_a_half)
 * The planned bytes of a run's checkpoints are within a twentieth of real ones
-  (test_the_bytes_that_checkpoints_keep_are_planned_to_a_twentieth)
+  (test_planned_bytes_of_checkpoints_are_within_a_twentieth_of_the_real_bytes)
 """
 
 import shutil
@@ -41,35 +41,35 @@ river = {features = "ochs", buckets = 50_000}
 """
 
 
-def configured(document):
+def config_and_game(document):
     config = config_from(document, "test")
     return config, configured_game(config, ROOT)
 
 
-def naive_nodes(tree, share, traverser, node=0):
-    """Nodes that a traversal touches below `node`, by recursion; the traverser's actions are all walked."""
+def expected_nodes(tree, share, traverser, node=0):
+    """Return the expected nodes that a traversal touches below `node`: all actions of its player."""
     arrays = tree.arrays
     total = float(arrays.touched[node])
     for child in tree.children(node):
         walked = arrays.kind[node] == DECISION and arrays.player[node] == traverser
         assert arrays.kind[node] != CHANCE or not walked
-        total += (1.0 if walked else share[child]) * naive_nodes(tree, share, traverser, child)
+        total += (1.0 if walked else share[child]) * expected_nodes(tree, share, traverser, child)
     return total
 
 
 @pytest.mark.parametrize("game", [{"name": "leduc"}, {"name": "goofspiel", "cards": 3}, RIVER])
 def test_the_forecast_is_the_expectation_over_the_tree(game):
-    _, built = configured({"game": game})
+    _, built = config_and_game({"game": game})
     share = assumed_play(built.tree)
     for node in built.tree.decisions:
         assert sum(share[child] for child in built.tree.children(int(node))) == pytest.approx(1)
-    expected = sum(naive_nodes(built.tree, share, traverser) for traverser in (0, 1))
+    expected = sum(expected_nodes(built.tree, share, traverser) for traverser in (0, 1))
     assert forecast(built, walks_all=True).nodes == pytest.approx(expected)
 
 
-def training(document, nodes):
-    """(game, nodes per iteration, iterations, tables) after some training in this process."""
-    config, game = configured({**document, "solver": {"discount": "none"}})
+def train_in_process(document, nodes):
+    """Train in this process; return (game, nodes per iteration, iterations, tables)."""
+    config, game = config_and_game({**document, "solver": {"discount": "none"}})
     tables = private_tables(planned_layout(config, game))
     solver = algorithm_of(config).solver(game, tables)
     total = iterations = 0
@@ -80,21 +80,21 @@ def training(document, nodes):
 
 
 SPEED = 3e7
-"""Nodes per second of plans that measure none."""
+"""Assumed nodes per second of plans that do not measure the speed."""
 
 
 @pytest.fixture(autouse=True)
 def short_trials():
-    """Measure as long as a user's plan does."""
+    """Override the fixture of conftest.py: plans measure as long as those of users."""
 
 
 def planned(document, base=ROOT, **options):
-    """The plan of a configuration at an assumed speed."""
+    """Return the plan of a configuration at an assumed speed."""
     return make_plan(config_from(document, "test"), base, speed=SPEED, **options)
 
 
 def visits_of(game, tables):
-    """Visits of each infoset in a run without discounts, as the sums of its row."""
+    """Return the visits of each infoset: without discounting, the strategy sums of its row added up."""
     found, arrays = [], game.tree.arrays
     for block in np.flatnonzero(game.tree.row_count):
         starts = np.unique(arrays.slot[(arrays.kind == DECISION) & (arrays.block == block)])
@@ -104,7 +104,7 @@ def visits_of(game, tables):
 
 
 def check_forecast(document, nodes):
-    game, per_iteration, iterations, tables = training(document, nodes)
+    game, per_iteration, iterations, tables = train_in_process(document, nodes)
     plan = planned({**document, "run": {"nodes": nodes}})
     assert 1 / 1.5 < plan["nodes_per_iteration"] / per_iteration < 1.5
     assert 1 / 1.5 < plan["iterations"] / iterations < 1.5
@@ -115,24 +115,24 @@ def check_forecast(document, nodes):
     found = visits_of(game, tables)
     assert len(found) == game.infosets.sum()
     for name, part in (("visits_median", 0.5), ("visits_tenth_percentile", 0.1)):
-        assert np.quantile(found, part) < 1.5 * plan[name]  # training makes rare infosets rarer
+        assert np.quantile(found, part) < 1.5 * plan[name]  # training visits rare infosets less often
         assert len(found) > 12 or plan[name] < 1.5 * np.quantile(found, part)
     config = config_from({**document, "solver": {"discount": "none"}, "run": {"nodes": nodes}}, "test")
     measured = make_plan(config, ROOT)
     assert measured["measured"] and not plan["measured"] and measured["nodes_per_second_assumed"] > 0
-    if infosets.sum() < 1e4:  # a short training shows it; Leduc's is assumed 20 % off
+    if infosets.sum() < 1e4:  # measured in short training; the assumption for Leduc is 20 % off
         assert measured["nodes_per_iteration"] == pytest.approx(per_iteration, rel=0.1)
 
 
-class Training:
-    """A solver of 10,000 nodes per second, half as many with pruning; its first batch takes 100 s as if it compiled."""
+class FakeSolver:
+    """Has 10,000 nodes/s, or half with pruning; the first batch takes 100 s, as if it compiled."""
 
     seconds, pruning = 0.0, None
 
     def __init__(self, algorithm):
         solver = algorithm.config.solver
         if solver.negative_regret_pruning:
-            Training.pruning = solver
+            FakeSolver.pruning = solver
         self.each = 2e-4 if solver.negative_regret_pruning else 1e-4
 
     def warm_up(self):
@@ -140,18 +140,18 @@ class Training:
 
     def run(self, total_nodes, node_limit, iteration_limit):
         nodes = min(1000, node_limit)
-        Training.seconds += nodes * self.each + 100 * (total_nodes == 0)
+        FakeSolver.seconds += nodes * self.each + 100 * (total_nodes == 0)
         return nodes // 10 if total_nodes else 1, nodes
 
 
 @pytest.mark.parametrize(("game", "known"), [("kuhn", True), ("leduc", False)])
 def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monkeypatch, game, known):
-    """Nodes per iteration are measured in Kuhn (12 infosets) and estimated in Leduc (936).
+    """The plan measures nodes per iteration in Kuhn (12 infosets), and estimates them in Leduc (936).
 
-    Half of the run of 3,000 nodes prunes. Thresholds of the trial are to its length as those of the run are to 2,250.
+    The second half of the run of 3,000 nodes prunes. Thresholds scale with the trial's length over 2,250 nodes.
     """
-    monkeypatch.setattr(ExternalSampling, "solver", lambda algorithm, *_: Training(algorithm))
-    monkeypatch.setattr(plan_trial.time, "thread_time", lambda: Training.seconds)
+    monkeypatch.setattr(ExternalSampling, "solver", lambda algorithm, *_: FakeSolver(algorithm))
+    monkeypatch.setattr(plan_trial.time, "thread_time", lambda: FakeSolver.seconds)
     monkeypatch.setattr(plan_trial, "SECONDS", 5.0)
 
     def both(**solver):
@@ -162,19 +162,19 @@ def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monke
     assert plain["nodes_per_second_assumed"] == pytest.approx(10_000)
     assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.5)
     assert plain["nodes_per_iteration"] == pytest.approx(10 if known else assumed)
-    assert Training.pruning.prune_after_nodes == 0
-    assert Training.pruning.prune_below_bb == pytest.approx(3_000 * 2 * 3_000 / 2_250)
+    assert FakeSolver.pruning.prune_after_nodes == 0
+    assert FakeSolver.pruning.prune_below_bb == pytest.approx(3_000 * 2 * 3_000 / 2_250)
 
 
-def test_cells_at_zero_fall_by_a_power():
-    """Half of them are left after twice the nodes, so that a quarter is left after four times as many."""
+def test_the_share_of_zero_cells_falls_as_a_power_of_the_nodes():
+    """If half of them are left after twice the nodes, a quarter is left after four times the nodes."""
     assert plan_trial.zeros_left(0.5, 2.0, 4.0) == pytest.approx(0.25)
     assert plan_trial.zeros_left(1.0, 2.0, 4.0) == plan_trial.zeros_left(0.0, 2.0, 4.0) == 1
 
 
 def test_plausible_cells_keep_padding_and_fill_zeros():
     random, cells = np.random.default_rng(0), np.zeros((1000, 4), np.float32)
-    cells[::2, 0] = 1.0  # the trial has not reached the second column
+    cells[::2, 0] = 1.0  # the trial reached half of the first column and none of the second
     found = plan_trial.plausible(cells, 2, 0.5, random)
     assert not found[:, 2:].any() and np.count_nonzero(found[:, :2]) == pytest.approx(1250, rel=0.05)
     assert found[found != 0] == pytest.approx(1.0, rel=0.01) and len(np.unique(found)) == 17
@@ -183,7 +183,7 @@ def test_plausible_cells_keep_padding_and_fill_zeros():
 
 @pytest.mark.parametrize("solver", [{"algorithm": "cfr"}, {"algorithm": "deep-cfr", "fit": "table"}], ids=str)
 def test_iterations_of_other_algorithms_are_timed(solver):
-    """No estimate of their nodes is made beforehand."""
+    """Without a measurement, the plan does not estimate their nodes."""
     document = {"game": {"name": "kuhn"}, "solver": solver, "run": {"iterations": 40}}
     plan = make_plan(config_from(document, "test"), ROOT)
     assert plan["measured"] and plan["iterations"] == pytest.approx(40)
@@ -192,14 +192,14 @@ def test_iterations_of_other_algorithms_are_timed(solver):
     assert plan["nodes_per_iteration"] is None and plan["visits_per_infoset_per_street"] is None
 
 
-def test_a_run_of_no_nodes_is_measured():
+def test_a_plan_of_a_run_of_zero_nodes_measures_the_speed():
     plan = make_plan(config_from({"game": {"name": "kuhn"}, "run": {"nodes": 0}}, "test"), ROOT)
     assert plan["seconds"] == 0 and plan["nodes_per_second_assumed"] > 0
 
 
 @pytest.mark.parametrize("game", [{"name": "kuhn"}, {"name": "leduc"}, RIVER], ids=lambda game: game["name"])
 def test_forecasts_are_right_to_a_factor_of_one_and_a_half(game):
-    """The tree's size, or the root of it, would be off by a factor of 2 to 4."""
+    """The tree's size, or its square root, would differ by a factor of 2 to 4."""
     check_forecast({"game": game}, 5_000_000)
 
 
@@ -224,20 +224,20 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
         },
     }
     plan = planned(document, tmp_path)
-    # Menu L of test_tree.py: the counts were made by an independent implementation.
+    # Menu L of test_tree.py: the counts are from an independent implementation.
     assert (plan["nodes"], plan["decision_nodes_per_street"]) == (298_498, [40, 1504, 16888, 92352])
     assert plan["actions_per_street"] == [117, 4_436, 47_732, 246_212]
     buckets = [169, 1_286_792, 50_000, 50_000]
     assert [pair[0] for pair in plan["buckets_per_street"]] == buckets
     assert plan["infosets"] == sum(b * d for b, d in zip(buckets, plan["decision_nodes_per_street"], strict=True))
-    # A regret of 4 bytes and a sum of 4 for every action, and little padding.
+    # Each action has a regret and a strategy sum of 4 bytes each, with little padding.
     for street, stored in enumerate(plan["bytes_per_street"]):
         cells = plan["actions_per_street"][street] * buckets[street]
         assert 8 * cells <= stored <= 1.3 * 8 * cells
     assert sum(plan["bytes_per_table"].values()) == plan["checkpoint_bytes"] == sum(plan["bytes_per_street"])
     assert plan["stored_bytes"] == plan["checkpoint_bytes"] > 1000 * plan["description_bytes"]
     assert plan["disk_bytes"] == (2 + 1 + 4) * (plan["stored_bytes"] + plan["description_bytes"])
-    assert plan["permanent_checkpoints"] == 3  # 10^15 nodes are beyond the end
+    assert plan["permanent_checkpoints"] == 3  # the run ends before 10^15 nodes
     assert plan["copy_bytes"] == plan["checkpoint_bytes"]
     boards = {"flop": 1755 * 4, "turn": 16_432 * 2, "river": 134_459 * 2}  # the flop's buckets take 4 bytes
     assert plan["bucket_table_bytes"] >= 1326 * sum(boards.values())
@@ -253,8 +253,8 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["zarr", "blocks", "kuhn"])
-def test_the_bytes_that_checkpoints_keep_are_planned_to_a_twentieth(tmp_path, form):
-    """Compressed cells as a trial's are, uncompressed ones of blocks out of core, and hardly any cells."""
+def test_planned_bytes_of_checkpoints_are_within_a_twentieth_of_the_real_bytes(tmp_path, form):
+    """Cases: compressed cells, uncompressed cells of blocks out of core, and tables of a few cells."""
     settings = {"nodes": 3_000_000 if form == "zarr" else 50_000, "keep_checkpoints": 1}
     path = tmp_path / "run"
     run = trained(make(path, game="kuhn", **settings) if form == "kuhn" else in_form(path, form, **settings))
@@ -269,16 +269,16 @@ def holdem(slot_abstractions):
     return {"game": game, "abstraction": {"path": str(slot_abstractions[0])}, "run": {"workers": 2}}
 
 
-def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_path, monkeypatch):
-    config, game = configured(holdem)
+def test_needed_memory_includes_buckets_and_processes_but_no_copy_of_the_tables(holdem, tmp_path, monkeypatch):
+    config, game = config_and_game(holdem)
     layout = planned_layout(config, game)
     needed = live_tables.live_bytes(layout.specs, format="zarr") + fixed_memory_bytes(config, game)
     assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
     assert planned(holdem)["least_memory_bytes"] == needed
     alone = planned({**holdem, "run": {"workers": 0}, "tables": {"checkpoint_compression": "none"}})
-    assert alone["least_memory_bytes"] < layout.nbytes + 800_000_000  # they are read once
+    assert alone["least_memory_bytes"] < layout.nbytes + 800_000_000  # bucket tables are in memory once
     computed = replace(game, cards=replace(game.cards, read_into=None))
-    assert fixed_memory_bytes(config, computed) > 800_000_000  # and then copied
+    assert fixed_memory_bytes(config, computed) > 800_000_000  # they are copied
     assert alone["stored_bytes"] >= layout.nbytes
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
     assert space_problem(config, game, layout, tmp_path / "run") is None
@@ -306,16 +306,14 @@ def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc,
     assert sorted(tmp_path.rglob("*")) == before
     code, _, err = call(capsys, "solve", leduc, "--run", tmp_path / "deep" / "run", "--force")
     assert code == 0 and "--force" in err and f"{free[0]:,} bytes free" in err
-    # What is saved already is not needed again: one checkpoint of five is there.
+    # The existing checkpoint, one of five, needs no more room.
     assert call(capsys, "resume", tmp_path / "deep" / "run")[0] == 0
     free[0] = plan["checkpoint_bytes"]
     assert f"{free[0]:,} bytes free" in refusal(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000)
     assert call(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000, "--force")[0] == 0
 
 
-def test_force_overrides_memory_and_no_abstraction_is_built_for_a_run_that_finds_no_room(
-    capsys, tmp_path, leduc, monkeypatch
-):
+def test_too_little_memory_is_refused_before_building_buckets_and_force_overrides(capsys, tmp_path, leduc, monkeypatch):
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
     monkeypatch.chdir(tmp_path)
     assert "1 kB of memory are available" in refusal(capsys, "solve", "hunl-quick")
@@ -325,7 +323,7 @@ def test_force_overrides_memory_and_no_abstraction_is_built_for_a_run_that_finds
 
 
 def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
-    """The plan has the recipe's bucket counts, at most one for each infoset."""
+    """The plan has the recipe's bucket counts, and builds no abstraction."""
     document = {"game": load_document(RUNS / "twin-20.toml")["game"]}
     document["abstraction"] = {"path": str(tmp_path / "twin"), "recipe": str(RUNS / "abstractions/twin.toml")}
     plan = make_plan(config_from(document, "test"), ROOT)
@@ -336,7 +334,7 @@ def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
 
 
 def test_an_unfinished_abstraction_is_planned_by_its_recipe(holdem, slot_abstractions, tmp_path):
-    """The river's stage is missing; sizes are the recipe's, and a trial measures the speed on random buckets."""
+    """The river's stage is missing: sizes are the recipe's, and the speed is measured on random buckets."""
     shutil.copytree(slot_abstractions[0], tmp_path / "buckets")
     shutil.rmtree(tmp_path / "buckets" / "river")
     recipe = LARGE_RECIPE.replace("50_000", "70").replace('"lossless"', '"ehs"\nflop.buckets = 9')

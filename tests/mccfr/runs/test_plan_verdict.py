@@ -1,11 +1,11 @@
-"""Verdicts of plans: what cannot work, what works with remarks, and advice that helps.
+"""Verdicts of plans: impossible runs, runs that fit with remarks, and advice.
 
 Shows:
 
-* A plan finds a run that cannot work, and its advice removes the reason
+* Plans find runs that cannot work, and their advice removes the reason
   (test_checkpoints_that_take_longer_than_their_interval_are_found, test_too_few_nodes_are_found,
   test_a_deadline_that_is_too_short_is_found)
-* A plan names the reason of each of fifteen impossible runs (test_impossible_runs_are_named)
+* A plan names the reason of each of nineteen impossible runs (test_impossible_runs_are_named)
 """
 
 import re
@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def written():
+def write_config():
     Path("leduc.toml").write_text(LEDUC)
     return "leduc.toml"
 
@@ -38,71 +38,71 @@ def overrides(settings):
     return [part for each in settings for part in ("--set", each)]
 
 
-def planned(capsys, *settings, options=()):
-    """Exit status and first line of a plan of Leduc with other keys."""
-    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides(settings), *options)
+def plan_verdict(capsys, *settings, options=()):
+    """Return the exit status and first output line of a plan of Leduc with other keys."""
+    ended = call(capsys, "plan", write_config(), "--speed", 3e7, *overrides(settings), *options)
     return ended.status, ended.out.splitlines()[0]
 
 
-def figures(capsys, *settings, options=()):
-    """The plan of Leduc with other keys."""
-    return answer(capsys, "plan", written(), "--speed", 3e7, *overrides(settings), *options)
+def plan_figures(capsys, *settings, options=()):
+    """Return the plan of Leduc with other keys."""
+    return answer(capsys, "plan", write_config(), "--speed", 3e7, *overrides(settings), *options)
 
 
 def test_a_run_without_a_limit_fits_with_a_remark(capsys):
-    assert planned(capsys) == (0, "fits, but the run has no limit: it trains until it is stopped")
+    assert plan_verdict(capsys) == (0, "fits, but the run has no limit: it trains until it is stopped")
 
 
 def test_checkpoints_that_take_longer_than_their_interval_are_found(capsys):
-    status, first = planned(capsys, "run.nodes=1e12", "run.checkpoint_seconds=1e-3")
+    status, first = plan_verdict(capsys, "run.nodes=1e12", "run.checkpoint_seconds=1e-3")
     assert status == 1 and first.startswith("cannot work: a checkpoint of ")
     proposed = re.search(r"set (run\.checkpoint_seconds) = (\d+)$", first)
-    assert planned(capsys, "run.nodes=1e12", f"{proposed[1]}={proposed[2]}") == (0, "fits")
-    # A run that is over before: the proposed interval would write no checkpoint.
-    assert "make the tables smaller" in planned(capsys, "run.nodes=1e6", "run.checkpoint_seconds=1e-3")[1]
+    assert plan_verdict(capsys, "run.nodes=1e12", f"{proposed[1]}={proposed[2]}") == (0, "fits")
+    # A shorter run ends within the proposed interval, and would write no checkpoint.
+    assert "make the tables smaller" in plan_verdict(capsys, "run.nodes=1e6", "run.checkpoint_seconds=1e-3")[1]
 
 
 def test_uncompressed_checkpoints_are_proposed_where_they_are_fast_enough(capsys):
-    plan = figures(capsys, "run.nodes=1e6")
+    plan = plan_figures(capsys, "run.nodes=1e6")
     between = (plan["checkpoint_seconds"] + plan["plain_checkpoint_seconds"]) / 2
     keys = "run.nodes=1e6", f"run.checkpoint_seconds={between}"
-    status, first = planned(capsys, *keys)
+    status, first = plan_verdict(capsys, *keys)
     assert status == 1 and first.endswith('set tables.checkpoint_compression = "none"')
-    assert planned(capsys, *keys, "tables.checkpoint_compression='none'") == (0, "fits")
+    assert plan_verdict(capsys, *keys, "tables.checkpoint_compression='none'") == (0, "fits")
 
 
 def test_too_few_nodes_are_found(capsys):
-    status, first = planned(capsys, "run.nodes=60")
+    status, first = plan_verdict(capsys, "run.nodes=60")
     assert status == 1 and "visited 0.0" in first
     nodes = float(re.search(r"([\d.e+]+) nodes, which take", first)[1])
-    assert planned(capsys, f"run.nodes={nodes * 1.05}") == (0, "fits")
-    status, first = planned(capsys, f"run.nodes={nodes / 20}")
+    assert plan_verdict(capsys, f"run.nodes={nodes * 1.05}") == (0, "fits")
+    status, first = plan_verdict(capsys, f"run.nodes={nodes / 20}")
     assert status == 0 and first.startswith("fits, but an infoset is visited")
 
 
 def test_a_deadline_is_planned(capsys):
-    plan = figures(capsys, "run.seconds=30")
+    plan = plan_figures(capsys, "run.seconds=30")
     assert plan["seconds"] == pytest.approx(30) and plan["visits_per_infoset_per_street"] is not None
-    both = figures(capsys, "run.seconds=30", "run.nodes=3e7")
+    both = plan_figures(capsys, "run.seconds=30", "run.nodes=3e7")
     assert both["seconds"] == pytest.approx(1)
     assert both["iterations"] == pytest.approx(plan["iterations"] / 30)
 
 
-def test_too_little_disk_and_memory_are_told_in_the_words_of_solve(capsys, monkeypatch):
+def test_too_little_disk_or_memory_has_the_message_of_solve(capsys, monkeypatch):
     real = free_space.free_bytes
     monkeypatch.setattr(free_space, "free_bytes", lambda path: real(path) if "shm" in str(path) else 5)
-    status, first = planned(capsys, "run.nodes=1e8")
-    told = first.removeprefix("cannot work: ")
-    assert status == 1 and "5 bytes free" in told
-    assert told in refusal(capsys, "solve", "leduc.toml", "--set", "run.nodes=1e8")
+    status, first = plan_verdict(capsys, "run.nodes=1e8")
+    message = first.removeprefix("cannot work: ")
+    assert status == 1 and "5 bytes free" in message
+    assert message in refusal(capsys, "solve", "leduc.toml", "--set", "run.nodes=1e8")
     monkeypatch.setattr(free_space, "free_bytes", real)
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
-    status, first = planned(capsys, "run.nodes=1e8")
+    status, first = plan_verdict(capsys, "run.nodes=1e8")
     assert status == 1 and first.removeprefix("cannot work: ") in refusal(capsys, "solve", "leduc.toml")
 
 
-def test_a_copy_that_does_not_fit_is_a_remark(capsys):
-    plan = figures(capsys, "run.nodes=1e8", "run.workers=1")
+def test_too_little_memory_for_a_copy_of_the_tables_is_a_remark(capsys):
+    plan = plan_figures(capsys, "run.nodes=1e8", "run.workers=1")
     config = load_config(Path("leduc.toml"), ("run.nodes=1e8",))
     assert verdict(config, plan, []) == {"verdict": FITS, "reasons": []}
     found = verdict(config, plan | {"memory_available_bytes": plan["memory_bytes"] - 1}, [])
@@ -111,11 +111,11 @@ def test_a_copy_that_does_not_fit_is_a_remark(capsys):
 
 @pytest.mark.parametrize("strata", [[], ["run.strata=6", "run.interval=16"]], ids=["tables shared", "strata"])
 def test_a_deadline_that_is_too_short_is_found(capsys, strata):
-    """The proposed workers, machines and nodes end in time, and one worker less does not."""
+    """Runs with the proposed workers, machines or nodes end in time; with one worker less they do not."""
     keys = ["run.nodes=1e10", "run.checkpoint_seconds=1e4", *strata]
 
     def within(*options):
-        return planned(capsys, *keys, options=("--budget", "3min", *options))
+        return plan_verdict(capsys, *keys, options=("--budget", "3min", *options))
 
     status, first = within("--workers", 1)
     assert status == 1 and re.match(r"cannot work: the run takes [567] min", first)
@@ -123,7 +123,7 @@ def test_a_deadline_that_is_too_short_is_found(capsys, strata):
     workers, machines, nodes = re.search(rf"take (\d) workers{of}, or set run.nodes = ([\d.e+]+)$", first).groups()
     assert within("--workers", workers)[0] == 0 and within("--workers", int(workers) - 1)[0] == 1
     assert not strata or within("--workers", 1, "--machines", machines)[0] == 0
-    if strata:  # intervals so short that the network is busier than the workers
+    if strata:  # with such short intervals, barriers take longer than training
         keys[-1] = "run.interval=1"
         assert "machines" not in within("--workers", 1)[1] and within("--workers", 1, "--machines", 6)[0] == 1
         keys[-1] = "run.interval=16"
@@ -131,8 +131,8 @@ def test_a_deadline_that_is_too_short_is_found(capsys, strata):
     assert within("--workers", 1)[0] == 0
 
 
-def test_a_deadline_is_the_limit_of_a_run_without_one(capsys):
-    plan = figures(capsys, options=("--budget", "1h"))
+def test_the_budget_is_the_limit_of_a_run_without_a_limit(capsys):
+    plan = plan_figures(capsys, options=("--budget", "1h"))
     assert plan["seconds"] == pytest.approx(3600, rel=0.01) and plan["verdict"] == FITS
     assert plan["visits_tenth_percentile"] <= plan["visits_median"]
 
@@ -174,34 +174,34 @@ IMPOSSIBLE = [
 
 @pytest.mark.parametrize(("game", "keys", "options", "status", "reason"), IMPOSSIBLE)
 def test_impossible_runs_are_named(capsys, game, keys, options, status, reason):
-    """Status 1 has the figures beside the reason; status 2 is what solve refuses, in its words."""
+    """With status 1 the plan prints its figures too; with status 2 `solve` refuses with the same message."""
     Path("recipe.toml").write_text(RECIPE)
     Path("narrow.toml").write_text(NARROW)
     Path("kuhn.toml").write_text('game.name = "kuhn"\n')
-    written()
-    given = [f"{game}.toml", *overrides(keys)]
-    ended = call(capsys, "plan", *given, "--speed", 3e7, *options)
+    write_config()
+    arguments = [f"{game}.toml", *overrides(keys)]
+    ended = call(capsys, "plan", *arguments, "--speed", 3e7, *options)
     assert ended.status == status
-    told = ended.err if status == 2 else ended.out.splitlines()[0].removeprefix("cannot work: ")
-    assert re.search(reason, told), told
+    message = ended.err if status == 2 else ended.out.splitlines()[0].removeprefix("cannot work: ")
+    assert re.search(reason, message), message
     if status == 2 and not options:
-        assert refusal(capsys, "solve", *given) == told
+        assert refusal(capsys, "solve", *arguments) == message
         if game == "leduc" and "tables.memory_budget" not in str(keys):
-            assert refusal(capsys, "plan", *given[:1], "--machines", 2, *STRATA, *given[1:]) == told
+            assert refusal(capsys, "plan", *arguments[:1], "--machines", 2, *STRATA, *arguments[1:]) == message
     assert not Path("runs").exists() and not Path("buckets").exists()
 
 
-def test_buckets_of_another_recipe_and_damaged_ones_are_refused_in_the_words_of_solve(capsys, slot_abstractions):
-    written = NARROW.replace('"buckets"', f'"{slot_abstractions[0]}"')
+def test_wrong_or_damaged_buckets_are_refused_with_the_message_of_solve(capsys, slot_abstractions):
+    config = NARROW.replace('"buckets"', f'"{slot_abstractions[0]}"')
     Path("recipe.toml").write_text(RECIPE)
-    Path("holdem.toml").write_text(written)
-    told = refusal(capsys, "solve", "holdem.toml")
-    assert "holds buckets of another recipe" in told and "mccfr abstraction build RECIPE --out DIR --replace" in told
-    assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told
+    Path("holdem.toml").write_text(config)
+    error = refusal(capsys, "solve", "holdem.toml")
+    assert "holds buckets of another recipe" in error and "mccfr abstraction build RECIPE --out DIR --replace" in error
+    assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == error
     shutil.copytree(slot_abstractions[0], "damaged")
     chunk = max(Path("damaged/flop").rglob("*"), key=lambda path: path.is_file() and path.stat().st_size)
     flip(chunk, -1)
     Path("holdem.toml").write_text(NARROW.replace('"buckets", recipe = "recipe.toml"', '"damaged"'))
-    told = refusal(capsys, "solve", "holdem.toml")
-    assert "build the abstraction again" in told
-    assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told
+    error = refusal(capsys, "solve", "holdem.toml")
+    assert "build the abstraction again" in error
+    assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == error

@@ -1,4 +1,4 @@
-"""Worker pools: their memory, and their entries in the journal.
+"""Worker pools: when their memory is freed, and which figures the journal and `status` report.
 
 Shows:
 
@@ -20,20 +20,20 @@ from storage import huge_page_counts
 
 
 def test_the_memory_of_a_pool_is_freed_with_its_session(tmp_path):
-    """The pool is in no reference cycle, which would keep its memory until a garbage collection."""
+    """The pool is in no reference cycle: a cycle would keep its memory until a garbage collection."""
     seen = []
 
     @contextlib.contextmanager
-    def opened(run, game, *, force=False):
-        with open_pool(run, game, force=force) as made:
-            seen.append(weakref.ref(made))
-            yield made
+    def open_and_record(run, game, *, force=False):
+        with open_pool(run, game, force=force) as pool:
+            seen.append(weakref.ref(pool))
+            yield pool
 
     run = make(tmp_path / "run", evaluation=NO_EVALUATION, workers=1, iterations=100)
     gc.disable()
     try:
-        run_module.train(run, run.build_game(), Silent(), pools=opened)
-        assert [made() for made in seen] == [None]
+        run_module.train(run, run.build_game(), Silent(), pools=open_and_record)
+        assert [pool() for pool in seen] == [None]
     finally:
         gc.enable()
 
@@ -42,11 +42,11 @@ def test_journal_and_status_report_bytes_in_huge_pages(tmp_path, monkeypatch):
     run, seen = make(tmp_path / "run", evaluation=NO_EVALUATION, workers=1), []
     monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
 
-    class Looking(Silent):
+    class StatusReader(Silent):
         def progress(self, progress):
             seen.append(run_status(run))
 
-    go(run, Looking(), nodes=20_000)
+    go(run, StatusReader(), nodes=20_000)
     assert (seen[0]["state"], seen[0]["huge_bytes"]) == ("running", 0)
     [started] = [line for line in run.read(JOURNAL) if line.get("event") == "started"]
     assert (started["huge_bytes"], started["workers"]) == (0, 1)

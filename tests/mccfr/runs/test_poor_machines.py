@@ -1,10 +1,9 @@
-"""Runs where the home directory cannot be written, or shared memory is small, as in containers.
+"""Runs on machines with a read-only home directory or little shared memory, as in containers.
 
 Shows:
 
-* No home directory is needed that can be written (test_a_home_that_cannot_be_written_is_not_needed)
-* Without room in /dev/shm a run has the bits that it has with room
-  (test_a_run_without_room_in_shared_memory_has_the_same_bits)
+* No writable home directory is needed (test_commands_work_without_a_writable_home_directory)
+* Without room in /dev/shm a run has the same bits (test_a_run_without_room_in_shared_memory_has_the_same_bits)
 """
 
 import os
@@ -22,8 +21,8 @@ NO_HOME = "/sys"
 """A directory in which not even root can create files."""
 
 
-def test_a_home_that_cannot_be_written_is_not_needed(tmp_path):
-    """Compiled kernels go to the temporary directory, and nothing is said about it."""
+def test_commands_work_without_a_writable_home_directory(tmp_path):
+    """Compiled kernels go to the temporary directory, and no message names the home directory."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("XDG_", "NUMBA_"))}
     environment |= {"HOME": NO_HOME, "TMPDIR": str(tmp_path)}
 

@@ -1,9 +1,9 @@
-"""Evaluations and exports of checkpoints.
+"""Evaluations and exports of a run's checkpoints, and head-to-head matches between runs and policies.
 
 Shows:
 
 * If a kill prevents the evaluation of a checkpoint, the next session evaluates it first
-  (test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first)
+  (test_a_checkpoint_whose_evaluation_a_kill_prevented_is_evaluated_first)
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_run_exports_the_requested_checkpoint(tmp_path):
     for stored, saved in zip(newest.strategy().probability, strategy.probability, strict=True):
         np.testing.assert_allclose(stored, saved, atol=2e-5)
     options = ExportOptions(quantise="uint8", number=1)
-    first = Policy.open(export_run(run, game, tmp_path / "p", options))  # replaces the other
+    first = Policy.open(export_run(run, game, tmp_path / "p", options))  # replaces the first export
     assert first.meta["provenance"]["iterations"] == 500
     assert evaluate_target(first.path, "exact", None)["iterations"] == 500
     assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
@@ -43,8 +43,8 @@ def test_a_run_exports_the_requested_checkpoint(tmp_path):
 
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("last", [500, 1500])
-def test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first(tmp_path, lost, last):
-    """Between a checkpoint and its line of evaluations.jsonl lie minutes in large games."""
+def test_a_checkpoint_whose_evaluation_a_kill_prevented_is_evaluated_first(tmp_path, lost, last):
+    """In large games an evaluation ends minutes after its checkpoint, so a kill between them is likely."""
     points = {"at_iterations": [500], "keep": True, "every_checkpoint": False, "at_end": False}
     run = trained(make(tmp_path / "run", evaluation=points), iterations=500)
     whole = list(run.backwards(EVALUATIONS))
@@ -59,7 +59,7 @@ def test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first(tmp_p
 
 @pytest.fixture(scope="module")
 def leduc_runs(tmp_path_factory):
-    """Runs of Leduc by name, lossless and with suits merged, and their policies."""
+    """Return {name: path} of two runs of Leduc, lossless and with merged suits, and of their policies."""
     root, found = tmp_path_factory.mktemp("leduc"), {}
     for name, merges in (("lossless", False), ("merged", True)):
         run = trained(make(root / name, game={"name": "leduc", "merge_suits": merges}), iterations=2000)
@@ -69,36 +69,36 @@ def leduc_runs(tmp_path_factory):
 
 
 def test_runs_and_policies_on_different_buckets_are_compared(leduc_runs):
-    """One side wins what the other loses, for runs and policies, in either order."""
+    """Head-to-head values of runs and policies sum to 0, in either order."""
 
-    def won(target, against):
+    def value_against(target, against):
         found = evaluate_target(leduc_runs[target], "head-to-head", against=Reference(leduc_runs[against]))
         return found["value_chips"]
 
-    chips = won("lossless", "merged")
-    assert won("merged", "lossless") == -chips != 0
-    assert won("merged policy", "lossless policy") == pytest.approx(-chips, abs=1e-3)
-    assert won("lossless", "merged policy") == pytest.approx(chips, abs=1e-3)
-    assert won("merged", "merged policy") == pytest.approx(0, abs=1e-3)
+    chips = value_against("lossless", "merged")
+    assert value_against("merged", "lossless") == -chips != 0
+    assert value_against("merged policy", "lossless policy") == pytest.approx(-chips, abs=1e-3)
+    assert value_against("lossless", "merged policy") == pytest.approx(chips, abs=1e-3)
+    assert value_against("merged", "merged policy") == pytest.approx(0, abs=1e-3)
     for name in ("uniform", "always-call"):
         for target in ("lossless", "merged"):
             found = evaluate_target(leduc_runs[target], "head-to-head", against=Reference(Path(name)))
             assert found["against"] == name and found["value_chips"] > 0.3
 
 
-def evaluated(target, options, leduc_runs, capsys):
+def evaluate(target, options, leduc_runs, capsys):
     refusing(("evaluate", leduc_runs[target], *options.split()), capsys)
 
 
-def met_at_a_checkpoint_of_a_policy(leduc_runs):
+def evaluate_against_checkpoint_of_policy(leduc_runs):
     evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))
 
 
 test_options_without_effect_on_an_evaluation_are_refused = refusals(
-    ("exact has no opponent: leave --against out", evaluated, "lossless", "--method exact --against always-call"),
-    ("lbr has no opponent", evaluated, "lossless", "--method lbr --against-checkpoint 1"),
-    ("uniform is no run", evaluated, "lossless", "--method head-to-head --against-checkpoint 1"),
-    ("leave --checkpoint out", evaluated, "lossless policy", "--checkpoint 3"),
-    ("leave --abstraction out", evaluated, "lossless policy", "--abstraction there"),
-    ("leave --checkpoint out", met_at_a_checkpoint_of_a_policy),
+    ("exact has no opponent: leave --against out", evaluate, "lossless", "--method exact --against always-call"),
+    ("lbr has no opponent", evaluate, "lossless", "--method lbr --against-checkpoint 1"),
+    ("uniform is no run", evaluate, "lossless", "--method head-to-head --against-checkpoint 1"),
+    ("leave --checkpoint out", evaluate, "lossless policy", "--checkpoint 3"),
+    ("leave --abstraction out", evaluate, "lossless policy", "--abstraction there"),
+    ("leave --checkpoint out", evaluate_against_checkpoint_of_policy),
 )

@@ -1,9 +1,9 @@
-"""Runs: bit-identical resuming, events without side effects, signals, crashes, readers, records.
+"""Runs: bit-identical resuming, limits and events, two workers, signals, kills, refused directories.
 
 Shows:
 
 * Stopping, resuming, checkpoints and evaluations do not change the trained tables
-  (test_stopping_resuming_checkpointing_and_evaluating_change_nothing)
+  (test_stopping_resuming_checkpoints_and_evaluations_do_not_change_the_tables)
 * A signal before training leaves no checkpoint, and the run continues normally
   (test_a_signal_before_training_leaves_no_checkpoint_and_the_run_continues)
 """
@@ -37,6 +37,7 @@ from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import training_session as run_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
+from storage.checkpoint import list_checkpoints
 
 PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000}
 PRUNING = {"negative_regret_pruning": True, "prune_after_nodes": 65_000, "prune_below_bb": 10.0, "floor_bb": 12.0}
@@ -59,8 +60,8 @@ def test_pruning_begins_at_its_node_count_and_saves_nodes(tmp_path):
     [(EXTERNAL, 9_000), (OUTCOME, 9_000), (PRUNED, 9_000), (PUBLIC, 900)],
     ids=["external-linear", "outcome-dcfr", "pruned", "public-dcfr"],
 )
-def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path, solver, length):
-    """Of the sums too, which are in float32 and rounded at random."""
+def test_stopping_resuming_checkpoints_and_evaluations_do_not_change_the_tables(tmp_path, solver, length):
+    """The strategy sums have the same bits too; they are float32 and rounded at random."""
     whole = trained(make(tmp_path / "whole", solver), iterations=length)
     parts = make(tmp_path / "parts", solver, evaluation={"at_nodes": [70_000], "at_iterations": [1, length // 2]})
     go(parts, iterations=length * 5 // 18, checkpoint_nodes=30_000)
@@ -73,12 +74,12 @@ def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path,
         assert states[0][key] == states[1][key]
     assert {t.dtype for name, t in content(whole)[0].items() if "_sum/" in name} == {np.dtype(np.float32)}
     iterations = [record["iterations"] for record in parts.read(EVALUATIONS)]
-    group = DEALS_TOGETHER if solver is OUTCOME else 1  # whose end is the first boundary at or after a number
+    group = DEALS_TOGETHER if solver is OUTCOME else 1  # evaluations are at the first end of a group after the point
     assert {-(-point // group) * group for point in (1, length // 2)} <= set(iterations)
 
 
 def test_a_lost_position_inside_a_period_is_detected(tmp_path, monkeypatch):
-    """A session that begins its period anew weights the rest of it wrongly: tables differ."""
+    """Plant an error: a resumed session restarts its discounting period, and its tables differ."""
     whole, parts = make(tmp_path / "whole"), make(tmp_path / "parts")
     go(whole, iterations=5_000)
     go(parts, iterations=2_000)
@@ -98,12 +99,12 @@ def test_limits_take_effect_at_the_first_iteration_boundary(tmp_path):
     outcome = go(run, nodes=100_000)
     before = go(make(tmp_path / "less"), iterations=outcome.totals.iterations - 1)
     assert before.totals.nodes < 100_000 <= outcome.totals.nodes
-    assert go(run, nodes=100_000).totals == outcome.totals  # nothing left to do
+    assert go(run, nodes=100_000).totals == outcome.totals  # the limit was reached before
     assert find_checkpoint(run, None).number == outcome.checkpoint
 
 
 class Reader(Silent):
-    """Reads the live tables at the last evaluation, when the workers rest and the tables are still there."""
+    """Reads the live tables at the last evaluation, when the workers rest and the tables still exist."""
 
     def __init__(self, run):
         self.directory, self.live, self.workers = run.directory / "live", {}, None
@@ -115,39 +116,39 @@ class Reader(Silent):
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
-    """Return a run of two workers, its outcome, and the content of its live tables at the end."""
+    """Return a run of two workers, its outcome, and its live tables at the end."""
     run = make(tmp_path_factory.mktemp("two") / "run", {"discount": "none"}, workers=1, evaluation={"at_end": True})
     reader = Reader(run)
     outcome = go(run, reader, workers=2, nodes=20_000_000)
-    assert reader.workers == 2  # else batches are those of one
+    assert reader.workers == 2  # with one worker, batches are longer
     return run, outcome, reader.live
 
 
 def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_workers):
     first, outcome, _ = two_workers
-    assert 20_000_000 <= outcome.totals.nodes < 20_400_000  # one batch of each at most
+    assert 20_000_000 <= outcome.totals.nodes < 20_400_000  # at most one batch of each worker more
     shutil.copytree(first.directory, tmp_path / "run")
     run = open_run(tmp_path / "run")
     states = find_checkpoint(run, None).state["workers"]
     assert sum(state["nodes"] for state in states) == outcome.totals.nodes
     assert all(state["iterations"] > 0 for state in states)
-    # Fewer workers keep the others' states, so that no deal is drawn twice.
+    # A session of one worker keeps the other worker's state, so that no deal is sampled twice.
     go(run, workers=1, nodes=outcome.totals.nodes + 100_000)
     again = find_checkpoint(run, None).state["workers"]
     assert again[1] == states[1] and again[0]["iterations"] > states[0]["iterations"]
 
 
 def test_two_workers_solve_leduc(two_workers):
-    """Exploitability is below 0.05 chips; uniform play has 2.37, planted errors stay above 0.1.
+    """Exploitability is below 0.05 chips; that of uniform play is 2.37, and with planted errors above 0.1.
 
-    With linear discounting: test_endgames.py.
+    test_endgames.py tests linear discounting.
     """
     record = evaluate_target(two_workers[0].directory, "exact", 1)
     assert record["exploitability_chips"] < 0.05
 
 
-def test_plain_readers_see_what_two_workers_wrote(two_workers):
-    """The formats' own libraries read the run's tables from live tables and checkpoint."""
+def test_zarr_reads_the_tables_that_two_workers_wrote(two_workers):
+    """The zarr library reads the live tables and the checkpoint of the run."""
     run, outcome, live = two_workers
     assert outcome.checkpoint == 1
     tables = read_tables(find_checkpoint(run, 1))
@@ -163,15 +164,15 @@ def read_plain(directory):
 
 
 def when_started(patch, do):
-    """Call a function when a session notes that it has started."""
+    """Call a function when a session writes its event `started`."""
     event = run_module.Session._event
 
-    def noted(session, name, **facts):
+    def event_and_call(session, name, **facts):
         event(session, name, **facts)
         if name == "started":
             do()
 
-    patch.setattr(run_module.Session, "_event", noted)
+    patch.setattr(run_module.Session, "_event", event_and_call)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=["INT", "TERM", "USR1"])
@@ -204,7 +205,7 @@ def test_a_signal_before_training_leaves_no_checkpoint_and_the_run_continues(tmp
 
 
 def test_killed_at_three_random_moments(tmp_path):
-    """A run of one worker ends as an undisturbed one, to the bit."""
+    """A run of one worker that is killed ends with the bits of an undisturbed run."""
     target, dice = 10_000_000, random.Random(1)
     run = make(tmp_path / "run", workers=1, nodes=target, checkpoint_nodes=1_000_000, evaluation={"at_nodes": [10**6]})
     for _ in range(3):
@@ -223,6 +224,15 @@ def test_killed_at_three_random_moments(tmp_path):
     assert_same(whole, run)
 
 
+def test_retention_spares_checkpoints_at_evaluation_points(tmp_path):
+    points = {"at_nodes": [20_000, 40_000], "keep": True, "every_checkpoint": False}
+    run = make(tmp_path / "run", evaluation=points, keep_checkpoints=1)
+    for nodes in (10_000, 30_000, 50_000, 60_000, 70_000):
+        go(run, nodes=nodes)
+    states = [find_checkpoint(run, number).state for number in list_checkpoints(run.path("checkpoints"))]
+    assert [(state["kept"], state["nodes_touched"] // 10_000) for state in states] == [(True, 2), (True, 4), (False, 7)]
+
+
 def test_events_are_functions_of_counts():
     limits = RunSettings(nodes=100, iterations=50, checkpoint_nodes=30)
     events = Events(limits, EvaluationConfig(at_nodes=(0, 40), at_iterations=(7,)))
@@ -238,7 +248,7 @@ def test_events_are_functions_of_counts():
     assert not events.limit_reached(Totals(99, 49))
 
 
-def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
+def test_a_run_whose_config_file_was_changed_is_refused(tmp_path):
     run = make(tmp_path / "run")
     text = (run.directory / "config.toml").read_text()
     (run.directory / "config.toml").write_text(text.replace("seed = 5", "seed = 6"))
@@ -246,7 +256,7 @@ def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
     assert json.loads((run.directory / "manifest.json").read_text())["format"] == "mccfr-run"
 
 
-def test_nothing_of_a_run_but_its_live_tables_is_a_link(tmp_path):
+def test_symbolic_links_in_a_run_are_refused_except_to_the_live_tables(tmp_path):
     run = trained(make(tmp_path / "run", iterations=10, workers=0))
     for name in ("checkpoints", "config.toml", "manifest.json", "metrics.jsonl"):
         path = run.path(name)
@@ -273,7 +283,7 @@ HOSTILE_STATES = {
 
 
 @pytest.mark.parametrize("name", HOSTILE_STATES)
-def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name):
+def test_a_checkpoint_with_an_invalid_state_is_named_and_refused(tmp_path, name):
     run = trained(make(tmp_path / "run", iterations=10, workers=0))
     path = next((run.directory / "checkpoints").iterdir())
     assert problems_of(run.directory) == []

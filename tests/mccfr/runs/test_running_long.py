@@ -27,7 +27,7 @@ PLAIN = {"discount": "none", "seed": 5}
 
 
 def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings):
-    """A new run directory of a small game, without evaluations unless told otherwise."""
+    """Create a run directory of a small game, by default without evaluations."""
     return sessions.make(path, solver, game, evaluation=evaluation, **settings)
 
 
@@ -35,7 +35,7 @@ def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings)
 
 
 def shares_never_reached(game, tables):
-    """Shares by street, row by row."""
+    """Return the share of rows without strategy sums on each street, counted row by row."""
     shares = []
     for street in range(game.tree.streets):
         empty = rows = 0
@@ -62,13 +62,13 @@ def test_trends_are_those_of_the_tables(tmp_path):
     assert last["pause_seconds"] >= 0 and last["commit_seconds"] > 0
 
 
-def test_counts_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
+def test_counts_of_rows_never_reached_do_not_depend_on_the_memory_order(tmp_path, monkeypatch):
     monkeypatch.setattr("mccfr.runs.directory.trends._BLOCK_CELLS", 40)
     run = trained(make(tmp_path / "run"), iterations=50)
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
     table, starts = tables[table_name("strategy_sum", 2)], row_starts(game, 2)
-    by_hand = sum(not row[first:stop].any() for row in table for first, stop in pairwise(starts))
-    assert never_reached(table, starts) == never_reached(np.asfortranarray(table), starts) == by_hand > 0
+    counted = sum(not row[first:stop].any() for row in table for first, stop in pairwise(starts))
+    assert never_reached(table, starts) == never_reached(np.asfortranarray(table), starts) == counted > 0
 
 
 def test_status_shows_the_trend(tmp_path, capsys):
@@ -95,7 +95,7 @@ def test_recent_speed_is_that_of_the_last_minutes():
 
 
 class Ticks(Silent):
-    """Notes the nodes of every tick."""
+    """Records the nodes of each progress tick."""
 
     def __init__(self):
         self.nodes = []
@@ -105,7 +105,7 @@ class Ticks(Silent):
 
 
 def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
-    """No cell changes while the copy is taken; the workers train while it is written. Then its memory is freed."""
+    """No cell changes during the copy; workers train while it is written; then its memory is freed."""
     moved, reached, ticks, copies, alive = [], [], Ticks(), WeakSet(), []
     take, populate, commit = Snapshot.take, Snapshot.populate, saving_module.checkpoint_writer.commit
 
@@ -143,10 +143,10 @@ def test_without_room_for_a_copy_workers_rest_and_the_result_is_the_same(tmp_pat
     whole = trained(make(tmp_path / "whole"), iterations=3000)
     monkeypatch.setattr(run_module, "available_memory_bytes", lambda: 1000)
 
-    def never(*_):
+    def fail(*_):
         raise AssertionError("a copy was taken")
 
-    monkeypatch.setattr(Snapshot, "take", never)
+    monkeypatch.setattr(Snapshot, "take", fail)
     run = trained(make(tmp_path / "run", workers=1), iterations=3000, checkpoint_nodes=20_000)
     assert len(run.read(TRENDS)) > 3
     assert_same_tables(whole, run)
@@ -164,7 +164,7 @@ def test_the_time_limit_takes_effect_while_a_checkpoint_is_written(tmp_path, mon
     monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
     go(make(tmp_path / "run", workers=1), ticks, seconds=1.0, checkpoint_seconds=0.3)
     at_end = ticks.nodes[finished[0] - 10 : finished[0]]
-    assert len(set(at_end)) == 1  # the workers rest long before the commit is done
+    assert len(set(at_end)) == 1  # the workers rest long before the commit ends
 
 
 def test_an_evaluation_that_does_not_fit_in_memory_is_skipped_with_a_message(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Progress of a session: time limit, finished share, phases."""
+"""Progress reports of a session: time limit, share done, time left, phases."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ from mccfr.tables.linear_discounting import Schedule
 
 
 class Recorder(PhaseListener):
-    """A reporter that keeps phases and progress in one list."""
+    """A reporter that records phases and progress in one list."""
 
     def message(self, text):
         pass
@@ -34,28 +34,28 @@ class Recorder(PhaseListener):
 
     @property
     def phases(self):
-        return [told for told in self.told if isinstance(told, str)]
+        return [text for text in self.told if isinstance(text, str)]
 
     @property
     def ticks(self):
-        """(phase, progress) of every tick."""
+        """Return (phase, progress) of every tick."""
         found, phase = [], None
-        for told in self.told:
-            if isinstance(told, str):
-                phase = told
+        for entry in self.told:
+            if isinstance(entry, str):
+                phase = entry
             else:
-                found.append((phase, told))
+                found.append((phase, entry))
         return found
 
 
 def make(path, evaluation, **settings):
-    """A new run directory of Leduc."""
+    """Create a run directory of Leduc."""
     solver = {"discount": "none", "seed": 5}
     return sessions.make(path, solver, evaluation=NO_EVALUATION | evaluation, **settings)
 
 
 def go(run, **settings):
-    """One session; returns its reporter and the wall seconds it took."""
+    """Train one session; return its reporter and its wall-clock seconds."""
     reporter, began = Recorder(), time.monotonic()
     sessions.go(run, reporter, **settings)
     return reporter, time.monotonic() - began
@@ -63,7 +63,7 @@ def go(run, **settings):
 
 @pytest.fixture
 def slow_evaluation(monkeypatch):
-    """Every evaluation takes 0.4 s longer."""
+    """Make every evaluation take 0.4 s longer."""
     evaluate = saving_module.Evaluator.evaluate
 
     def slow(*arguments):
@@ -81,7 +81,7 @@ def test_the_time_limit_counts_training_only(tmp_path, slow_evaluation, workers)
     evaluations = len(run.read(EVALUATIONS))
     assert evaluations > 3
     trained = find_checkpoint(run, None).state["training_seconds"]
-    assert 0.4 < trained < 1.6  # a worker that other programs starve takes its time to go on
+    assert 0.4 < trained < 1.6  # on a busy machine a worker resumes late
     assert wall > trained + 0.3 * evaluations
 
 
@@ -99,20 +99,20 @@ def test_phases_are_reported_in_order(tmp_path, monkeypatch, workers):
     starting = "loading kernels" if workers == 0 else "starting 1 worker"
     phases = (phase for phase in reporter.phases if not phase.startswith(COMPILING))
     begins = ["looking for checkpoints", "making the tables", starting, TRAINING]
-    # The first evaluation may find workers at their next stop, or training.
+    # During the first evaluation, workers may rest or train: repeated phases count once.
     found = [phase for phase, _ in groupby(phases)]
     assert found == [*begins, EVALUATING, TRAINING, "writing checkpoint 1", EVALUATING]
-    for number, told in enumerate(reporter.told):
-        if told == "writing checkpoint 1":
+    for number, entry in enumerate(reporter.told):
+        if entry == "writing checkpoint 1":
             last = next(t for t in reversed(reporter.told[:number]) if isinstance(t, SessionProgress))
-            assert last.seconds_left is None and last.share_done == 1.0  # what is shown while nobody trains
+            assert last.seconds_left is None and last.share_done == 1.0  # the display while no worker trains
 
 
 def test_compilation_is_a_phase_without_time_left(tmp_path, monkeypatch):
-    """At the start, before the workers are there, and in the midst of an evaluation; neither is training."""
+    """Kernels compile at the start and during an evaluation; neither counts as training time."""
     make_solver, exact = ExternalSampling.solver, exact_module.evaluate_exact
 
-    def compiled(*arguments):
+    def compile_solver(*arguments):
         compile_for(0.3)
         return make_solver(*arguments)
 
@@ -120,7 +120,7 @@ def test_compilation_is_a_phase_without_time_left(tmp_path, monkeypatch):
         compile_for(0.6)
         return exact(*arguments)
 
-    monkeypatch.setattr(ExternalSampling, "solver", compiled)
+    monkeypatch.setattr(ExternalSampling, "solver", compile_solver)
     monkeypatch.setattr(exact_module, "evaluate_exact", compiled_evaluation)
     run = make(tmp_path / "run", {"at_end": True})
     reporter, wall = go(run, workers=0, seconds=0.5)
@@ -130,10 +130,10 @@ def test_compilation_is_a_phase_without_time_left(tmp_path, monkeypatch):
     assert all(tick.seconds_left is None for phase, tick in reporter.ticks if phase.startswith(COMPILING))
     assert wall > 1.4
     assert 0.3 < find_checkpoint(run, None).state["training_seconds"] < 0.8
-    assert 0 < run.read(EVALUATIONS)[0]["seconds"] < 0.5  # less than its compiling took
+    assert 0 < run.read(EVALUATIONS)[0]["seconds"] < 0.5  # less than the compilation took
 
 
-def test_workers_that_start_have_no_time_left(tmp_path, monkeypatch):
+def test_no_time_left_is_shown_while_workers_start(tmp_path, monkeypatch):
     monkeypatch.setattr("mccfr.runs.session.training_session._TICK_SECONDS", 0.01)  # workers start in 0.25 s
     run = make(tmp_path / "run", {}, workers=1)
     reporter, _ = go(run, nodes=200_000)
@@ -153,24 +153,24 @@ def test_working_seconds_exclude_compilation():
         assert kernel(4) == 9 and not compiling._watch.depth
 
 
-# --- what people see ---
+# --- progress display ---
 
 
-def at(share, left):
+def progress_at(share, left):
     return SessionProgress(1_000_000, 5, 2, 3.0, 2e6, 10.0, share, left)
 
 
 def test_progress_shows_the_phase_and_the_time_left():
-    assert progress_text(at(0.43, 10.0)).endswith("· 43%, 10 s left")
-    text = progress_text(at(0.43, 10.0), EVALUATING)  # workers train on
+    assert progress_text(progress_at(0.43, 10.0)).endswith("· 43%, 10 s left")
+    text = progress_text(progress_at(0.43, 10.0), EVALUATING)  # workers train during the evaluation
     assert text.startswith("evaluating · 1,000,000 nodes") and text.endswith("· 43%, 10 s left")
-    text = progress_text(at(1.0, None), "writing checkpoint 3")
+    text = progress_text(progress_at(1.0, None), "writing checkpoint 3")
     assert text.startswith("writing checkpoint 3 · ") and text.endswith("· 100%")
-    assert progress_text(at(None, None)).endswith("· period 2")
+    assert progress_text(progress_at(None, None)).endswith("· period 2")
 
 
 def test_plain_lines_name_a_phase_that_takes_long(capsys, monkeypatch):
-    """A command compiles many kernels, one after the other, and has one line for them."""
+    """A command that compiles many kernels one after the other prints one line for all of them."""
     monkeypatch.setattr(progress_module, "_LATE_SECONDS", 0.2)
     reporter = PlainReporter()
     for _ in range(5):
@@ -194,9 +194,9 @@ def test_the_bar_names_a_phase_at_once(monkeypatch):
         assert shown.total is None and live._bar.columns[-1].render(shown).plain == "0 s"
         live.phase(TRAINING)
         assert not live._bar.columns[-1].render(shown).plain
-        live.progress(at(0.43, 10.0))
+        live.progress(progress_at(0.43, 10.0))
         assert (shown.completed, shown.total) == (0.43, 1.0)
-        live.progress(at(1.0, None))
+        live.progress(progress_at(1.0, None))
         live.phase("writing checkpoint 3")
         assert shown.fields["text"].startswith("writing checkpoint 3 · ") and shown.fields["text"].endswith("· 100%")
 

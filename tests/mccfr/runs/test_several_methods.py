@@ -1,4 +1,4 @@
-"""Several evaluation methods at one point: one line each, bounds of exploitability first."""
+"""Runs with several evaluation methods: one record for each, and bounds of exploitability."""
 
 import pytest
 from commands import call
@@ -24,7 +24,7 @@ POINTS |= {**NO_EVALUATION, "boards": 6, "setting": "1", "hands": 100}
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """A run that each method has measured at two points."""
+    """Return a run that each method evaluated at two points."""
     return trained(make(tmp_path_factory.mktemp("methods") / "run", evaluation=POINTS), iterations=200)
 
 
@@ -44,7 +44,7 @@ def test_each_method_writes_its_line_at_every_point(measured):
     assert [pair["before"]["iterations"] for pair in bounds] == [100, 100, 100]
 
 
-def test_a_run_ends_with_what_is_known_of_its_checkpoints(tmp_path, capsys):
+def test_a_finished_run_prints_the_bounds_of_its_kept_checkpoints(tmp_path, capsys):
     run = make(tmp_path / "run", evaluation=POINTS, iterations=200)
     err = call(capsys, "resume", run.directory).err
     exact = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
@@ -68,20 +68,20 @@ def test_status_reports_a_bound_that_has_risen():
     assert len(_bound_lines([{"now": record(1.0, [0.5, 1.5]), "before": record(2.0, [1.8, 2.2])}])) == 1
 
 
-def checked(points):
+def check_points(points):
     config = config_from({"game": {"name": "leduc"}, "evaluation": points}, "here")
     check_evaluation(config, configured_game(config, ROOT))
 
 
 FEW = {"method": ["head-to-head", "sampled-br"], "boards": 4}
-"""Leduc has six: from the first street on two of them would do for no interval, and all of them always do."""
+"""Leduc has six boards: four are too few for an interval of sampled-br, and all six are exact."""
 
 test_unsuitable_evaluations_are_refused_before_training = refusals(
-    ("setting = '5' is not allowed", checked, POINTS | {"setting": "5"}),
-    (r"evaluation\.boards = 4: sampled-br needs at least 5, for an interval", checked, FEW),
+    ("setting = '5' is not allowed", check_points, POINTS | {"setting": "5"}),
+    (r"evaluation\.boards = 4: sampled-br needs at least 5, for an interval", check_points, FEW),
 )
 
 
 def test_as_many_boards_as_an_interval_needs_are_enough():
     for enough in ({"boards": 5}, {"method": ["head-to-head"]}, {"boards": 6}):
-        checked(FEW | enough)
+        check_points(FEW | enough)

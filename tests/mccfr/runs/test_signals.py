@@ -1,11 +1,11 @@
-"""Signals to real processes at every stage: exit status, run state, saved work.
+"""Signals to real processes at many moments: exit status, state of the run, saved work.
 
 Shows:
 
 * A signal ends a session with status 75 if it can be resumed, else 128 plus its number
   (test_a_signal_while_modules_are_imported, test_every_signal_at_every_moment)
 * Signals to all worker processes, and SIGHUP under `nohup`, do not end a run
-  (test_signals_to_workers_and_an_ignored_hangup_end_nothing)
+  (test_signals_to_workers_and_an_ignored_hangup_do_not_end_the_run)
 """
 
 import os
@@ -50,7 +50,7 @@ STOPS_SECONDS = 60.0
 
 
 class Sent(NamedTuple):
-    """A process that was signalled: what came of it."""
+    """The result of a process that was signalled, and live tables that it had."""
 
     status: int
     errors: str
@@ -59,27 +59,27 @@ class Sent(NamedTuple):
     tables: list[str]
 
 
-# --- moments: what is waited for ---
+# --- conditions that a moment waits for ---
 
 
-def handled(pid, run):
-    """From when on the program has signals."""
+def handles_signals(pid, run):
+    """Return True once the program has installed its signal handlers."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     mask = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt"))
     return all(mask >> (number - 1) & 1 for number in SIGNALS)
 
 
-def mapped(name):
-    """From when on a library is there."""
+def has_loaded(name):
+    """Return a condition: the process has loaded a library."""
     return lambda pid, run: name in Path(f"/proc/{pid}/maps").read_text()
 
 
-def made(pid, run):
+def exists_run(pid, run):
     return is_run(run)
 
 
 def phase(text):
-    """From when on a session is in a phase, or past one that comes once and may have been too short to be seen."""
+    """Return a condition: the session is in a phase, or past a short phase that occurs only once."""
     once = ("looking", "making", "starting", "loading", "training")
     texts = once[once.index(text) :] if text in once[:3] else (text,)
     return lambda pid, run: (noted(run / LOCK) or "").startswith(texts)
@@ -90,7 +90,7 @@ def line(name, text):
 
 
 def exists(*names, text=""):
-    """From when on a file of one of the patterns is beside the run, and holds a text."""
+    """Return a condition: a file beside the run matches one of the patterns, and contains a text."""
 
     def found(pid, run):
         there = [path for name in names for path in run.parent.glob(name)]
@@ -100,12 +100,12 @@ def exists(*names, text=""):
 
 
 class Moment(NamedTuple):
-    """When a command gets its signals.
+    """The moment at which a command gets its signals.
 
     kind     the command: see `command_of`
-    reached  (process id, run directory) -> bool: what is waited for
-    delay    seconds after that
-    imports  True: the command imports its modules; else it is forked from a process that has them
+    reached  condition to wait for: (process id, run directory) -> bool
+    delay    seconds to wait after the condition
+    imports  True: the command imports its modules; else it is forked from a process that has imported them
     """
 
     kind: str
@@ -115,12 +115,12 @@ class Moment(NamedTuple):
 
 
 MOMENTS = {
-    "the first line": Moment("new", handled, imports=True),
-    "after 0.1 s": Moment("new", handled, 0.1, imports=True),
-    "after 0.5 s": Moment("new", handled, 0.5, imports=True),
-    "numpy is imported": Moment("new", mapped("numpy"), imports=True),
-    "numpy, 0.2 s later": Moment("new", mapped("numpy"), 0.2, imports=True),
-    "the run is made": Moment("new", made),
+    "the first line": Moment("new", handles_signals, imports=True),
+    "after 0.1 s": Moment("new", handles_signals, 0.1, imports=True),
+    "after 0.5 s": Moment("new", handles_signals, 0.5, imports=True),
+    "numpy is imported": Moment("new", has_loaded("numpy"), imports=True),
+    "numpy, 0.2 s later": Moment("new", has_loaded("numpy"), 0.2, imports=True),
+    "the run is made": Moment("new", exists_run),
     "looking for checkpoints": Moment("new", phase("looking")),
     "making the tables": Moment("new", phase("making")),
     "training": Moment("new", phase("training")),
@@ -143,26 +143,26 @@ MOMENTS = {
     "strata, training": Moment("strata", phase("training")),
     "strata, at a barrier": Moment("strata", phase("training"), 0.15),
     "strata, a checkpoint": Moment("strata", phase("writing checkpoint")),
-    "resume, the first line": Moment("again", handled, imports=True),
-    "resume, numpy": Moment("again", mapped("numpy"), 0.1, imports=True),
+    "resume, the first line": Moment("again", handles_signals, imports=True),
+    "resume, numpy": Moment("again", has_loaded("numpy"), 0.1, imports=True),
     "resume, tables are filled": Moment("again", phase("making")),
     "resume, training": Moment("again", phase("training"), 0.05),
-    "export, the first line": Moment("export", handled, imports=True),
+    "export, the first line": Moment("export", handles_signals, imports=True),
     "export, it writes": Moment("export", exists("policy", ".tmp-policy-*")),
-    "evaluate, 0.02 s": Moment("evaluate", handled, 0.02),
+    "evaluate, 0.02 s": Moment("evaluate", handles_signals, 0.02),
     "view, it serves": Moment("view", exists("errors", text="http")),
-    "exploit, 0.3 s": Moment("exploit", handled, 0.3),
-    "exploit, 2 s": Moment("exploit", handled, 2.0),
-    "match, 0.3 s": Moment("match", handled, 0.3),
-    "match, 2 s": Moment("match", handled, 2.0),
-    "compare, the first line": Moment("compare", handled, imports=True),
+    "exploit, 0.3 s": Moment("exploit", handles_signals, 0.3),
+    "exploit, 2 s": Moment("exploit", handles_signals, 2.0),
+    "match, 0.3 s": Moment("match", handles_signals, 0.3),
+    "match, 2 s": Moment("match", handles_signals, 2.0),
+    "compare, the first line": Moment("compare", handles_signals, imports=True),
     "compare, training": Moment("compare", phase("training"), 0.1),
     "compare, a measurement": Moment("compare", line(EVALUATIONS, "{")),
     "build, it begins": Moment("build", exists("run/build.lock")),
     "build, 1 s later": Moment("build", exists("run/build.lock"), 1.0),
 }
 ENDS = {"none": "128 + N", "stopped": "75", "finished": "75 or 0", "read": "128 + N or 0", "built": "128 + N"}
-"""Exit status by the state of the run afterwards, as in docs/server.md; "read": commands that train nothing."""
+"""Exit statuses by the state of the run afterwards, as in docs/server.md; "read": commands without training."""
 READING = {
     "export": ["policy"],
     "exploit": ["policy", "--share", "50%", "--to", "0.00001%"],
@@ -170,11 +170,11 @@ READING = {
     "match": ["always-call", "--hands", 5_000_000],
     "view": ["--no-browser", "--port", "0"],
 }
-"""Commands that train nothing, and what follows the run."""
+"""Commands that train nothing, and their arguments after the run."""
 
 
 def command_of(kind, folder, template):
-    """(arguments, run directory) of a kind of command, whose files are written to a folder."""
+    """Write the files of a kind of command to a folder; return (arguments, run directory)."""
     run = folder / "run"
     if kind in READING or kind == "again":
         shutil.copytree(template, run)
@@ -197,7 +197,7 @@ def command_of(kind, folder, template):
 
 
 def send(folder, template, moment, numbers, forking=None):
-    """Start the command of a moment, and send it signals then, 0.3 s apart."""
+    """Start the command of a moment, and send it signals 0.3 s apart when the moment is reached."""
     moment = MOMENTS[moment]
     arguments, run = command_of(moment.kind, folder, template)
     arguments, process, errors = [*map(str, arguments)], None, folder / "errors"
@@ -210,7 +210,7 @@ def send(folder, template, moment, numbers, forking=None):
         time.sleep(0.003)
     time.sleep(moment.delay)
     tables = []
-    with suppress(FileNotFoundError):  # not yet, or no longer
+    with suppress(FileNotFoundError):  # before the tables are made or after they are removed
         tables.append(str((run / "live").readlink()))
     sent = time.monotonic()
     for number in numbers:
@@ -222,7 +222,7 @@ def send(folder, template, moment, numbers, forking=None):
 
 
 def reached(moment, pid, run):
-    """Whether a moment has come; files may go while they are read."""
+    """Return True if a moment is reached; files may be removed while this reads them."""
     try:
         return moment.reached(pid, run)
     except OSError:
@@ -230,7 +230,7 @@ def reached(moment, pid, run):
 
 
 def is_running(pid):
-    """Whether a process has not ended."""
+    """Return True if a process has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -238,13 +238,13 @@ def is_running(pid):
 
 
 def check(sent, numbers, kind="new"):
-    """Check what the page states; return the run's state, or "none" without a run."""
+    """Check the statements of docs/server.md; return the run's state, or "none" without a run."""
     text = f"{sent.status}: {sent.errors}"
     assert "Traceback" not in sent.errors and "Exception ignored" not in sent.errors, text
     assert not any(Path(path).exists() for path in sent.tables), text
     assert not [*sent.run.parent.glob(".tmp-*")], text
     if kind in READING:
-        return check_reading(sent, numbers, kind)
+        return check_command_without_training(sent, numbers, kind)
     if kind == "build":
         assert sent.status - 128 in numbers and f"stopped by signal {sent.status - 128}\n" in sent.errors, text
         assert not [*sent.run.rglob(".tmp-*")], text
@@ -253,19 +253,19 @@ def check(sent, numbers, kind="new"):
     if kind == "compare":
         given, by = sent.run.parents[1], "the same command"
     if not is_run(sent.run):
-        first = sent.status - 128  # of signals that wait together, Python calls the handler of the lowest first
+        first = sent.status - 128  # Python handles the lowest of pending signals first
         assert first in numbers, text
         assert f"mccfr: stopped by signal {first} before there was a run in {given}" in sent.errors, text
         return "none"
     run = open_run(sent.run)
-    status, said = run_status(run), sent.errors.splitlines()
+    status, lines = run_status(run), sent.errors.splitlines()
     assert not (sent.run / "live").is_symlink() and status["process"] is None, text
     if sent.status == 0:
         assert status["state"] == "finished", text
     else:
         assert sent.status == 75, text
-        assert any(f"mccfr: stopped by signal {int(number)}" in said[-1] for number in numbers), text
-        assert f"continue with: {by}" in said[-1], text
+        assert any(f"mccfr: stopped by signal {int(number)}" in lines[-1] for number in numbers), text
+        assert f"continue with: {by}" in lines[-1], text
         assert status["state"] in ("stopped", "finished"), (status["state"], text)
     reported = max((record["nodes_touched"] for record in run.read(METRICS)), default=0)
     assert status["nodes_touched"] >= reported, (reported, status, text)
@@ -273,14 +273,14 @@ def check(sent, numbers, kind="new"):
     return status["state"]
 
 
-def check_reading(sent, numbers, kind):
-    """The end of a command that trains nothing: its whole result, or nothing."""
-    text, made = f"{sent.status}: {sent.errors}", (sent.run.parent / "policy").exists()
+def check_command_without_training(sent, numbers, kind):
+    """Check that a command that trains nothing wrote its whole result, or nothing."""
+    text, exported = f"{sent.status}: {sent.errors}", (sent.run.parent / "policy").exists()
     if sent.status == 0:
-        assert kind != "view" and made == (kind in ("export", "exploit")), text
+        assert kind != "view" and exported == (kind in ("export", "exploit")), text
     else:
         first = sent.status - 128
-        assert first in numbers and not made, text
+        assert first in numbers and not exported, text
         assert sent.errors.splitlines()[-1].startswith(f"mccfr: stopped by signal {first}"), text
     assert problems_of(sent.run) == [] and run_status(open_run(sent.run))["state"] == "finished", text
     return "read"
@@ -288,7 +288,7 @@ def check_reading(sent, numbers, kind):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A run that goes on."""
+    """Return the directory of a run that can continue."""
     run = make(tmp_path_factory.mktemp("template") / "run", workers=0, checkpoint_seconds=0.3)
     go(run, nodes=20_000)
     return run.directory
@@ -301,9 +301,9 @@ def test_a_signal_while_modules_are_imported(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("twice", [False, True])
 def test_every_signal_at_every_moment(tmp_path, template, twice):
-    """Prints a table; run with -s to see it."""
+    """The test prints a table of exit statuses; run it with -s to see it."""
 
-    def tried(task):
+    def run_task(task):
         moment, place = task
         numbers = (SIGNALS[place], SIGNALS[(place + len(moment)) % len(SIGNALS)])[: 1 + twice]
         folder = tmp_path / f"{moment}-{place}".replace(" ", "-")
@@ -324,7 +324,7 @@ def test_every_signal_at_every_moment(tmp_path, template, twice):
     with Forking() as one, Forking() as other, ThreadPoolExecutor(2) as pool:
         for each in (one, other):
             idle.put(each)
-        for (moment, place), (kind, state, status) in zip(tasks, pool.map(tried, tasks), strict=True):
+        for (moment, place), (kind, state, status) in zip(tasks, pool.map(run_task, tasks), strict=True):
             seen.add((kind, state))
             cells.append(f"{status} {state}")
             if place + 1 == len(SIGNALS):
@@ -333,11 +333,11 @@ def test_every_signal_at_every_moment(tmp_path, template, twice):
     assert {kind for kind, _ in seen} == {"128 + N", "75", "0"}
 
 
-# --- who gets a signal ---
+# --- other receivers of signals, and terminals ---
 
 
 def running(folder, reached, *, workers=1, **how):
-    """A session of Leduc that has come to a moment: (process, run directory)."""
+    """Start a session of Leduc and wait for a condition; return (process, run directory)."""
     run = folder / "run"
     (folder / "leduc.toml").write_text(LEDUC.format(workers=workers, nodes=ENDLESS) + EXPORT)
     command = [*MCCFR, "solve", "leduc.toml", "--run", str(run)]
@@ -346,8 +346,8 @@ def running(folder, reached, *, workers=1, **how):
     return process, run
 
 
-def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
-    """Signal all processes, as Slurm and systemd may, also while workers start; `nohup` ignores SIGHUP."""
+def test_signals_to_workers_and_an_ignored_hangup_do_not_end_the_run(tmp_path):
+    """Signal all processes, as Slurm and systemd may, also during startup; `nohup` ignores SIGHUP."""
     ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
     process, run = running(tmp_path, phase("starting"), **ignoring)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -366,7 +366,7 @@ def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
 
 
 def test_a_terminal_that_goes_away(tmp_path):
-    """Its lines are errors from then on, which end neither the session nor change its exit status."""
+    """Writes to the closed terminal fail, which neither ends the session nor changes its exit status."""
     (tmp_path / "leduc.toml").write_text(LEDUC.format(workers=0, nodes=ENDLESS))
     run, (child, terminal) = tmp_path / "run", pty.fork()
     if child == 0:

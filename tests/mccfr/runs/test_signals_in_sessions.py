@@ -1,14 +1,14 @@
-"""Signals to sessions and commands in this process: what they leave to the next session, and what they must not break.
+"""Signals to sessions and commands in this process: unfinished evaluations and exports, clean ends.
 
 Shows:
 
 * A signal leaves a pending evaluation or export to the next session
   (test_a_signal_leaves_an_evaluation_to_the_next_session,
   test_a_signal_between_the_limit_and_the_export_leaves_the_export)
-* A signal during an evaluation loses no work, however long the last checkpoint takes
-  (test_a_checkpoint_is_awaited_although_an_evaluation_is_left)
+* Signals during evaluations lose no work, however long the checkpoint takes
+  (test_a_stop_waits_for_the_checkpoint_but_not_for_the_evaluation)
 * A signal between two phases does not hang a command
-  (test_a_signal_while_a_late_line_is_withdrawn_hangs_nothing)
+  (test_a_signal_while_a_delayed_line_is_cancelled_does_not_hang_the_command)
 """
 
 import asyncio
@@ -40,15 +40,15 @@ from storage import checkpoint_writer
 
 
 def test_nothing_is_printed_of_tasks_that_a_signal_has_left_pending(caplog, monkeypatch):
-    """A signal while zarr writes leaves some, and asyncio logs an error and a traceback for each."""
+    """A signal while zarr writes leaves tasks, and asyncio would log an error with a traceback for each."""
 
-    async def leave():
+    async def leave_task():
         asyncio.get_running_loop().create_task(asyncio.sleep(100))
         await asyncio.sleep(0)
 
     def messages():
         loop = asyncio.new_event_loop()
-        loop.run_until_complete(leave())
+        loop.run_until_complete(leave_task())
         loop.close()
         del loop
         gc.collect()
@@ -63,8 +63,8 @@ def test_nothing_is_printed_of_tasks_that_a_signal_has_left_pending(caplog, monk
         assert messages() == []
 
 
-def signalled_in_evaluations(monkeypatch, wait):
-    """Send this process a signal at the beginning of each evaluation; then wait."""
+def send_signal_in_evaluations(monkeypatch, wait):
+    """Make each evaluation send this process a signal at its start, and call `wait`."""
     evaluate = Evaluator.evaluate
 
     def signalled(self, strategy):
@@ -75,19 +75,19 @@ def signalled_in_evaluations(monkeypatch, wait):
     monkeypatch.setattr(Evaluator, "evaluate", signalled)
 
 
-@pytest.mark.parametrize("tells", [True, False], ids=["in steps", "in one step"])
-def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, monkeypatch, tells):
-    """The stop waits neither for one that counts its steps nor for one that is in a long kernel."""
+@pytest.mark.parametrize("reports_steps", [True, False], ids=["in steps", "in one step"])
+def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, monkeypatch, reports_steps):
+    """The stop waits neither for an evaluation that reports its steps nor for one inside a long kernel."""
     run, began = make(tmp_path / "run", nodes=50_000, evaluation={"at_end": True}), []
 
     def slow():
         began.append(time.monotonic())
         for step in range(600):
             time.sleep(0.1)
-            if tells:
+            if reports_steps:
                 report_step("board", step, 600)
 
-    signalled_in_evaluations(monkeypatch, slow)
+    send_signal_in_evaluations(monkeypatch, slow)
     ended = call(capsys, "resume", run.directory)
     took = time.monotonic() - began[0]
     monkeypatch.undo()
@@ -102,10 +102,10 @@ def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, mon
 
 
 def test_a_signal_between_the_limit_and_the_export_leaves_the_export(tmp_path, capsys, monkeypatch):
-    """The message has the command that exports, and the next session exports."""
+    """The message has the export command, and the next session exports."""
     policy, document = tmp_path / "policy", {"game": {"name": "leduc"}, "run": {"workers": 0, "nodes": 50_000}}
     run = new_run(tmp_path / "run", document | {"export": {"out": str(policy)}})
-    signalled_in_evaluations(monkeypatch, lambda: None)
+    send_signal_in_evaluations(monkeypatch, lambda: None)
     ended = call(capsys, "resume", run.directory)
     monkeypatch.undo()
     assert ended.status == 75 and not policy.exists()
@@ -115,8 +115,8 @@ def test_a_signal_between_the_limit_and_the_export_leaves_the_export(tmp_path, c
     assert Policy.open(policy).query("", hand="Kc")["actions"]
 
 
-def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkeypatch):
-    """The evaluation is in a long step, and the last checkpoint takes longer than that step is awaited."""
+def test_a_stop_waits_for_the_checkpoint_but_not_for_the_evaluation(tmp_path, monkeypatch):
+    """The session waits 0.1 s for the evaluation, and 0.5 s for its last checkpoint."""
     points = {"at_nodes": [20_000], "at_end": False, "every_checkpoint": False}
     run, over, commit = make(tmp_path / "run", evaluation=points), threading.Event(), checkpoint_writer.commit
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkey
         time.sleep(0.5)
         return commit(*arguments, **options)
 
-    signalled_in_evaluations(monkeypatch, lambda: over.wait(60))
+    send_signal_in_evaluations(monkeypatch, lambda: over.wait(60))
     monkeypatch.setattr(checkpoint_writer, "commit", slow)
     monkeypatch.setattr(training_session, "_LEAVE_SECONDS", 0.1)
     outcome = go(run)
@@ -133,17 +133,17 @@ def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkey
     assert run_status(run)["nodes_touched"] == outcome.totals.nodes and run_status(run)["state"] == "stopped"
 
 
-def test_what_a_signal_left_incomplete_is_not_reported(capsys):
-    """Python would print a warning or a traceback below the sentence on the signal, as of zarr's event loop."""
+def test_objects_that_a_signal_left_incomplete_are_not_reported(capsys):
+    """Python would print a warning or traceback below the message, for example for zarr's event loop."""
 
     class Loop:
         def __del__(self):
             raise AttributeError("no socket yet")
 
-    async def opened():
+    async def unawaited():
         pass
 
-    left = [opened(), Loop()]
+    left = [unawaited(), Loop()]
     with warnings.catch_warnings(record=True) as reported, signals.command_line():
         with pytest.raises(Exit):
             stopping._end(75, "stopped")
@@ -162,13 +162,13 @@ with signals.command_line():
 
 
 def test_a_failure_at_the_end_of_a_stopped_process_is_not_reported():
-    """As of zarr's thread, which a signal can interrupt before it is started."""
+    """An example is zarr's thread, if a signal interrupts its start."""
     ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (130, "")
 
 
-def test_a_signal_while_a_late_line_is_withdrawn_hangs_nothing(monkeypatch):
-    """`Condition.__enter__` is Python code: the exception of a handler there leaves the condition's lock taken."""
+def test_a_signal_while_a_delayed_line_is_cancelled_does_not_hang_the_command(monkeypatch):
+    """If a signal handler raises inside `Condition.__enter__`, the condition's lock stays locked."""
     line, enter, entered = DelayedLine(), threading.Condition.__enter__, list[bool]()
 
     def signalled(condition):
@@ -190,10 +190,10 @@ def test_a_signal_while_a_late_line_is_withdrawn_hangs_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", ["2", pytest.param("1", marks=pytest.mark.slow)])
-def test_no_threads_is_status_1(tmp_path, threads):
-    """Exit with 1 if OpenBLAS raises SIGINT during numpy's import; status 75 would repeat the command.
+def test_a_process_limit_that_allows_no_threads_exits_with_status_1(tmp_path, threads):
+    """OpenBLAS raises SIGINT during numpy's import; with status 75 a job would repeat the command.
 
-    If numpy needs no threads, the command's own are the first to fail.
+    With one OpenBLAS thread, the command's own threads are the first that fail.
     """
     able = ["--inh-caps=+dac_read_search,+dac_override", "--ambient-caps=+dac_read_search,+dac_override"]
     other_user = ["setpriv", "--reuid=65534", "--clear-groups", *able] if os.geteuid() == 0 else []

@@ -1,9 +1,9 @@
-"""Measured runs that `plan` shows beside a planned run, and the program that measures them.
+"""Measured runs similar to a planned run, which `plan` shows, and the program that measures them.
 
 Shows:
 
-* `plan` tells what similar runs have lost, and nothing of other games, algorithms, sizes or lengths
-  (test_a_plan_tells_what_similar_runs_have_lost, test_runs_that_are_not_similar_are_left_out)
+* `plan` shows the exploitability of similar runs, not of other games, algorithms, sizes or lengths
+  (test_a_plan_shows_the_exploitability_of_similar_runs, test_runs_that_are_not_similar_are_left_out)
 """
 
 import sys
@@ -24,7 +24,7 @@ import quality
 
 
 def similar(recipe, *settings, nodes=None, iterations=None, buckets=None):
-    """The similar runs of a recipe with other keys, in a plan of this size."""
+    """Return the similar runs of a recipe with other keys, for a plan of this size."""
     config = load_config(RUNS / f"{recipe}.toml", settings)
     like = next(run for run in measured_runs() if run.recipe == recipe)
     counts = like.buckets if buckets is None else (169, buckets, buckets, buckets)
@@ -32,18 +32,18 @@ def similar(recipe, *settings, nodes=None, iterations=None, buckets=None):
     return similar_runs(config, plan | {"run_nodes": nodes, "iterations": iterations})
 
 
-def test_a_plan_tells_what_similar_runs_have_lost(capsys):
+def test_a_plan_shows_the_exploitability_of_similar_runs(capsys):
     plan = answer(capsys, "plan", RUNS / "hunl-quick.toml", "--speed", 3e7)
     (found,) = plan["similar_runs"]
     assert (found["nodes"], found["mbb"], found["low"], found["high"]) == (8e9, 1977, 1799, 2157)
     assert found["infosets"] == plan["infosets"] == 271_380
     shown = call(capsys, "plan", RUNS / "hunl-quick.toml", "--speed", 3e7).out.splitlines()[-1]
-    told = "hunl-quick on 200 buckets after 8.0e+09 nodes, 2.95e+04 to an infoset: loses 1,977 mbb/g (1,799 to 2,157)"
-    assert shown == f"similar      {told}, exact on 24 flops"
+    text = "hunl-quick on 200 buckets after 8.0e+09 nodes, 2.95e+04 to an infoset: loses 1,977 mbb/g (1,799 to 2,157)"
+    assert shown == f"similar      {text}, exact on 24 flops"
 
 
-def test_more_training_can_be_read_off(capsys):
-    """The three nearest lengths, the shortest first, whatever the interval."""
+def test_a_plan_shows_similar_runs_of_the_nearest_lengths(capsys):
+    """A plan shows the three measured runs nearest in buckets and length, the shortest first."""
     found = similar("hunl-safe", iterations=40_000, buckets=1_000)
     assert [(run["boards"], run["mbb"]) for run in found] == [(12_001, 495), (40_001, 439), (120_001, 427)]
     for buckets, lost in (1_000, (1_696, 1_719, 1_793)), (5_000, (1_476, 1_453, 1_448)):
@@ -77,15 +77,15 @@ def test_the_program_adds_rows_and_skips_those_that_are_there(tmp_path, monkeypa
     table.write_text(TABLE.read_text().splitlines()[0] + "\n")
     game = planned_game(load_config(RUNS / "hunl-quick.toml"), RUNS)
 
-    def trained(recipe, run, *, overrides, progress):
+    def fake_solve(recipe, run, *, overrides, progress):
         calls.append(overrides["run.nodes"])
         return SimpleNamespace(_open=lambda: SimpleNamespace(build_game=lambda: game))
 
-    def found(run, method, *, flops, seed):
+    def found(run, method, *, flops, seed, workers):
         record = {"ci95_mbb": [900.4, 1100.4]}
         return SimpleNamespace(record=record, exploitability_mbb=1000.2, nodes_touched=calls[-1] + 5, iterations=7)
 
-    monkeypatch.setattr(quality, "solve", trained)
+    monkeypatch.setattr(quality, "solve", fake_solve)
     monkeypatch.setattr(quality, "evaluate", found)
     series = quality.Series("hunl-quick", "nodes", (1_000, 3_000))
     for run in quality.measured(series, 200, tmp_path, table):

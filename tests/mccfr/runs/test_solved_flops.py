@@ -1,4 +1,4 @@
-"""A spot solved on many flops: equal to `mccfr spot` on each, resumed after kill -9."""
+"""Reports of a spot solved on many flops: values of `mccfr spot`, resuming after `kill -9`, refusals."""
 
 import contextlib
 import csv
@@ -39,7 +39,7 @@ main(sys.argv[1:])
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory):
-    """A spot that is solved, and the answer of its command."""
+    """Solve a spot; return its run directory and the JSON output of the command."""
     folder = tmp_path_factory.mktemp("spot")
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
         assert command("spot", "QsJh2h", *SPOT, "--workers", 0, "--to", "2%", "--run", "there", "--json") == 0
@@ -48,13 +48,13 @@ def solved(tmp_path_factory):
 
 @pytest.fixture
 def spot(solved, tmp_path, monkeypatch):
-    """The answer; its run is copied to the current directory."""
+    """Copy the spot's run to the current directory; return the JSON output."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(solved[0], "there")
     return solved[1]
 
 
-def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):
+def test_a_solved_flop_has_the_values_of_the_spot_command(spot, tmp_path):
     game = typed_spot(tmp_path / "there")
     assert game is not None and "board" not in game
     flops = Flops(np.array([[9 * 4 + 2, 10 * 4 + 3, 2]], np.int8), np.ones(1))
@@ -69,20 +69,20 @@ def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):
 
 
 def test_a_killed_report_continues_from_the_saved_flops(spot, tmp_path, capsys):
-    asked = ["report", "there", "out.csv", "--spots", "", "--flops", 2, "--to", "5%", "--keep", "kept"]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *map(str, asked)], check=False)
+    arguments = ["report", "there", "out.csv", "--spots", "", "--flops", 2, "--to", "5%", "--keep", "kept"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *map(str, arguments)], check=False)
     assert killed.returncode == -signal.SIGKILL
     stopped = (tmp_path / "kept").stat().st_size
-    assert call(capsys, *asked).status == 0
+    assert call(capsys, *arguments).status == 0
     first = (tmp_path / "out.csv").read_text()
     rows = list(csv.DictReader(first.splitlines()))
     assert len(rows) == 2 and all(float(row["exploitability_pot"]) <= 0.05 for row in rows)
     assert [float(row["ev_oop"]) + float(row["ev_ip"]) for row in rows] == pytest.approx([40, 40], abs=1e-3)
     size = (tmp_path / "kept").stat().st_size
-    assert 0 < stopped < size  # one flop was kept
-    assert call(capsys, *asked).status == 0
+    assert 0 < stopped < size  # one flop was saved before the kill
+    assert call(capsys, *arguments).status == 0
     assert (tmp_path / "out.csv").read_text() == first and (tmp_path / "kept").stat().st_size == size
-    assert "a spot is reported where it begins" in call(capsys, *asked[:4], "c", *asked[5:]).err
+    assert "a spot is reported where it begins" in call(capsys, *arguments[:4], "c", *arguments[5:]).err
     assert some_flops(2).weight.sum() == 22_100
 
 
@@ -108,13 +108,13 @@ def test_a_report_names_flops_that_miss_the_required_exploitability(spot, capsys
 
 @pytest.mark.parametrize("option", ["--run-outs", "--seed", "--checkpoint"])
 def test_options_without_effect_are_refused(spot, capsys, option):
-    told = refusal(capsys, "report", "there", "out.html", "--spots", "", option, 9)
-    assert f"{option} has no effect on the report of a spot" in told
+    message = refusal(capsys, "report", "there", "out.html", "--spots", "", option, 9)
+    assert f"{option} has no effect on the report of a spot" in message
 
 
 def test_a_spot_of_a_later_street_is_not_reported_on_flops(tmp_path, monkeypatch, capsys):
-    """It has bet sizes for its own streets alone."""
+    """A spot of a later street has bet sizes for its own streets only."""
     monkeypatch.chdir(tmp_path)
     assert call(capsys, "spot", "QsJh2h3c4c", *SPOT, "--workers", 0, "--to", "9%", "--run", "there").status == 0
-    told = refusal(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 1)
-    assert "give a spot that begins on a flop" in told
+    message = refusal(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 1)
+    assert "give a spot that begins on a flop" in message

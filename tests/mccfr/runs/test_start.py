@@ -1,10 +1,10 @@
-"""Starting runs: `solve` and `compare` train the same bits, and check and refuse alike.
+"""Starting runs: `solve` and `compare` train the same bits and refuse alike; simultaneous creation.
 
 Shows:
 
 * If several processes create one run at once, one succeeds and the others are refused
-  (test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole,
-  test_runs_made_at_one_moment_are_one_whole_run)
+  (test_creating_a_run_twice_at_once_completes_the_first_and_refuses_the_second,
+  test_three_simultaneous_creations_of_a_run_make_one_complete_run)
 * `solve` and `compare` of one configuration give the same bits
   (test_solve_and_compare_of_one_configuration_give_the_same_bits)
 """
@@ -36,7 +36,7 @@ RIVER = f'[game]\nname = "holdem-subgame"\nfile = "{RUNS / "games/river.txt"}"\n
 
 
 def configurations(tmp_path, text, iterations=300):
-    """One configuration for both: solve's file, and compare's with it as its base."""
+    """Write one configuration for both commands: a file for `solve`, and one for `compare`."""
     solved, compared = tmp_path / "solve.toml", tmp_path / "compare.toml"
     solved.write_text(f"{text}[run]\nworkers = 0\niterations = {iterations}\n")
     compared.write_text(f'[compare]\nbase = "solve.toml"\nat = [{iterations}]\n')
@@ -58,30 +58,30 @@ def test_solve_and_compare_of_one_configuration_give_the_same_bits(capsys, tmp_p
     assert one.identity == other.identity
 
 
-@pytest.mark.parametrize(("lack", "said_of"), [("available_memory_bytes", "1.23 kB"), ("free_bytes", "1,234 bytes")])
-def test_too_little_memory_or_disk_is_refused_before_anything_is_written(capsys, tmp_path, monkeypatch, lack, said_of):
+@pytest.mark.parametrize(("lack", "amount"), [("available_memory_bytes", "1.23 kB"), ("free_bytes", "1,234 bytes")])
+def test_too_little_memory_or_disk_is_refused_before_anything_is_written(capsys, tmp_path, monkeypatch, lack, amount):
     solved, compared = configurations(tmp_path, '[game]\nname = "leduc"\n')
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(free_space, lack, lambda *_: 1234)
-    said = []
+    errors = []
     for arguments in command_lines(solved, compared, tmp_path / "made").values():
-        said.append(refusal(capsys, *arguments))
-        assert said_of in said[-1] and "--force" in said[-1]
+        errors.append(refusal(capsys, *arguments))
+        assert amount in errors[-1] and "--force" in errors[-1]
         assert sorted(tmp_path.iterdir()) == before
     if lack == "available_memory_bytes":
-        assert said[0].removeprefix("mccfr: ") in said[1]
+        assert errors[0].removeprefix("mccfr: ") in errors[1]
 
 
 def test_compare_continues_with_force_although_disk_is_short(capsys, tmp_path, monkeypatch):
     _, compared = configurations(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
     monkeypatch.setattr(free_space, "free_bytes", lambda *_: 10**6)
-    refused = ("--set", "run.checkpoint_seconds=3", "--set", 'tables.live_dir="auto"')
+    settings = ("--set", "run.checkpoint_seconds=3", "--set", 'tables.live_dir="auto"')
     monkeypatch.setattr("mccfr.runs.session.run_plan.disk_bytes", lambda *_: 10**9)
-    assert call(capsys, "compare", compared, tmp_path / "out", *refused).status == 2
-    code, _, err = call(capsys, "compare", compared, tmp_path / "out", *refused, "--force")
+    assert call(capsys, "compare", compared, tmp_path / "out", *settings).status == 2
+    code, _, err = call(capsys, "compare", compared, tmp_path / "out", *settings, "--force")
     assert code == 0 and "going on, as --force says, although" in err and "1,000,000 bytes free" in err
     monkeypatch.setattr("mccfr.runs.session.run_plan.disk_bytes", lambda *_: 10**10)
-    assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no room
+    assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no disk space
 
 
 def test_solve_and_compare_report_unusual_settings(capsys, tmp_path):
@@ -94,9 +94,9 @@ def test_solve_and_compare_report_unusual_settings(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
-def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monkeypatch, command):
-    """A stand-in for the builder notes what it was asked for, and stops: a real one takes minutes."""
-    asked = []
+def test_solve_and_compare_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monkeypatch, command):
+    """A fake builder records its arguments and stops, because a real build takes minutes."""
+    builds = []
 
     class Builder:
         def __init__(self, recipe, out, workers, progress):
@@ -106,28 +106,28 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
             pass
 
         def build(self):
-            asked.append(self.given)
+            builds.append(self.given)
             raise ValueError("no further")
 
     monkeypatch.setattr("abstraction.build.Builder", Builder)
     arguments = command_lines(*configurations(tmp_path, RIVER + ABSENT), tmp_path / "out")[command]
     assert "no further" in refusal(capsys, *arguments)
-    assert asked == [(asked[0][0], tmp_path / "absent", 1, True)]
+    assert builds == [(builds[0][0], tmp_path / "absent", 1, True)]
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
-def test_both_say_how_to_build_an_abstraction_without_a_recipe(capsys, tmp_path, command):
+def test_solve_and_compare_name_the_build_command_of_an_absent_abstraction(capsys, tmp_path, command):
     files = configurations(tmp_path, RIVER + '[abstraction]\npath = "absent"\n')
     arguments = command_lines(*files, tmp_path / "out")[command]
     assert "build it with mccfr abstraction build" in refusal(capsys, *arguments)
     assert not (tmp_path / "out").exists()
 
 
-# --- two that begin at once ---
+# --- processes that create one run at once ---
 
 
-def test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole(tmp_path, monkeypatch):
+def test_creating_a_run_twice_at_once_completes_the_first_and_refuses_the_second(tmp_path, monkeypatch):
     write, refused = rundir._write_run, []
 
     def write_while_another_begins(*arguments):
@@ -143,7 +143,7 @@ def test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole(tmp_
     assert go(run, nodes=1_000).checkpoint == 1
 
 
-def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
+def test_three_simultaneous_creations_of_a_run_make_one_complete_run(tmp_path):
     for attempt in range(5):
         place, ready = tmp_path / str(attempt), threading.Barrier(3)
         with ThreadPoolExecutor(3) as pool:
@@ -154,8 +154,8 @@ def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
         assert go(open_run(place / "run"), nodes=100).totals.nodes >= 100
 
 
-def test_a_run_that_appears_while_another_is_made_is_named_as_one(tmp_path, monkeypatch):
-    """Another process finishes the run right after the first look at the directory."""
+def test_a_run_that_appears_during_creation_is_reported_as_another_process(tmp_path, monkeypatch):
+    """Another process completes the run right after this one has found no run."""
     make(tmp_path / "other")
     look = rundir.is_run
 
@@ -170,10 +170,19 @@ def test_a_run_that_appears_while_another_is_made_is_named_as_one(tmp_path, monk
 
 
 def error_of_creation(place, ready):
-    """The error with which making a run ends there at that moment; None: it is made."""
+    """Create a run when all threads are ready; return the error, or None if it is created."""
     ready.wait()
     try:
         make(place / "run")
     except (OSError, ValueError) as error:
         return error
     return None
+
+
+def test_files_of_a_process_that_died_while_creating_a_run_are_replaced(tmp_path):
+    left = tmp_path / ".tmp-run"
+    (left / "inputs").mkdir(parents=True)
+    (left / "inputs" / "game.txt").write_text("half a ga")
+    (left / "run.lock").write_text("1\n")
+    run = make(tmp_path / "run")
+    assert not left.exists() and not run.path("inputs").exists()

@@ -1,8 +1,8 @@
-"""States of runs in `status`.
+"""States of runs in `status`: failed sessions, moved abstractions, speed.
 
 Shows:
 
-* A session that ends by an error has the state failed, with the reason (test_status_of_a_failed_session_has_the_reason)
+* Sessions that end by an error have state failed and the reason (test_status_of_a_failed_session_has_the_reason)
 """
 
 import errno
@@ -21,15 +21,15 @@ from mccfr.runs.session import pools
 
 
 def test_status_of_a_failed_session_has_the_reason(tmp_path, monkeypatch, capsys):
-    """Before anything was trained, and after a session that ended well; the next one ends the failure."""
+    """A session fails after a successful one; the next successful session clears the failure."""
     run = trained(make(tmp_path / "run"), iterations=100)
     assert run_status(run)["state"] == "finished"
     monkeypatch.setattr(pools, "create_live", fails(errno.ENOSPC, "/dev/shm/tables"))
     refused("No space left on device", go, run, iterations=200, error=OSError)
     status = run_status(run)
     assert (status["state"], status["failure"]) == ("failed", "/dev/shm/tables: No space left on device")
-    told = "state        failed: /dev/shm/tables: No space left on device\n"
-    assert told in call(capsys, "status", run.directory).out
+    line = "state        failed: /dev/shm/tables: No space left on device\n"
+    assert line in call(capsys, "status", run.directory).out
     assert call(capsys, "status", tmp_path).out.splitlines()[-1] == "run: /dev/shm/tables: No space left on device"
     monkeypatch.undo()
     status = run_status(trained(run, iterations=200))
@@ -54,7 +54,7 @@ def test_status_reports_a_moved_abstraction(tmp_path, capsys):
 
 
 def test_status_says_which_time_its_speed_covers(tmp_path, capsys):
-    """Speeds of earlier sessions are not shown for one that starts; that of the last minutes is of a running one."""
+    """A session that starts shows no speed of earlier ones; only a running one has a recent speed."""
     run = trained(make(tmp_path / "run"), iterations=200)
 
     def shown():

@@ -1,9 +1,10 @@
-"""Runs in strata: same bits for any number of workers, after losses and kills; command output.
+"""Runs in strata: the same bits for any number of workers and after kills, plans, seconds of training.
 
 Shows:
 
-* A run in strata has the same bits for any number of workers, and after lost workers and kills
-  (test_one_digest_for_every_number_of_workers_and_after_a_loss, test_one_digest_after_twenty_kills_at_random_moments)
+* Runs in strata have the same bits for any workers, also after kills
+  (test_bits_are_the_same_for_any_number_of_workers_and_after_a_worker_died,
+  test_bits_are_the_same_after_twenty_kills_at_random_moments)
 """
 
 import os
@@ -33,21 +34,21 @@ from mccfr.solvers.strata_training import StratumWorker, interval_iterations
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run in this process, one session."""
+    """Return a run trained in this process in one session."""
     return trained(stratified_run(tmp_path_factory.mktemp("strata") / "whole", iterations=20_000))
 
 
-def test_one_digest_for_every_number_of_workers_and_after_a_loss(tmp_path, whole, monkeypatch):
+def test_bits_are_the_same_for_any_number_of_workers_and_after_a_worker_died(tmp_path, whole, monkeypatch):
     run = stratified_run(tmp_path / "run", checkpoint_nodes=100_000)
     train, killed = run_module.Session._train_to_next_event, []
 
-    def robbed(session, pool):
+    def kill_worker_and_train(session, pool):
         if pool.totals()[1] > 5_000 and not killed:
             killed.append(pool._processes[0].pid)
             os.kill(pool._processes[0].pid, signal.SIGKILL)
         return train(session, pool)
 
-    monkeypatch.setattr(run_module.Session, "_train_to_next_event", robbed)
+    monkeypatch.setattr(run_module.Session, "_train_to_next_event", kill_worker_and_train)
     refused("worker 0 died", go, run, workers=2, iterations=20_000, error=RuntimeError)
     assert 0 < find_checkpoint(run, None).state["iterations"] < 20_000
     go(run, workers=0, iterations=11_000)
@@ -65,7 +66,7 @@ def test_a_stratified_run_is_evaluated_in_the_whole_game(whole):
 
 @pytest.mark.parametrize("training", [True, False], ids=["training", "starting"])
 def test_seconds_of_training_include_the_waits_at_barriers(monkeypatch, training):
-    """Every wait takes three seconds of this clock; those before the first interval do not count."""
+    """Each wait takes three seconds of a fake clock; waits before the first interval do not count."""
     clock = [100.0]
     monkeypatch.setattr(strata_pool, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
@@ -83,7 +84,7 @@ def test_seconds_of_training_include_the_waits_at_barriers(monkeypatch, training
 
 @pytest.mark.parametrize("fits", [True, False], ids=["in strata", "tables too large"])
 def test_a_plan_measures_training_in_strata_if_the_tables_fit(tmp_path, monkeypatch, fits):
-    """All strata take part, with intervals as long as in the middle of the run."""
+    """The plan trains all strata, in intervals as long as in the middle of the run."""
     trained, run = [], StratumWorker.run
 
     def counting(worker, stratum, state, quota, interval):
@@ -105,13 +106,13 @@ def test_a_plan_measures_training_in_strata_if_the_tables_fit(tmp_path, monkeypa
 def test_plan_reports_shared_bytes_and_idle_workers(tmp_path, capsys):
     path = tmp_path / "leduc.toml"
     path.write_text('[game]\nname = "leduc"\nranks = 12\n[run]\nworkers = 6\nstrata = 4\n')
-    said = call(capsys, "plan", path).out
-    assert "strata       4:" in said and "2 workers would have none" in said
+    text = call(capsys, "plan", path).out
+    assert "strata       4:" in text and "2 workers would have none" in text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["leduc-12", "twin", "flop-holdem", "hunl-quick"])
-def test_one_digest_after_twenty_kills_at_random_moments(tmp_path, slot_abstractions, name):
+def test_bits_are_the_same_after_twenty_kills_at_random_moments(tmp_path, slot_abstractions, name):
     document, nodes = long_game(name, slot_abstractions[0])
     document["run"] |= {"nodes": 10 * nodes, "checkpoint_nodes": nodes // 5}
     whole, run = new_run(tmp_path / "whole", document), new_run(tmp_path / "killed", document)

@@ -1,4 +1,4 @@
-"""Files replaced by another artefact's of the same name and length: `verify` detects each."""
+"""Files replaced by files of the same name and length from another run or output: `verify` finds all."""
 
 import shutil
 
@@ -16,12 +16,12 @@ from storage import checkpoint as checkpoints
 
 RAW = {"checkpoint_compression": "none"}
 FREE = {"metrics.jsonl", "evaluations.jsonl", "trends.jsonl"}
-"""Journals: what stands in them is told, and decides nothing."""
+"""Journals whose content is only displayed; `verify` need not detect their replacement."""
 
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory):
-    """Two runs that differ by their seed, of two checkpoints each."""
+    """Return the directories of two runs with different seeds and two checkpoints each."""
     root = tmp_path_factory.mktemp("runs")
     runs = [run_of(root / f"{seed}", seed) for seed in (1, 2)]
     for run in runs:
@@ -34,7 +34,7 @@ def run_of(path, seed):
     return make(path, {"seed": seed, "period_nodes": 10_000}, tables=RAW, evaluation=NO_EVALUATION)
 
 
-def assert_found(ours, theirs, least, free=()):
+def assert_all_detected(ours, theirs, least, free=()):
     found = 0
     for name in swaps(ours, theirs):
         if name not in free:
@@ -44,12 +44,12 @@ def assert_found(ours, theirs, least, free=()):
     assert found >= least, found
 
 
-def test_of_another_run(two_runs):
-    assert_found(*two_runs, least=12, free=FREE)
+def test_verify_detects_files_of_another_run(two_runs):
+    assert_all_detected(*two_runs, least=12, free=FREE)
 
 
-def test_every_verb_refuses_a_swapped_chunk_or_goes_back(two_runs, tmp_path, capsys):
-    """A chunk of the oldest checkpoint in the newest one is not evaluated, exported or trained on."""
+def test_every_command_refuses_a_swapped_chunk_or_uses_the_checkpoint_before(two_runs, tmp_path, capsys):
+    """The newest checkpoint has a chunk of the older one, and no command uses it."""
     run = tmp_path / "run"
     shutil.copytree(two_runs[0], run)
     chunk = "tables.zarr/strategy_sum/street0/player0/c/0/0"
@@ -65,8 +65,8 @@ def test_every_verb_refuses_a_swapped_chunk_or_goes_back(two_runs, tmp_path, cap
     assert checkpoint.state["nodes_touched"] >= 12_000
 
 
-def test_a_checkpoint_of_another_trial_of_the_same_run(two_runs, tmp_path):
-    """Whole and sound, of the same identity, and not what the journal notes."""
+def test_verify_detects_a_checkpoint_of_another_training_of_the_same_run(two_runs, tmp_path):
+    """The checkpoint is valid and of the same identity, but its hash is not the one in the journal."""
     shutil.copytree(two_runs[0], tmp_path / "run")
     twin = trained(run_of(tmp_path / "twin", 1), nodes=6_000)
     shutil.rmtree(tmp_path / "run/checkpoints/000001")
@@ -75,21 +75,21 @@ def test_a_checkpoint_of_another_trial_of_the_same_run(two_runs, tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
-def test_of_blocks_that_lie_on_the_disk(tmp_path, layout):
+def test_verify_detects_files_of_another_out_of_core_run(tmp_path, layout):
     game, tables = {"name": "leduc", "ranks": 4}, {"memory_budget": "26kB", "format": layout}
     settings = {"strata": 4, "blocks": 4, "cycle_iterations": 200, "iterations": 400}
     runs = [make(tmp_path / f"{n}", {"seed": n}, game, tables, NO_EVALUATION, **settings) for n in (1, 2)]
-    assert_found(*(trained(run).directory for run in runs), least=4, free=FREE)
+    assert_all_detected(*(trained(run).directory for run in runs), least=4, free=FREE)
 
 
-def test_of_another_policy(tmp_path):
-    assert_found(*(write_random(tmp_path / str(seed), LeducGame(), None, seed) for seed in (1, 2)), least=5)
+def test_verify_detects_files_of_another_policy(tmp_path):
+    assert_all_detected(*(write_random(tmp_path / str(seed), LeducGame(), None, seed) for seed in (1, 2)), least=5)
 
 
-def test_of_another_abstraction(tmp_path):
+def test_verify_detects_files_of_another_abstraction(tmp_path):
     """`verify` compares the cells of chunks of equal length."""
     places = []
     for name, features in (("ehs", 'features = "ehs"'), ("ochs", 'features = "ochs"\nclusters = 3')):
         places.append(tmp_path / name)
         Builder(small_recipe(tmp_path / f"{name}.toml", 6, features, 4), places[-1]).build()
-    assert_found(*places, least=2, free={"times.jsonl", "journal.jsonl"})
+    assert_all_detected(*places, least=2, free={"times.jsonl", "journal.jsonl"})

@@ -1,4 +1,4 @@
-"""TensorBoard event files: the values of the journals, appended, replaced after a rollback."""
+"""TensorBoard event files: they have the values of the journals, also after a rollback of the run."""
 
 import struct
 
@@ -12,7 +12,7 @@ from mccfr.runs.results.tensorboard import write_events
 
 
 def fields(data):
-    """[(field, value)] of a protocol buffer whose values are of the four kinds that events have."""
+    """Return [(field, value)] of a protocol buffer with the four wire types of events."""
     found, place = [], 0
 
     def varint():
@@ -36,7 +36,7 @@ def fields(data):
 
 
 def events(folder):
-    """[(step, {tag: value})] of the only event file in a folder; every checksum is compared."""
+    """Return [(step, {tag: value})] of the only event file in a folder; check every checksum."""
     (path,) = folder.iterdir()
     data, found = path.read_bytes(), []
     while data:
@@ -53,16 +53,16 @@ def events(folder):
 
 
 def tagged(field):
-    """(tag, value) of a field of an event."""
+    """Return (tag, value) of a field of an event."""
     value = dict(fields(field[1]))
     return value[1].decode(), value[2]
 
 
 @pytest.fixture
 def run(tmp_path):
-    made = make(tmp_path / "run", game="kuhn", evaluation={"at_iterations": [100, 2000, 5000]}, iterations=3000)
-    go(made)
-    return made
+    run = make(tmp_path / "run", game="kuhn", evaluation={"at_iterations": [100, 2000, 5000]}, iterations=3000)
+    go(run)
+    return run
 
 
 def test_event_files_have_the_values_of_the_journals(run, tmp_path, capsys):
@@ -78,14 +78,14 @@ def test_event_files_have_the_values_of_the_journals(run, tmp_path, capsys):
     assert "never_reached/street0" in events(out / "trends")[-1][1]
 
 
-def test_new_lines_are_appended_and_a_run_that_went_back_is_rewritten(run, tmp_path):
+def test_new_lines_are_appended_and_files_are_rewritten_after_a_rollback(run, tmp_path):
     write_events(run, tmp_path / "out")
     (path,) = (tmp_path / "out" / "evaluation").iterdir()
     before, node = path.read_bytes(), path.stat().st_ino
     go(run, iterations=6000)
     count = write_events(run, tmp_path / "out")
     assert path.read_bytes().startswith(before) and len(path.read_bytes()) > len(before)
-    assert path.stat().st_ino == node  # a reader that has it open goes on
+    assert path.stat().st_ino == node  # a reader that has the file open continues
     assert write_events(run, tmp_path / "out") == count and path.stat().st_ino == node
     journal = run.path(EVALUATIONS)
     journal.write_text("".join(f"{line}\n" for line in journal.read_text().splitlines()[1:]))
@@ -95,5 +95,5 @@ def test_new_lines_are_appended_and_a_run_that_went_back_is_rewritten(run, tmp_p
 
 
 def test_a_folder_without_runs_is_refused(tmp_path, capsys):
-    told = refusal(capsys, "tensorboard", tmp_path, tmp_path / "out")
-    assert "is not a run directory, and contains none" in told and not (tmp_path / "out").exists()
+    message = refusal(capsys, "tensorboard", tmp_path, tmp_path / "out")
+    assert "is not a run directory, and contains none" in message and not (tmp_path / "out").exists()

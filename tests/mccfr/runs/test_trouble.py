@@ -2,7 +2,7 @@
 
 Shows:
 
-* Full disks and workers that die or hang never end a run without a message (test_trouble)
+* Full disks and dead or hanging workers never end a run silently (test_trouble)
 """
 
 import os
@@ -26,7 +26,7 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import worker_pool as pool_module
 
-SECOND = {
+SHORT_TIMES = {
     "mccfr.runs.session.stalled_workers.SILENT_SECONDS": 1.0,
     "mccfr.runs.session.training_session.REST_SECONDS": 2.0,
     "mccfr.runs.session.checkpointing.FINAL_WAITS_SECONDS": (0.3, 0.3),
@@ -34,14 +34,15 @@ SECOND = {
 
 
 def make(path, evaluation=NO_EVALUATION, **settings):
-    """A new run directory of Leduc, without evaluations unless told otherwise."""
+    """Create a run directory of Leduc, by default without evaluations."""
     return sessions.make(path, {"discount": "linear", "seed": 5}, evaluation=evaluation, **settings)
 
 
 class Resumed:
-    """`mccfr resume` of a run in this process, while another thread calls `do`: status, out, err.
+    """The result of `mccfr resume` in this process, while another thread calls `do` with this object.
 
-    `do` gets this object, and has the session stopped by `stop`; seconds is the time from there to the end.
+    status, out, err  exit status and output of the command
+    seconds           time from the last call of `stop` to the end
     """
 
     def __init__(self, capsys, run, do):
@@ -65,7 +66,7 @@ class Resumed:
             self.stop(signal.SIGINT, signal.SIGINT)
 
     def stop(self, *signals):
-        """Send this process signals, with so much time between them that each is a request of its own."""
+        """Send this process signals, 1.2 s apart so that each one counts as a separate request."""
         self.stopped_at = time.monotonic()
         for number in signals:
             if self.running:
@@ -75,10 +76,10 @@ class Resumed:
 
 @pytest.fixture
 def resumed(capsys, monkeypatch):
-    """Makes a `Resumed`, with shorter times than users have."""
+    """Return a function that makes a `Resumed` with shorter timeouts than those of users."""
 
     def make_resumed(run, do, **constants):
-        for path, value in {**SECOND, **constants}.items():
+        for path, value in {**SHORT_TIMES, **constants}.items():
             monkeypatch.setattr(path, value)
         return Resumed(capsys, run, do)
 
@@ -86,21 +87,21 @@ def resumed(capsys, monkeypatch):
 
 
 def workers_of(run):
-    """Process ids of the workers that this process started for a run, in order.
+    """Return the process IDs of the workers that this process started for a run, in order.
 
-    A process between fork and exec is left out: stopped there it would hold up the coordinator, which waits for exec.
+    A process between fork and exec is left out: if it were stopped there, the coordinator would wait for its exec.
     """
     live = (run.directory / "live").readlink() if (run.directory / "live").is_symlink() else None
     workers = []
     for child in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
-        with suppress(OSError):  # it may end before it is looked at
+        with suppress(OSError):  # the process may have ended
             if live and f"{live}/assignment.json" in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
                 workers.append(int(child))
     return workers
 
 
-def training(run, workers=2):
-    """Wait until all workers are there and a checkpoint is made; their process ids."""
+def wait_for_training(run, workers=2):
+    """Wait until all workers run and a checkpoint exists; return the workers' process IDs."""
     wait_for(lambda: run_status(run)["checkpoint"] is not None and len(workers_of(run)) == workers)
     return workers_of(run)
 
@@ -109,7 +110,7 @@ def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resu
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
 
     def stop_for_a_while(session):
-        worker = training(run)[1]
+        worker = wait_for_training(run)[1]
         os.kill(worker, signal.SIGSTOP)
         try:
             wait_for(lambda: run_status(run)["silent_workers"], 15)
@@ -128,12 +129,12 @@ def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resu
     assert run_status(run)["silent_workers"] == []
 
 
-def stopped_with_a_stopped_worker(run, resumed, *signals, **constants):
-    """Stop worker 1, then the session by signals; check what is left, and return (messages, checkpoint before)."""
+def stop_with_a_stopped_worker(run, resumed, *signals, **constants):
+    """Send SIGSTOP to worker 1, then stop the session; return (messages, checkpoint before)."""
     worker, live, saved = [], [], []
 
     def stop_one(session):
-        worker.append(training(run)[1])
+        worker.append(wait_for_training(run)[1])
         os.kill(worker[0], signal.SIGSTOP)
         live.append((run.directory / "live").readlink())
         saved.append(run_status(run)["checkpoint"])
@@ -148,9 +149,9 @@ def stopped_with_a_stopped_worker(run, resumed, *signals, **constants):
 
 
 def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path, resumed):
-    """The session ends the stopped worker; the checkpoint holds the published counts of both workers."""
+    """The session kills the worker; the checkpoint has the published node counts of both workers."""
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
-    assert "worker 1 did not rest within" in stopped_with_a_stopped_worker(run, resumed, signal.SIGTERM)[0]
+    assert "worker 1 did not rest within" in stop_with_a_stopped_worker(run, resumed, signal.SIGTERM)[0]
     state = find_checkpoint(run, None).state
     assert state["nodes_touched"] == sum(w["nodes"] for w in state["workers"]) and state["workers"][1]["nodes"] > 0
     assert go(run, workers=0, nodes=state["nodes_touched"] + 100_000).totals.nodes > state["nodes_touched"]
@@ -159,19 +160,19 @@ def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path, r
 def test_a_second_signal_ends_at_once(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
     long = {"mccfr.runs.session.training_session.REST_SECONDS": 60.0}
-    told, saved = stopped_with_a_stopped_worker(run, resumed, signal.SIGINT, signal.SIGTERM, **long)
-    assert "ended at once" in told and "are lost" in told
+    errors, saved = stop_with_a_stopped_worker(run, resumed, signal.SIGINT, signal.SIGTERM, **long)
+    assert "ended at once" in errors and "are lost" in errors
     assert find_checkpoint(run, None).number >= saved
 
 
 def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path, resumed):
-    """The tables hold a part of a batch, so the run continues from the checkpoint before."""
+    """The tables contain a part of a batch, so the run continues from the last checkpoint."""
     run = make(tmp_path / "run", workers=1, checkpoint_nodes=2_000_000, checkpoint_seconds=1000.0)
     numbers = []
 
     def stop_it(session):
-        os.kill(training(run, 1)[0], signal.SIGSTOP)
-        time.sleep(0.5)  # a checkpoint may be under way
+        os.kill(wait_for_training(run, 1)[0], signal.SIGSTOP)
+        time.sleep(0.5)  # a checkpoint may be in progress
         numbers.append(run_status(run)["checkpoint"])
         session.stop(signal.SIGINT)
 
@@ -198,7 +199,7 @@ def test_a_signal_before_the_workers_have_started_ends_at_once(tmp_path, resumed
 
 
 def test_a_signal_while_a_worker_is_started_leaves_no_process(tmp_path, resumed, monkeypatch):
-    """Another thread takes the signal, and the handler runs before the pool has the new process."""
+    """Another thread receives the signal, and the handler runs before the pool stores the new process."""
     run, started, in_start, open_process = make(tmp_path / "run", workers=2), [], threading.Event(), subprocess.Popen
 
     def slow_start(*command, **how):
@@ -225,7 +226,7 @@ def test_a_dead_worker_of_two_leaves_a_checkpoint_of_both(tmp_path, resumed):
     numbers = []
 
     def kill_one(session):
-        worker = training(run)[0]
+        worker = wait_for_training(run)[0]
         numbers.append(find_checkpoint(run, None).number)
         session.stop()
         os.kill(worker, signal.SIGKILL)
@@ -245,13 +246,13 @@ def test_a_kill_by_the_out_of_memory_killer_is_named(tmp_path, monkeypatch, kill
     monkeypatch.setattr(pool_module.free_space, "killed_for_memory", lambda: next(counts, killed))
     find = pool_module.ProcessPool._find_dead
 
-    def robbed(pool):
+    def kill_and_find(pool):
         if pool.totals()[0]:
             monkeypatch.setattr(pool_module.free_space, "available_memory_bytes", lambda: available)
             os.kill(pool._processes[0].pid, signal.SIGKILL)
         return find(pool)
 
-    monkeypatch.setattr(pool_module.ProcessPool, "_find_dead", robbed)
+    monkeypatch.setattr(pool_module.ProcessPool, "_find_dead", kill_and_find)
     run = make(tmp_path / "run", workers=1)
     refused(f"signal 9.*for want of memory.*{words}|{words}.*for want of memory", go, run, error=RuntimeError)
 
@@ -261,18 +262,18 @@ def test_a_kill_by_the_out_of_memory_killer_is_named(tmp_path, monkeypatch, kill
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 700 kB."""
+    """Mount a file system of 700 kB, and return its path."""
     path = tmp_path / "disk"
     path.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", path], capture_output=True, check=False)
-    if made.returncode:
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", path], capture_output=True, check=False)
+    if done.returncode:
         pytest.skip("mounting needs root")
     yield path
     subprocess.run(["umount", "-l", path], check=True)
 
 
 def fill(disk):
-    """Take all the room there is; returns the file that has it."""
+    """Fill a disk with a file, and return the file's path."""
     with (disk / "ballast").open("wb") as file, suppress(OSError):
         while True:
             os.write(file.fileno(), bytes(4096))
@@ -282,14 +283,14 @@ def fill(disk):
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
 def test_a_full_disk_is_reported_and_the_run_continues(small_disk, resumed, monkeypatch, form):
     run = make(small_disk / "run", tables={"format": form}, workers=1, checkpoint_seconds=0.5)
-    told, nodes, message = [], [], PlainReporter.message
-    monkeypatch.setattr(PlainReporter, "message", lambda self, text: (told.append(text), message(self, text)))
+    texts, nodes, message = [], [], PlainReporter.message
+    monkeypatch.setattr(PlainReporter, "message", lambda self, text: (texts.append(text), message(self, text)))
 
     def fill_for_a_while(session):
-        training(run, 1)
+        wait_for_training(run, 1)
         ballast = fill(small_disk)
-        wait_for(lambda: any("no checkpoint at" in text for text in told))
-        text = next(text for text in told if "no checkpoint at" in text)
+        wait_for(lambda: any("no checkpoint at" in text for text in texts))
+        text = next(text for text in texts if "no checkpoint at" in text)
         assert "No space left on device" in text and "bytes are needed and" in text
         assert "bytes are free; trying again in" in text and str(small_disk) in text
         number = run_status(run)["checkpoint"]
@@ -303,7 +304,7 @@ def test_a_full_disk_is_reported_and_the_run_continues(small_disk, resumed, monk
     assert find_checkpoint(run, None).state["nodes_touched"] > nodes[0]
     assert problems_of(run.directory) == []
     assert not list((run.directory / "checkpoints").glob(".tmp-*"))
-    lines = ended.err.splitlines()  # on a busy machine phases have lines of their own
+    lines = ended.err.splitlines()  # on a busy machine there are lines for phases too
     assert not any(re.match(r"Traceback|  File |\w*(Error|Warning):", line) for line in lines), lines
 
 
@@ -312,7 +313,7 @@ def test_a_disk_that_stays_full_ends_the_session_with_a_message(small_disk, resu
     run = make(small_disk / "run", workers=1, checkpoint_seconds=0.5)
 
     def fill_and_stop(session):
-        training(run, 1)
+        wait_for_training(run, 1)
         fill(small_disk)
         time.sleep(1.0)
         session.stop(signal.SIGINT)

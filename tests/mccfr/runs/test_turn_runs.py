@@ -1,15 +1,14 @@
-"""Out-of-core runs: same bits as the same schedule in memory, through stops and failures.
+"""Out-of-core runs: the same bits as with all blocks in memory, also after stops and failures.
 
 Shows:
 
-* Training with blocks on disk gives the bits of the same schedule in memory
-  (test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory; planted:
-  test_blocks_that_are_not_written_back_are_detected)
+* Blocks on disk give the bits of blocks in memory (test_blocks_on_disk_have_the_bits_of_blocks_in_memory;
+  planted: test_blocks_that_are_not_written_back_are_detected)
 * The bits do not depend on workers, sessions, memory budget or kills
   (test_the_bits_do_not_depend_on_workers_sessions_or_memory_budget,
-  test_a_session_stopped_between_blocks_continues_there, test_one_digest_after_five_kills_at_random_moments_of_moving)
-* After a flipped bit or a write cut short, the run continues from the checkpoint before
-  (test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before)
+  test_a_session_stopped_between_blocks_continues_there, test_bits_are_the_same_after_five_kills_at_random_moments)
+* After a flipped bit or short write, runs continue from the checkpoint before
+  (test_after_a_flipped_bit_or_short_write_a_run_continues_from_the_checkpoint_before)
 """
 
 import errno
@@ -40,38 +39,38 @@ from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
 
 SOLVER = {"period_nodes": 10_000, "seed": 5}
-SMALL = "80kB"  # two of four blocks
+SMALL = "80kB"  # memory for two of four blocks
 
 
-def turned(path, resident=SMALL, solver=SOLVER, **settings):
+def out_of_core_run(path, resident=SMALL, solver=SOLVER, **settings):
     settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, **settings}
     return make(path, solver, LEDUC_12, tables={"memory_budget": resident}, evaluation=NO_EVALUATION, **settings)
 
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
-    """A run of the schedule with all blocks in memory, in one session."""
-    run = turned(tmp_path_factory.mktemp("turns") / "memory", "1GB")
+    """Return a run with all blocks in memory, trained in one session."""
+    run = out_of_core_run(tmp_path_factory.mktemp("turns") / "memory", "1GB")
     go(run)
     return run
 
 
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory):
-    """The same with two of four blocks in memory, and checkpoints on the way."""
-    run = turned(tmp_path_factory.mktemp("turns") / "disk", checkpoint_nodes=2_000)
+    """Return the same run with two of four blocks in memory, and more checkpoints."""
+    run = out_of_core_run(tmp_path_factory.mktemp("turns") / "disk", checkpoint_nodes=2_000)
     go(run)
     return run
 
 
 @pytest.fixture
 def copied(disk, tmp_path):
-    """A copy of it, to be damaged."""
+    """Return a copy of the run `disk`, which a test may damage."""
     shutil.copytree(disk.directory, tmp_path / "copy")
     return with_settings(type(disk)(tmp_path / "copy", disk.config, disk.manifest))
 
 
-def test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory(disk, memory):
+def test_blocks_on_disk_have_the_bits_of_blocks_in_memory(disk, memory):
     assert_same(disk, memory)
     assert not problems_of(disk.directory)
     assert len(live_specs(disk.config, disk.build_game(), disk.layout(disk.build_game()))) == 4 + 2 * 4
@@ -80,7 +79,7 @@ def test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory(disk, memory):
 
 
 def test_the_bits_do_not_depend_on_workers_sessions_or_memory_budget(tmp_path, memory):
-    run = turned(tmp_path / "run", "1GB")
+    run = out_of_core_run(tmp_path / "run", "1GB")
     go(run, workers=2, iterations=400)
     tables = msgspec.structs.replace(run.config.tables, memory_budget=SMALL)
     go(with_settings(run, tables=tables), workers=0)
@@ -90,10 +89,10 @@ def test_the_bits_do_not_depend_on_workers_sessions_or_memory_budget(tmp_path, m
 def test_a_session_stopped_between_blocks_continues_there(tmp_path, memory, monkeypatch):
     from mccfr.runs.session.strata.block_pools import BlockIntervals
 
-    run, pause, turns = turned(tmp_path / "run"), BlockIntervals.pause, []
+    run, pause, turns = out_of_core_run(tmp_path / "run"), BlockIntervals.pause, []
     end = BlockIntervals._add
 
-    def stops(intervals, *args):
+    def stop_after_six(intervals, *args):
         end(intervals, *args)
         if intervals._turns.between:
             turns.append(intervals._turns.position.turns)
@@ -101,7 +100,7 @@ def test_a_session_stopped_between_blocks_continues_there(tmp_path, memory, monk
                 pause(intervals)
                 signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(BlockIntervals, "_add", stops)
+    monkeypatch.setattr(BlockIntervals, "_add", stop_after_six)
     assert go(run).signal == signal.SIGTERM
     state = find_checkpoint(run, None).state
     assert state["turns"]["ended"] == 6 and 0 < state["turns"]["cycle_nodes"] < state["nodes_touched"]
@@ -117,7 +116,7 @@ def test_only_versions_that_a_checkpoint_names_are_kept(disk):
     assert len(kept) == 2 and found == named
 
 
-def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before(copied, memory):
+def test_after_a_flipped_bit_or_short_write_a_run_continues_from_the_checkpoint_before(copied, memory):
     last, before = (set(find_checkpoint(copied, newest(copied) - back).parents) for back in (0, 1))
     cells = next(file for file in sorted((copied.directory / min(last - before)).rglob("c/*/*")))
     flip(cells)
@@ -143,34 +142,34 @@ def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, mo
     assert len(read) == len(set(read)) and {last, again, *map(copied.path, parents)} <= set(read)
 
 
-def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch, caplog):
-    """A disk that fails otherwise ends the session, which can go on."""
-    run, commit, written = turned(tmp_path / "run", checkpoint_nodes=20_000), checkpoint_writer.commit, []
+def test_training_waits_for_room_on_a_full_disk_with_a_message(tmp_path, memory, monkeypatch, caplog):
+    """Another disk error ends the session, and the next session continues."""
+    run, commit, writes = out_of_core_run(tmp_path / "run", checkpoint_nodes=20_000), checkpoint_writer.commit, []
     monkeypatch.setattr(block_pools, "ROOM_SECONDS", 0.01)
 
-    def fills(root, number, *args, **options):
+    def fail_sometimes(root, number, *args, **options):
         if root.parent.name == "blocks":
-            written.append(root.name)
-            if len(written) in (3, 4, 5):
+            writes.append(root.name)
+            if len(writes) in (3, 4, 5):
                 raise OSError(errno.ENOSPC, "No space left on device")
-            if len(written) == 8:
+            if len(writes) == 8:
                 raise OSError(errno.EIO, "Input/output error")
         return commit(root, number, *args, **options)
 
-    monkeypatch.setattr(block_tables.checkpoint_writer, "commit", fills)
+    monkeypatch.setattr(block_tables.checkpoint_writer, "commit", fail_sometimes)
     refused(r"Input/output error.*training since .* mccfr resume", go, run, error=RuntimeError)
     assert sum("no room for a block" in text for text in caplog.messages) == 3
     go(run)
     assert_same(run, memory)
 
 
-def lost_writes(resident, frame):
-    resident._changed.discard(frame)
+def skip_write(cache, slot):
+    cache._changed.discard(slot)
 
 
 def test_blocks_that_are_not_written_back_are_detected(tmp_path, memory, monkeypatch):
-    run = turned(tmp_path / "run")
-    monkeypatch.setattr(BlockCache, "_write", lost_writes)
+    run = out_of_core_run(tmp_path / "run")
+    monkeypatch.setattr(BlockCache, "_write", skip_write)
     go(run)
     with pytest.raises(AssertionError):
         assert_same(run, memory)
@@ -178,18 +177,18 @@ def test_blocks_that_are_not_written_back_are_detected(tmp_path, memory, monkeyp
 
 def test_blocks_and_cycle_are_part_of_the_identity(tmp_path, memory):
     for settings, words in [({"cycle_iterations": 500}, "cycle_iterations = 400 there"), ({"blocks": 2}, "blocks = 4")]:
-        config = turned(tmp_path / words[:6], **settings).config
+        config = out_of_core_run(tmp_path / words[:6], **settings).config
         refused(words, check_same_run, memory.directory, memory.manifest, config, tmp_path)
 
 
 @pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoint_writer, "drop_older")])
 def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path, monkeypatch, module, fails):
-    """After every later step, a committed checkpoint has all blocks that it names."""
-    run, seen, calls = turned(tmp_path / "run", checkpoint_nodes=8_000, iterations=800), [], []
+    """After each later write, each committed checkpoint has all blocks that it names."""
+    run, seen, calls = out_of_core_run(tmp_path / "run", checkpoint_nodes=8_000, iterations=800), [], []
     write, step = block_tables.BlockStore.write, getattr(module, fails)
 
     def failing(*arguments):
-        if checkpoints.list_checkpoints(run.path("checkpoints")):  # of a checkpoint, and not before there is one
+        if checkpoints.list_checkpoints(run.path("checkpoints")):  # only once a checkpoint exists
             calls.append(fails)
             if len(calls) == 1:
                 raise OSError(28, "No space left on device")
@@ -212,13 +211,13 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
     assert not problems_of(run.directory)
 
 
-def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, monkeypatch):
+def test_plan_reports_the_seconds_and_the_written_bytes_of_cycles(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "leduc.toml"
     run = "run = {strata = 4, iterations = 100_000, cycle_iterations = 1000}"
     path.write_text(f'game = {{name = "leduc", ranks = 12}}\n{run}\ntables.memory_budget = "1MB"\n')
-    said = call(capsys, "plan", path, "--speed", 3e7).out
-    assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
+    text = call(capsys, "plan", path, "--speed", 3e7).out
+    assert "4 blocks" in text and "100.0, which write" in text and "100 cycles are few" in text
     err = call(capsys, "solve", path, "--run", tmp_path / "run", "--nodes", 5, "--workers", 0).err
     assert "limits take effect at the end of a cycle of blocks: every 1,000 iterations, about 33,800 nodes" in err
     assert " 1,000 iterations, checkpoint" in err
@@ -244,7 +243,7 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["leduc-12", "flop-holdem"])
-def test_one_digest_after_five_kills_at_random_moments_of_moving(tmp_path, game):
+def test_bits_are_the_same_after_five_kills_at_random_moments(tmp_path, game):
     document = LEDUC_12 if game == "leduc-12" else {"name": "flop-holdem", "max_raises": 1}
     resident = SMALL if game == "leduc-12" else "200MB"
     settings = {"strata": 8, "blocks": 4, "cycle_iterations": 20_000, "iterations": 400_000}

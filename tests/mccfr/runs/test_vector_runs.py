@@ -1,4 +1,4 @@
-"""Runs of full-width CFR and public chance sampling: stopped and resumed, they have the same bits."""
+"""Runs of full-width CFR and public chance sampling have the same bits after a stop and a resume."""
 
 import pytest
 from places import RUNS

@@ -1,4 +1,4 @@
-"""Leduc, and Leduc on buckets, which files of tests share."""
+"""Fixtures of the solver tests: Leduc, and Leduc with card buckets."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def leduc():
 
 @pytest.fixture(scope="module")
 def coarse(leduc, tmp_path_factory):
-    """On two buckets before the board, and two after it."""
+    """Return Leduc with two buckets on each street."""
     path = tmp_path_factory.mktemp("buckets")
     streets = {"preflop": StreetRecipe(features="ehs", buckets=2), "flop": StreetRecipe(features="ehs", buckets=2)}
     Builder(Recipe(deck=DeckRecipe(ranks=3, suits=2), **streets), path).build()

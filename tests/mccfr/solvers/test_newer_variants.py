@@ -1,12 +1,12 @@
-"""Full-width variants after 2019 against the recurrences of their papers.
+"""Full-width CFR variants published after 2019, against the recurrences of their papers.
 
 Xu et al. 2024 (IJCAI, arXiv 2404.13891), section 4: DCFR+, PDCFR+.  Zhang, McAleer & Sandholm 2026 (AAAI, arXiv
 2404.09097), equations 2 to 4 and section 3.2: HS-DCFR, HS-PCFR+.  Farina, Kroer & Sandholm 2021: PCFR+.
 
 Shows:
 
-* Newer variants equal the recurrences of their papers (test_variants_are_those_of_their_papers; planted:
-  test_planted_errors_are_seen)
+* Newer variants equal the recurrences of their papers (test_variants_equal_the_recurrences_of_their_papers; planted:
+  test_planted_errors_in_variants_are_caught)
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ FLOORED = ("dcfr+", "pcfr+", "pdcfr+", "hs-pcfr+")
 
 
 def papers_powers(name, t, n=HORIZON):
-    """α, β, γ of iteration t of n, as the papers have them."""
+    """Return α, β, γ of iteration t of n, as in the papers."""
     gamma_15 = 15 - 5 * t / n
     return {
         "dcfr+": (1.5, None, 4),
@@ -51,10 +51,10 @@ def papers_powers(name, t, n=HORIZON):
 
 
 class Papers(naive.Cfr):
-    """The recurrences as the papers write them: an iteration's own discount comes with the next one.
+    """The recurrences as in the papers: the next iteration applies an iteration's discount.
 
-    R_t = R_{t-1}·d_{t-1} + r_t, floored at 0 where the name has a plus; a P plays [R_t·d_t + r_t]+;
-    S_t = S_{t-1}·((t-1)/t)^γ_t + π·σ_t.
+    R_t = R_{t-1}·d_{t-1} + r_t, floored at 0 in variants with a plus in the name. Predictive variants (P) play
+    [R_t·d_t + r_t]+. Strategy sums are S_t = S_{t-1}·((t-1)/t)^γ_t + π·σ_t.
     """
 
     def __init__(self, game, name):
@@ -82,15 +82,15 @@ class Papers(naive.Cfr):
                 self.regrets[block] = np.maximum(new, 0) if self.name in FLOORED else new
                 if self.name.startswith("p") or self.name.startswith("hs-p"):
                     new = self.regrets[block] * self.factors(self.t, self.regrets[block]) + gained
-                self.regret[block] = new  # what the next strategy is made of
+                self.regret[block] = new  # regret matching computes the next strategy from these
 
 
-def difference(game, name, iterations=HORIZON, made=None):
-    """Largest difference of average and next strategies from the papers' recurrences."""
-    if made is None:
-        made = variant(name)
-        made = replace(made, horizon=HORIZON) if made.scheduled else made
-    cfr, twin, worst = VectorCfr(game, made, "float64"), Papers(game, name), 0.0
+def difference(game, name, iterations=HORIZON, cfr_variant=None):
+    """Return the largest difference of average and next strategies from the papers' recurrences."""
+    if cfr_variant is None:
+        cfr_variant = variant(name)
+        cfr_variant = replace(cfr_variant, horizon=HORIZON) if cfr_variant.scheduled else cfr_variant
+    cfr, twin, worst = VectorCfr(game, cfr_variant, "float64"), Papers(game, name), 0.0
     for _ in range(iterations):
         cfr.iterate()
         twin.iterate()
@@ -104,7 +104,7 @@ def difference(game, name, iterations=HORIZON, made=None):
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("name", ["dcfr+", "pcfr+", "pdcfr+", "hs-dcfr", "hs-pcfr+"])
-def test_variants_are_those_of_their_papers(name, game):
+def test_variants_equal_the_recurrences_of_their_papers(name, game):
     assert difference(GAMES[game], name) < 1e-10
 
 
@@ -129,55 +129,55 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("error", PLANTED)
-def test_planted_errors_are_seen(error):
+def test_planted_errors_in_variants_are_caught(error):
     edit, name = PLANTED[error]
     wrong = mutants.mutant(variants, edit).variant(name)
     wrong = replace(wrong, horizon=HORIZON) if wrong.scheduled else wrong
-    assert difference(GAMES["poker"], name, made=wrong) > 1e-4
+    assert difference(GAMES["poker"], name, cfr_variant=wrong) > 1e-4
 
 
 # --- the horizon of a run ---
 
 
 def tables_of(directory):
-    """Tables by name, of a run's newest checkpoint."""
+    """Return the tables of a run's newest checkpoint by name."""
     return read_tables(find_checkpoint(open_run(directory), None))
 
 
-def test_a_run_keeps_the_horizon_it_was_made_with(capsys, tmp_path):
-    """`resume` goes beyond the horizon with the powers of its end; `solve` refuses to."""
+def test_a_resumed_run_keeps_its_horizon(capsys, tmp_path):
+    """`resume` continues beyond the horizon with its last powers; `solve` refuses another horizon."""
     config, run = tmp_path / "kuhn.toml", tmp_path / "run"
     config.write_text(
         '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "hs-dcfr"\n[run]\nworkers = 0\niterations = 40\n'
     )
     assert command("solve", config, "--run", run, "--iterations", 20) == 0
     assert open_run(run).config.solver.horizon == 20
-    code, _, said = call(capsys, "resume", run, "--iterations", 50)
+    code, _, messages = call(capsys, "resume", run, "--iterations", 50)
     assert code == 0
-    assert "run.iterations = 50 goes beyond solver.horizon = 20, which the run keeps" in said
+    assert "run.iterations = 50 goes beyond solver.horizon = 20, which the run keeps" in messages
     game = mccfr.game("kuhn")
     whole = VectorCfr(game, variant("hs-dcfr", horizon=20), "float64")
     whole.iterate(50)
     for name, table in tables_of(run).items():
         assert table.tobytes() == whole.tables[name].tobytes(), name
-    code, _, said = call(capsys, "solve", config, "--run", run)
+    code, _, messages = call(capsys, "solve", config, "--run", run)
     assert code == 2
-    assert "holds another run: solver.horizon = 20 there and 40 here" in said
+    assert "holds another run: solver.horizon = 20 there and 40 here" in messages
 
 
-def test_without_planned_iterations_a_schedule_is_refused(capsys, tmp_path):
+def test_a_scheduled_variant_without_planned_iterations_is_refused(capsys, tmp_path):
     config = tmp_path / "kuhn.toml"
     config.write_text('[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "hs-pcfr+"\n')
     for arguments in (("solve", config, "--time", "1s", "--run", tmp_path / "run"), ("plan", config)):
-        code, _, said = call(capsys, *arguments)
-        assert code == 2 and said.count("\n") == 1
-        assert "solver.variant = 'hs-pcfr+' follows a schedule and needs the number of iterations" in said
+        code, _, messages = call(capsys, *arguments)
+        assert code == 2 and messages.count("\n") == 1
+        assert "solver.variant = 'hs-pcfr+' follows a schedule and needs the number of iterations" in messages
     assert sorted(tmp_path.iterdir()) == [config]
     assert command("plan", config, "--set", "solver.horizon=100") == 0
 
 
 def strategy_of(name, regrets):
-    """[A, K] float64 strategy that a variant makes of regrets."""
+    """Return the float64 strategy [actions, columns] that a variant computes from regrets."""
     table = np.ascontiguousarray(regrets, np.float64)
     sigma, rows = np.zeros_like(table), Rows(0, len(table), 0, table.shape[1])
     current_strategy(variant(name).step(1), Tables(table, table, table), rows, sigma, 0)
@@ -190,16 +190,16 @@ def test_normal_hedge_does_not_depend_on_scale():
         np.testing.assert_allclose(strategy_of("nh-dcfr", scale * regrets), strategy_of("nh-dcfr", regrets), rtol=1e-12)
 
 
-def test_parts_combine():
-    made = variant("pdcfr+", updates="simultaneous", averaging_power=0)
-    assert (made.optimistic, made.beta, made.alpha, made.averaging_power) == (True, -inf, 2.3, 0)
-    assert not made.alternating
+def test_parameters_of_variants_can_be_combined():
+    pdcfr = variant("pdcfr+", updates="simultaneous", averaging_power=0)
+    assert (pdcfr.optimistic, pdcfr.beta, pdcfr.alpha, pdcfr.averaging_power) == (True, -inf, 2.3, 0)
+    assert not pdcfr.alternating
     assert variant("hs-dcfr-30", horizon=9) == replace(variant("hs-dcfr"), averaging_power=Ramp(30, 25), horizon=9)
     assert variant("hs-dcfr", alpha=1.5, horizon=10).powers(5) == (1.5, -2, 12.5)
     assert not variant("hs-pcfr+", averaging_power=2).scheduled
 
 
-test_nonsense_costs_one_sentence = refusals(
+test_invalid_parameters_are_refused = refusals(
     ("variant = 'cfr\\+\\+': one of cfr, ", {"name": "cfr++"}),
     ("regret_minimiser = 'hedge': one of regret-matching, ", {"name": Variant("hedge")}),
     ("updates = 'random': one of alternating, simultaneous", {"updates": "random"}),
@@ -221,7 +221,7 @@ def test_a_schedule_needs_a_horizon():
     refused(r"horizon = None: .* the planned number of iterations", variant("hs-dcfr").step, 1)
 
 
-def test_unusual_settings_are_warned_of():
+def test_unusual_parameters_give_warnings():
     assert "beta = 2 is above alpha = 1.5" in warnings(variant("dcfr", beta=2))[0]
     assert "alpha = -1" in warnings(variant("dcfr", alpha=-1, beta=-2))[0]
     assert [name for name in PRESETS if variant(name) != PRESETS[name] or warnings(variant(name))] == []

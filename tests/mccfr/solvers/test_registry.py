@@ -1,4 +1,4 @@
-"""A user-defined algorithm goes through every command.
+"""User-defined algorithms: they work in every command, and their options are checked.
 
 Shows:
 
@@ -15,7 +15,7 @@ from mccfr.config.solver_tables import OPTIONS
 from mccfr.solvers.registry import find_algorithm
 
 
-def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, capsys):
+def test_a_user_defined_algorithm_works_in_every_command(tmp_path, capsys):
     config = tmp_path / "toy.toml"
     config.write_text(
         '[game]\nname = "kuhn"\n[solver]\nalgorithm = "toys:FirstAction"\nshare = 0.6\n'
@@ -42,11 +42,11 @@ def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, capsys):
     assert command("compare", experiment, tmp_path / "compared") == 0
 
 
-def test_its_options_are_checked_as_others_are(tmp_path, capsys):
+def test_options_of_a_user_defined_algorithm_are_checked(tmp_path, capsys):
     config = tmp_path / "toy.toml"
-    for line, told in (("share = 1.5", "solver.share = 1.5"), ("wrong = 1", "unknown key 'wrong' in solver")):
+    for line, message in (("share = 1.5", "solver.share = 1.5"), ("wrong = 1", "unknown key 'wrong' in solver")):
         config.write_text(f'[game]\nname = "kuhn"\n[solver]\nalgorithm = "toys:FirstAction"\n{line}\n')
-        assert told in refusal(capsys, "plan", config)
+        assert message in refusal(capsys, "plan", config)
 
 
 def test_every_listed_algorithm_has_the_options_of_its_name():

@@ -1,4 +1,4 @@
-"""Error messages of algorithms before training."""
+"""Error messages of algorithms for invalid games, options and tables, before training."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def in_strata(game, strata):
     configured_game(config_from({"game": game, "run": {"strata": strata}}, "test"), None)
 
 
-test_histories = refusals(
+test_invalid_calls_of_history_solvers_are_refused = refusals(
     ("kuhn deals cards outside of its tree", expected_value, KUHN, uniform_strategy(KUHN)),
     ("kuhn deals cards outside of its tree", HistoryCfr, KUHN, CFR),
     ("kuhn deals cards outside of its tree", lambda: PrunedCfr(KUHN, CFR, threshold=25)),
@@ -71,7 +71,7 @@ test_histories = refusals(
     ("'cfr'", find_algorithm, "no-such"),
 )
 
-test_public = refusals(
+test_invalid_calls_of_public_tree_solvers_are_refused = refusals(
     ("last_board = 48: it must be from 0 to 47", turn, 48),
     ("give the number of one", from_cards, LEDUC.cards, [0, 1, 2, 3, 4]),
     ("sampled boards need cards", PublicChanceSampling, BIDS),

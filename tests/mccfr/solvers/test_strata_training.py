@@ -1,14 +1,16 @@
-"""Strata: their deals, updates of the first street, planted errors.
+"""Training by strata: deals, updates of the first street, convergence and planted errors.
 
 Shows:
 
 * Strata with quotas deal the hands of the game with the right frequencies
-  (test_strata_and_quotas_change_the_first_street_as_the_game_does, test_strata_deal_the_deck; planted:
-  test_planted_no_quotas, test_planted_isomorphic_boards_weighted_alike, test_planted_isomorphic_flops_weighted_alike)
+  (test_strata_with_quotas_deal_with_the_probabilities_of_the_game,
+  test_deals_of_all_strata_have_the_frequencies_of_the_deck; planted:
+  test_planted_equal_quotas_are_caught, test_planted_equal_weights_of_isomorphic_boards_are_caught,
+  test_planted_isomorphic_flops_weighted_alike)
 * After an interval, the first street gets each stratum's changes once, then floors and discounts
-  (test_an_interval_adds_what_each_stratum_changes; planted: test_planted_errors_of_an_interval)
+  (test_an_interval_adds_the_changes_of_each_stratum_once; planted: test_planted_errors_in_an_interval_are_caught)
 * At equal nodes, strata learn as fast as the ordinary sampler
-  (test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes)
+  (test_strata_learn_as_fast_as_the_ordinary_sampler_over_forty_seeds)
 """
 
 from dataclasses import replace
@@ -31,40 +33,40 @@ LEDUC_4 = {"name": "leduc", "ranks": 4}
 PRUNED = {"negative_regret_pruning": True, "prune_after_nodes": 0, "prune_below_bb": 1.0, "floor_bb": 1.5}
 
 
-# --- what is dealt ---
+# --- deals ---
 
 
-def drawn_chances(drawn):
-    """[F] chance of each board of the alias method."""
-    chance = drawn.accept.copy()
-    np.add.at(chance, drawn.alias, 1 - drawn.accept)
+def draw_probabilities(alias_table):
+    """Return [boards] the probability with which the alias method draws each board."""
+    chance = alias_table.accept.copy()
+    np.add.at(chance, alias_table.alias, 1 - alias_table.accept)
     return chance / len(chance)
 
 
 def pairs(cards):
-    """[H, H] chance of each pair of hands."""
+    """Return [hands, hands] the probability of each pair of hands."""
     masks = cards.hand_masks()
     weight = np.outer(*cards.reach) * ((masks[:, None] & masks) == 0)
     return weight / weight.sum()
 
 
 def free(cards):
-    """[B, H, H] which boards of the second street a pair of hands leaves."""
+    """Return [boards, hands, hands] whether a second-street board shares no card with a pair of hands."""
     hit = (cards.hand_masks() & card_masks(cards.board_cards[1])[:, None]) != 0
     return ~hit[:, :, None] & ~hit[:, None, :]
 
 
 def dealt_by_game(cards):
-    """[B, H, H] chance of every deal: hands, then one of the boards that hit neither."""
+    """Return [boards, hands, hands] probabilities in the game: a pair of hands, then a possible board."""
     left = free(cards)
     return pairs(cards) * left / left.sum(axis=0).clip(1)
 
 
 def dealt_by_strata(cards, strata, quotas):
-    """Return [B, H, H] the same by strata, in proportion to quotas: a board by weight, then hands."""
+    """Return the same probabilities by strata with quotas: a board by its weight, then a pair of hands."""
     mixed = np.zeros(free(cards).shape)
     for stratum, dealer in enumerate(stratum_dealers(cards, strata, 0)):
-        chances = dict(zip(strata.boards[stratum].tolist(), drawn_chances(dealer._drawn), strict=True))
+        chances = dict(zip(strata.boards[stratum].tolist(), draw_probabilities(dealer._drawn), strict=True))
         for board, chance in chances.items():
             held = pairs(cards) * free(cards)[board]
             mixed[board] += quotas[stratum] / sum(quotas) * chance * held / held.sum()
@@ -72,7 +74,7 @@ def dealt_by_strata(cards, strata, quotas):
 
 
 def unequal_leduc():
-    """Leduc with ranges of all weights, in strata of unequal shares."""
+    """Return Leduc with random range weights, in three strata of unequal shares."""
     game = leduc(config_from({"game": LEDUC_4}, "test").game)
     reach = np.random.default_rng(3).uniform(0.2, 1, game.cards.reach.shape)
     cards, strata = in_strata(replace(game.cards, reach=reach), 3)
@@ -80,31 +82,34 @@ def unequal_leduc():
 
 
 def check_deals(game, quotas):
-    """Strata with these quotas deal what the game deals, of which the changes of the first street are a function."""
+    """Check that strata with these quotas have the game's probabilities of deals.
+
+    The changes of the first street depend only on the deals.
+    """
     found = dealt_by_strata(game.cards, game.strata, quotas)
     np.testing.assert_allclose(found, dealt_by_game(game.cards), rtol=0, atol=1e-12)
 
 
-def test_strata_and_quotas_change_the_first_street_as_the_game_does():
+def test_strata_with_quotas_deal_with_the_probabilities_of_the_game():
     game = unequal_leduc()
     assert len(set(game.strata.shares.tolist())) == 3
     check_deals(game, game.strata.shares)
-    assert Stratified(5).barrier.strata.shares.tolist() == [6, 4, 6, 4, 4]  # boards, each as likely
+    assert Stratified(5).barrier.strata.shares.tolist() == [6, 4, 6, 4, 4]  # boards of equal probability
 
 
-def test_planted_no_quotas():
+def test_planted_equal_quotas_are_caught():
     with pytest.raises(AssertionError):
         check_deals(unequal_leduc(), [1, 1, 1])
 
 
-def test_planted_isomorphic_boards_weighted_alike(monkeypatch):
+def test_planted_equal_weights_of_isomorphic_boards_are_caught(monkeypatch):
     game = unequal_leduc()
     alike = [np.ones(len(weights)) for weights in game.strata.weights]
     with pytest.raises(AssertionError):
         check_deals(replace(game, strata=replace(game.strata, weights=alike)), game.strata.shares)
 
 
-def test_deals_of_a_stratum_are_functions_of_seed_stratum_and_number():
+def test_deals_depend_only_on_seed_stratum_and_number():
     game = unequal_leduc()
     dealers, again = (stratum_dealers(game.cards, game.strata, 7) for _ in range(2))
     for stratum, dealer in enumerate(dealers):
@@ -123,7 +128,7 @@ def test_deals_of_a_stratum_are_functions_of_seed_stratum_and_number():
 # --- shares ---
 
 
-def test_boards_alike_but_for_suits_share_a_stratum_and_no_table_grows():
+def test_isomorphic_boards_share_a_stratum_and_no_table_grows():
     plain = leduc(config_from({"game": LEDUC_12}, "test").game)
     trained = Stratified(5)
     assert trained.game.buckets.tolist() == plain.buckets.tolist()
@@ -134,13 +139,13 @@ def test_boards_alike_but_for_suits_share_a_stratum_and_no_table_grows():
     assert sum(map(len, ranks)) == 12 == len(set.union(*ranks))
 
 
-# --- what an interval adds ---
+# --- changes of an interval ---
 
 
 def check_interval(trained):
-    """Check one interval: totals add each stratum's changes, then floors and discounts apply.
+    """Check one interval: totals get each stratum's changes, then floors and discounts apply.
 
-    Each stratum is trained again by itself, the last first, from the barrier's tables.
+    The check trains each stratum again by itself, in reverse order, from the tables before the interval.
     """
     game, algorithm, nodes = trained.game, trained.algorithm, trained.nodes
     before = {name: table.copy() for name, table in trained.totals.items()}
@@ -167,8 +172,8 @@ def check_interval(trained):
         wanted = before[name] + added[name]
         if name.startswith("regret/"):
             np.maximum(wanted, algorithm.first_floor(trained.game, nodes), out=wanted)
-        np.testing.assert_allclose(table, wanted, rtol=0, atol=1e-5)  # whole numbers stand for 2^-21 or so
-    if algorithm.first_floor(trained.game, nodes) == -inf:  # each first decision is visited once an iteration
+        np.testing.assert_allclose(table, wanted, rtol=0, atol=1e-5)  # changes are integers in units of about 2^-21
+    if algorithm.first_floor(trained.game, nodes) == -inf:  # each iteration visits the first decision once
         row = (trained.totals["strategy_sum/street0/player0"] - before["strategy_sum/street0/player0"])[:, :2]
         assert row.sum() == pytest.approx(schedule.weight(nodes) * iterations, rel=1e-6)
 
@@ -180,7 +185,7 @@ def begun(**solver):
 
 
 @pytest.mark.parametrize("solver", [{}, PRUNED], ids=["linear", "pruned"])
-def test_an_interval_adds_what_each_stratum_changes(solver):
+def test_an_interval_adds_the_changes_of_each_stratum_once(solver):
     trained = begun(**solver)
     for _ in range(3):
         check_interval(trained)
@@ -196,13 +201,13 @@ class AddedTwice(Stratified):
 
 
 class RepeatedFromTheWrongStreet(Stratified):
-    """The last stratum's interval is repeated with the first street as it is after the barrier."""
+    """Repeats the last stratum's interval with the first street as it is after the barrier."""
 
     def train_strata(self, interval, quotas, order):
         super().train_strata(interval, quotas, order[:-1])
         kept = {name: table.copy() for name, table in self.totals.items()}
         self.barrier.add(interval, self.changes)
-        super().train_strata(interval._replace(), quotas, order[-1:])  # a new object: the street is copied again
+        super().train_strata(interval._replace(), quotas, order[-1:])  # a new object makes the worker copy the street
         for name, table in kept.items():
             self.totals[name][...] = table
 
@@ -226,7 +231,7 @@ class FloorsPerCopy(Stratified):
     [(AddedTwice, {}), (RepeatedFromTheWrongStreet, {}), (WeightThatChanges, {}), (FloorsPerCopy, PRUNED)],
     ids=["changes added twice", "wrong first street", "weight that changes", "floors per copy"],
 )
-def test_planted_errors_of_an_interval(planted, solver):
+def test_planted_errors_in_an_interval_are_caught(planted, solver):
     trained = begun(**solver)
     trained.__class__ = planted
     with pytest.raises(AssertionError):
@@ -234,13 +239,13 @@ def test_planted_errors_of_an_interval(planted, solver):
             check_interval(trained)
 
 
-def test_changes_that_64_bits_do_not_hold_are_found():
+def test_overflow_of_64_bit_changes_is_detected():
     trained = begun()
     interval, quotas = trained.barrier.begin(trained.states)
     assert not trained.worker.run(0, trained.states[0], quotas[0], interval._replace(scale=2.0**70))
 
 
-def test_outcome_sampling_in_strata_learns():
+def test_outcome_sampling_in_strata_converges():
     trained = Stratified(4, algorithm="outcome-sampling")
     trained.train(10_000)
     first = evaluate_exact(trained.game, trained.average()).exploitability_chips
@@ -249,7 +254,7 @@ def test_outcome_sampling_in_strata_learns():
 
 
 def ratio(seed, iterations):
-    """Exploitability in four strata, over that of the ordinary sampler after as many nodes."""
+    """Return the exploitability with four strata over that of the ordinary sampler at equal nodes."""
     trained = Stratified(4, seed=seed)
     trained.train(iterations)
     config = config_from({"game": LEDUC_12, "solver": {"period_nodes": 1_000_000, "seed": seed}}, "test")
@@ -270,7 +275,7 @@ def test_strata_learn_as_fast_as_the_ordinary_sampler_at_equal_nodes():
 
 
 @pytest.mark.slow
-def test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes():
+def test_strata_learn_as_fast_as_the_ordinary_sampler_over_forty_seeds():
     found = np.array([ratio(seed, 300_000) for seed in range(40)])
     half = 2.03 * found.std(ddof=1) / np.sqrt(len(found))
     assert found.mean() - half > 0.9 and found.mean() + half < 1.1

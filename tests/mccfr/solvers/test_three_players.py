@@ -1,9 +1,9 @@
-"""Solvers of listed games with three and more players: convergence, averages, and refusals.
+"""Solvers for games with three and more players in history trees: convergence, averages, refusals.
 
 Shows:
 
 * Sampling and full-width CFR solve Kuhn poker with three players to 0.005 chips
-  (planted: test_an_average_at_one_opponent_only_plateaus)
+  (planted: test_averaging_at_one_opponents_traversal_stays_exploitable)
 * External sampling solves Leduc poker with three players to 0.05 chips (test_leduc_with_three_players)
 * Additions to an average strategy are in proportion to the player's own reach
   (planted: test_additions_are_in_proportion_to_own_reach)
@@ -34,21 +34,21 @@ def nash_conv(game, strategy):
 
 @cache
 def at_one_opponent_only():
-    """Return kernels with an error: strategies are averaged at the next player's traversal only, without a division."""
+    """Return kernels with an error: only the next player's traversal adds to strategy sums, undivided."""
     part = "part = weight / others_sampled(work, node, tree.player[node])"
     return mutant(external_general, (part, "part = weight if tree.player[node] == (traverser + 1) % players else 0.0"))
 
 
 @pytest.mark.parametrize("name", ["cfr", "cfr+", "dcfr", "pcfr+"])
-def test_full_width_cfr_in_kuhn(name):
-    """Self-play of more than two players has no guarantee, and finds the equilibria of Kuhn poker all the same."""
+def test_full_width_cfr_solves_kuhn(name):
+    """With more than two players CFR has no guarantee, but it solves Kuhn poker."""
     solver = HistoryCfr(KUHN, variant(name))
     solver.iterate(20_000)
     assert nash_conv(KUHN, solver.average_strategy()) < 0.005
 
 
 @pytest.mark.parametrize("players", [3, 4])
-def test_partial_pruning_changes_nothing(players):
+def test_partial_pruning_changes_no_table(players):
     game = mccfr.game("kuhn", players=players)
     plain, pruned = (HistoryCfr(game, variant("cfr+"), partial_pruning=prune) for prune in (False, True))
     for solver in (plain, pruned):
@@ -57,8 +57,8 @@ def test_partial_pruning_changes_nothing(players):
     assert pruned.nodes_touched < plain.nodes_touched
 
 
-def test_simultaneous_updates_use_the_strategies_before():
-    """One iteration from uniform play adds to the regrets what a best response's first step says, for every player."""
+def test_simultaneous_updates_use_the_strategies_before_the_iteration():
+    """Compare one iteration with alternating updates, where player 2 already meets new strategies."""
     both = HistoryCfr(KUHN, variant("cfr", updates="simultaneous"))
     first = HistoryCfr(KUHN, variant("cfr"))
     both.iterate(1)
@@ -68,22 +68,25 @@ def test_simultaneous_updates_use_the_strategies_before():
 
 
 @pytest.mark.parametrize(("algorithm", "iterations"), [("external", 1_000_000), ("outcome", 4_000_000)])
-def test_sampling_in_kuhn(algorithm, iterations):
+def test_sampling_solves_kuhn(algorithm, iterations):
     trainer = Trainer(KUHN, algorithm).train(iterations)
     assert nash_conv(KUHN, trainer.strategy) < 0.005
 
 
-def test_an_average_at_one_opponent_only_plateaus():
-    """Additions at the next player's traversal only do not average what was played: 0.02 chips, and no less later."""
+def test_averaging_at_one_opponents_traversal_stays_exploitable():
+    """Adding to sums only at the next player's traversal does not average the strategies played.
+
+    NashConv stays at 0.02 chips with more iterations.
+    """
     trainer = Trainer(KUHN, general=True, kernels=at_one_opponent_only())
     assert nash_conv(KUHN, trainer.train(1_000_000).strategy) > 0.015
 
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_additions_are_in_proportion_to_own_reach(planted):
-    """Without payoffs play is uniform: the mean sum at an infoset is its chance times own reach, at every line.
+    """Without payoffs play is uniform: mean sums are the chance probability times own reach.
 
-    Undivided additions carry the other opponent's reach.
+    Sums of the planted error also contain the other opponent's reach.
     """
     unpaid = replace(KUHN, tree=replace(KUHN.tree, payoffs=np.zeros_like(KUHN.tree.payoffs)))
     trainer = Trainer(unpaid, general=True, kernels=at_one_opponent_only() if planted else None).train(400_000)
@@ -100,7 +103,7 @@ def test_additions_are_in_proportion_to_own_reach(planted):
 
 @pytest.mark.slow
 def test_leduc_with_three_players():
-    """Linear discounting is what a run does; without it NashConv is 0.06 chips."""
+    """Use linear discounting; without it NashConv is 0.06 chips."""
     game = mccfr.game("leduc", players=3)
     trainer = Trainer(game, schedule=Schedule("linear")).train(5_000_000)
     found = nash_conv(game, trainer.strategy)
@@ -118,6 +121,5 @@ test_algorithms_for_two_players_are_refused = refusals(
 
 
 def test_resumed_sampling_has_the_same_bits():
-    """A run that stops and goes on has the tables of one that did not stop."""
     whole, halves = Trainer(KUHN).train(2_000), Trainer(KUHN).train(1_000).train(2_000)
     assert all(np.array_equal(whole.tables[name], halves.tables[name]) for name in whole.tables)

@@ -1,10 +1,10 @@
-"""User-defined regret rules: kernel calls, every form of full-width CFR, checks.
+"""User-defined regret rules: calls by kernels, all forms of full-width CFR, and checks.
 
 Shows:
 
-* Kernels pass each infoset's regrets unchanged to a user's rule (test_kernels_give_a_rule_every_column_as_it_stands)
+* Kernels pass each infoset's regrets unchanged to a user's rule (test_kernels_pass_regrets_unchanged_to_a_user_rule)
 * Regret matching written by a user learns the tables of the built-in rule
-  (test_regret_matching_written_by_a_user_learns_what_dcfr_does)
+  (test_user_defined_regret_matching_gives_the_tables_of_dcfr)
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from mccfr.solvers.minimisers import Rows, Tables, current_strategy
 
 @mccfr.regret_rule
 def least_bad(regrets, strategy):
-    """A rule that looks at negative regrets: all on the action whose regret is largest."""
+    """A rule that uses negative regrets: the action with the largest regret gets probability 1."""
     best = 0
     for a in range(len(regrets)):
         strategy[a] = 0.0
@@ -29,7 +29,7 @@ def least_bad(regrets, strategy):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rule", [positive_part, least_bad])
-def test_kernels_give_a_rule_every_column_as_it_stands(rule, dtype):
+def test_kernels_pass_regrets_unchanged_to_a_user_rule(rule, dtype):
     rng = np.random.default_rng(1)
     basis = rng.normal(size=(9, 7)).astype(dtype)
     sigma = np.full((6, 5), np.nan, dtype)
@@ -53,8 +53,8 @@ def test_kernels_give_a_rule_every_column_as_it_stands(rule, dtype):
     ],
     ids=str,
 )
-def test_regret_matching_written_by_a_user_learns_what_dcfr_does(game, options):
-    """Over public trees, in place and not, and over histories: the same tables but for rounding."""
+def test_user_defined_regret_matching_gives_the_tables_of_dcfr(game, options):
+    """Compare on public trees, with and without in-place updates, and on histories, up to rounding."""
     ours, theirs = (
         mccfr.solver(mccfr.game(**game), "cfr", variant=name, **options) for name in ("dcfr", "toys:own_dcfr")
     )
@@ -64,7 +64,7 @@ def test_regret_matching_written_by_a_user_learns_what_dcfr_does(game, options):
         assert theirs.tables[name] == pytest.approx(table, rel=1e-9, abs=1e-9), name
 
 
-test_rules_that_break_the_contract = refusals(
+test_rules_that_break_the_contract_are_refused = refusals(
     ("probabilities are needed, which sum to 1", lambda regrets, strategy: None),
     ("probabilities are needed, which sum to 1", lambda regrets, strategy: strategy.fill(1.0)),
     (
@@ -77,7 +77,7 @@ test_rules_that_break_the_contract = refusals(
 )
 
 
-def test_a_rule_that_does_not_compile_is_told_of_in_one_sentence_before_anything_runs(tmp_path):
+def test_a_rule_that_does_not_compile_is_refused_in_one_line(tmp_path):
     @mccfr.regret_rule
     def python_only(regrets, strategy):
         strategy[:] = 1 / len(regrets)

@@ -1,10 +1,11 @@
-"""Warm starts: tables that begin with a strategy, also on other buckets.
+"""Warm starts: tables initialised from a strategy, also with other buckets.
 
 Shows:
 
-* On the same buckets, a warm start begins with exactly the given strategy (test_play_begins_with_the_strategy)
+* On the same buckets, a warm start begins with exactly the given strategy
+  (test_current_and_average_strategy_begin_with_the_given_strategy)
 * On other buckets, strategy sums are split in proportion to shared hands
-  (test_sums_are_shared_out_among_buckets_as_hands_are; planted: test_planted_errors_are_caught)
+  (test_strategy_sums_are_split_in_proportion_to_shared_hands; planted: test_planted_errors_in_warm_starts_are_caught)
 """
 
 from dataclasses import replace
@@ -29,7 +30,7 @@ DOUBLE = {"regret_dtype": "float64", "sum_dtype": "float64"}
 
 @cache
 def deck():
-    """Two streets, six cards, a menu of bets; every hand by itself."""
+    """Return a game with two streets, six cards and a bet menu, without buckets."""
     return build_game(
         PokerGame(
             ranks=3, suits=2, board_cards=[0, 1], antes=[1, 1], stack=9, menu=Menu(first=("1p",), later=("allin",))
@@ -39,14 +40,14 @@ def deck():
 
 
 def by_rank(game):
-    """The same game on one bucket for each rank in the hand, whatever lies on the board."""
+    """Return the game with one bucket for each rank of the hand, for all boards."""
     cards = game.cards
     bucket = [np.where(found >= 0, cards.hand_cards[:, 0] // 2, -1).astype(np.int32) for found in cards.bucket]
     return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full((cards.streets, 2), 3)))
 
 
-def begun(game, source, strategy, iterations=ITERATIONS, code=warm_start):
-    """Fresh tables of `game` that begin with a strategy of `source`."""
+def warm_tables(game, source, strategy, iterations=ITERATIONS, code=warm_start):
+    """Return new tables of `game` that begin with a strategy of `source`."""
     tables = private_tables(make_layout(game, regret_dtype="float64", sum_dtype="float64"))
     code._fill(game, tables, source, strategy, iterations)
     return tables
@@ -61,23 +62,22 @@ def current(game, tables):
     return average_strategy(game, TableSet(cells))
 
 
-def apart(found, strategy):
-    """Largest difference of two strategies' probabilities."""
+def difference(found, strategy):
+    """Return the largest difference of two strategies' probabilities."""
     pairs = zip(found.probability, strategy.probability, strict=True)
     return max(float(np.abs(mine - theirs).max()) for mine, theirs in pairs)
 
 
 @cache
 def known():
-    """Leduc after 10,000 iterations."""
+    """Return Leduc trained for 10,000 iterations."""
     return Trainer(MERGED_LEDUC, **DOUBLE).train(10_000)
 
 
-def test_play_begins_with_the_strategy():
-    """Current and average strategy are it, exactly."""
-    tables = begun(MERGED_LEDUC, MERGED_LEDUC, known().strategy)
-    assert apart(current(MERGED_LEDUC, tables), known().strategy) < 1e-12
-    assert apart(average_strategy(MERGED_LEDUC, tables), known().strategy) < 1e-12
+def test_current_and_average_strategy_begin_with_the_given_strategy():
+    tables = warm_tables(MERGED_LEDUC, MERGED_LEDUC, known().strategy)
+    assert difference(current(MERGED_LEDUC, tables), known().strategy) < 1e-12
+    assert difference(average_strategy(MERGED_LEDUC, tables), known().strategy) < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_play_begins_with_the_strategy():
     ],
     ids=["regrets without the strategy", "one player's rows for both"],
 )
-def test_planted_errors_are_caught(edit):
-    """Some probability of the first strategy is 0.9 apart."""
-    tables = begun(MERGED_LEDUC, MERGED_LEDUC, known().strategy, code=mutant(warm_start, edit))
-    assert apart(current(MERGED_LEDUC, tables), known().strategy) > 0.5
+def test_planted_errors_in_warm_starts_are_caught(edit):
+    """With either error some probability of the first strategy differs by 0.9."""
+    tables = warm_tables(MERGED_LEDUC, MERGED_LEDUC, known().strategy, code=mutant(warm_start, edit))
+    assert difference(current(MERGED_LEDUC, tables), known().strategy) > 0.5
 
 
 def naive_sums(game, source, strategy, iterations):
-    """{(node, bucket): sums} of a game with the tree of its source, hand by hand."""
+    """Return {(node, bucket): sums}, computed hand by hand; game and source have the same tree."""
     arrays, found = game.tree.arrays, {}
     scale = [iterations / max(strategy.weight[b].sum(axis=0).max() for b in (player, player + 2)) for player in (0, 1)]
     for node in game.tree.decisions.tolist():
@@ -113,11 +113,11 @@ def naive_sums(game, source, strategy, iterations):
 
 
 @pytest.mark.parametrize("finer", [True, False])
-def test_sums_are_shared_out_among_buckets_as_hands_are(finer):
-    """Convert coarse buckets to hands and back, compared with loops; unreached rows are 0."""
+def test_strategy_sums_are_split_in_proportion_to_shared_hands(finer):
+    """Convert coarse buckets to hands and back, and compare with loops; unreached rows are 0."""
     game, source = (deck(), by_rank(deck())) if finer else (by_rank(deck()), deck())
     strategy = partly_reached_strategy(source, 1)
-    tables, arrays = begun(game, source, strategy), game.tree.arrays
+    tables, arrays = warm_tables(game, source, strategy), game.tree.arrays
     for (node, own), sums in naive_sums(game, source, strategy, ITERATIONS).items():
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         cells = tables.rows("strategy_sum", block)[own, slot : slot + len(sums)]

@@ -1,4 +1,4 @@
-"""Discounts: schedules, weights and sweeps against naive sweeps; floating point in long runs.
+"""Discounting: schedules, weights and sweeps against naive sweeps, and accuracy in long runs.
 
 Shows:
 
@@ -20,11 +20,11 @@ from mccfr.tables.linear_discounting import Schedule
 INF = np.inf
 EXPONENTS = [(1.5, 0, 2), (1.5, 0.5, 2), (1.5, -INF, 2), (INF, -1, 0), (1, 1, 1)]
 PERIODS = 105
-UNTIL = 60  # periods, where discounting ends before the run
+UNTIL = 60  # periods after which discounting ends in some schedules
 
 
 def schedules(period_nodes):
-    """Every kind of discount with its parameters, and one of each kind that ends before the run does."""
+    """Return schedules of all kinds and parameters, and two whose discounting ends before the run."""
     every = [Schedule(kind, period_nodes) for kind in ("none", "linear", "initial")]
     every += [Schedule("dcfr", period_nodes, None, *exponents) for exponents in EXPONENTS]
     every += [Schedule(kind, period_nodes, UNTIL * period_nodes) for kind in ("linear", "dcfr")]
@@ -43,14 +43,14 @@ def test_external_sampling_equals_an_eager_sweep(schedule):
 
 @pytest.mark.parametrize("schedule", schedules(1_000), ids=name)
 def test_outcome_sampling_equals_an_eager_sweep(schedule):
-    """Shorter periods: importance weights amplify rounding, to 1e-6 and more after a million nodes."""
+    """Use short periods: importance weights amplify rounding errors to 1e-6 after a million nodes."""
     errors = against_eager(LEDUC, schedule, PERIODS * 1_000, "outcome")
     assert max(errors.values()) < 1e-9, errors
 
 
 @njit
 def apply_updates(tables, updates, deltas, weight, rng):
-    """Updates [E, 3] int64 (first cell, actions, 1 for sums) with deltas [E, A], made as kernels do."""
+    """Apply updates [E, 3] (first cell, actions, 1 for sums) with deltas [E, A], as kernels do."""
     for e in range(len(updates)):
         start, actions, to_sums = updates[e]
         if to_sums:
@@ -114,7 +114,7 @@ def test_float32_tables_equal_an_eager_sweep_on_one_stream_of_updates(stream, sc
 
 
 @pytest.mark.parametrize("beta", [-1.0, 0.0, 0.5, 1.5])
-def test_five_thousand_periods_stay_finite_and_right(beta):
+def test_tables_stay_finite_and_exact_over_5000_periods(beta):
     schedule = Schedule("dcfr", 100, beta=beta)
     trainer = Trainer(LEDUC, schedule=schedule).train(nodes=500_100)
     assert trainer.state.ends >= 4_999
@@ -126,7 +126,7 @@ def test_five_thousand_periods_stay_finite_and_right(beta):
 
 @pytest.mark.parametrize("exponents", [*EXPONENTS, (1.5, 1.5, 3), (-INF, INF, 0.5)], ids=str)
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (0, 5_000), (1_074, 1_076), (4_999, 5_000), (7, 7)])
-def test_factors_of_several_ends_are_their_product(exponents, first, last):
+def test_the_factor_of_several_periods_is_a_product(exponents, first, last):
     schedule = Schedule("dcfr", 10, None, *exponents)
     steps = np.array([factors(schedule, period) for period in range(first + 1, last + 1)]).reshape(-1, 3)
     assert schedule.factors(first, last) == pytest.approx(steps.prod(axis=0), rel=1e-9, abs=1e-290)
@@ -143,7 +143,7 @@ def test_schedules_follow_the_nodes():
     assert [linear.sweeps, linear.ends(500), dcfr.sweeps] == [False, 0, True]
 
 
-def test_what_has_been_swept_is_left_as_it_is():
+def test_a_sweep_applies_each_discount_once():
     table, sums = np.array([[4.0, -6.0]]), np.array([[5.0]])
     sweep = DcfrDiscount([table], [sums], Schedule("dcfr", 10), (0, 0))
     assert sweep.run(5, 50) == 5
@@ -153,7 +153,7 @@ def test_what_has_been_swept_is_left_as_it_is():
     assert table[0] == pytest.approx([4 * 6**1.5 / (6**1.5 + 1), -3]) and sums[0] == pytest.approx([5 * 36 / 49])
 
 
-def test_others_are_swept_by_factors_of_their_own():
+def test_additional_tables_are_swept_by_their_own_factors():
     learners, opponents = np.array([[4.0, -6.0]]), np.array([[4.0, -6.0]])
     sweep = DcfrDiscount([learners], [], Schedule("dcfr", 10, beta=1.0), (0, 0))
     sweep.also([opponents], Schedule("dcfr", 10))

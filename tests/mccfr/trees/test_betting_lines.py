@@ -1,7 +1,9 @@
+"""Betting lines as text: reading and writing, chips put in, amounts by street and by whole hand."""
+
 import pytest
 from msgspec.structs import replace
 from places import RUNS
-from refusals import refusals
+from refusals import refusals, refused
 from small_games import BLINDS, DEEP, MENUS, TURN
 
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, LimitHoldemGame, OpenSpielGame
@@ -22,7 +24,7 @@ def tree_of(config):
     [KuhnGame(), LeducGame(), LeducGame(bets=((0.5, 1, 2), (1.5, 4))), BLINDS, TURN, GoofspielGame(cards=3)],
     ids=str,
 )
-def test_every_node_has_a_line_of_its_own(config):
+def test_every_node_has_its_own_line(config):
     tree = tree_of(config)
     lines = [line_text(tree, node) for node in range(len(tree.label))]
     assert lines[0] == ""
@@ -47,7 +49,7 @@ def test_ways_to_write_the_same_line(config, lines):
     assert line_text(tree, find_node(tree, lines[-1])) == lines[0]
 
 
-test_wrong_lines_say_where_and_what_is_legal = refusals(
+test_invalid_lines_are_refused_with_position_and_legal_actions = refusals(
     (r"character 1: 'x' is not possible here; legal actions: c, b", KuhnGame(), "x"),
     (r"character 2: 'b' is not possible here; legal actions: f, c", KuhnGame(), "bb"),
     (r"character 3: 'c' .*the hand is over and the line must end", KuhnGame(), "bcc"),
@@ -80,7 +82,7 @@ test_wrong_lines_say_where_and_what_is_legal = refusals(
         (TURN, "cc/r1800", 900, 1800, [900, 1800, 5400, 20000]),
     ],
 )
-def test_chips_are_those_of_the_rules(config, line, own, level, after):
+def test_chips_follow_the_rules(config, line, own, level, after):
     tree = tree_of(config)
     node = find_decision(tree, line)
     assert put_in_chips(tree, node) == (own, level)
@@ -102,7 +104,7 @@ BLINDED, ANTES, SPOT = LineStart(0, 100), LineStart(30, 130), LineStart(90, 90)
         (SPOT, "cc/cr90.5", "cc/cb0.5"),
     ],
 )
-def test_the_same_bet_has_two_amounts(start, whole, street):
+def test_amounts_by_street_and_by_whole_hand_convert_both_ways(start, whole, street):
     assert (street_line(whole, start), whole_line(street, start)) == (street, whole)
     assert street_line(street, start) == street and whole_line(whole, start) == whole
 
@@ -111,7 +113,12 @@ def test_an_action_has_the_amount_of_its_street():
     assert [street_action("r300c/", label, BLINDED) for label in ("c", "r450", "f")] == ["c", "b150", "f"]
 
 
-test_amounts_of_the_whole_hand = refusals(
+def test_whole_hand_amounts_that_equal_those_of_the_street_are_accepted():
+    refuse_whole_amounts("r300c/", BLINDED)
+    refused("r300 can mean", refuse_whole_amounts, "r300c/r450", BLINDED)
+
+
+test_whole_hand_amounts_are_refused = refusals(
     (r"r184 can mean chips put in on this street \(cb184\) or over the whole hand \(cb94\)", "cr184"),
     (r"\(b300c/b450\) or over the whole hand \(b210c/b150\)", "r300c/r450"),
     call=lambda line: refuse_whole_amounts(line, SPOT),
@@ -123,7 +130,7 @@ test_amounts_of_the_whole_hand = refusals(
     [KuhnGame(), LeducGame(), BLINDS, TURN, replace(DEEP, menu=MENUS["two sizes"]), LimitHoldemGame()],
     ids=str,
 )
-def test_every_line_is_read_as_it_is_written(config):
+def test_reading_a_written_line_gives_the_same_line(config):
     if isinstance(config, LimitHoldemGame):
         tree, start = build_tree(limit_holdem_rules(config.blinds)), limit_holdem_rules(config.blinds).line_start
         for line in all_lines(tree)[:500]:

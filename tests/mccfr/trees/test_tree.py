@@ -22,8 +22,8 @@ from mccfr.trees.compiled import TERMINAL, can_pack, pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")
-# Menu of 20,000 chips with blinds 50 and 100 -> nodes, decisions by street, actions by street.  The counts were made by
-# an independent implementation (S also by hand-written enumeration there); those of the larger menu L: test_plan.py.
+# By name: menu for stacks of 20,000 chips and blinds 50 and 100; nodes, decisions and actions by street.  The counts
+# are from an independent implementation, those of S also from enumeration there.  Menu L is in test_plan.py.
 PERFT = {
     "S": (Menu(first=POT, later=POT), 3_362, [20, 100, 340, 900], [57, 264, 856, 2_184]),
     "M2": (Menu(first=HALF, later=POT, max_bets=2), 18_634, [12, 100, 884, 5_812], [33, 280, 2_472, 15_848]),
@@ -33,7 +33,7 @@ TOY = poker(PokerGame(antes=(1, 1), stack=5))
 
 
 def holdem_tree(menu):
-    """The betting of a whole hand of heads-up no-limit hold'em."""
+    """Return the betting tree of heads-up no-limit hold'em over four streets."""
     return build_tree(holdem_rules(20_000, (50, 100), 0, menu))
 
 
@@ -51,7 +51,7 @@ def test_counts_of_named_menus(name):
 
 
 def test_every_action_has_its_node_and_every_chance_is_flagged():
-    """Check what counts do not: leaves by kind, and the board cards dealt before each node."""
+    """Check the kinds of leaves and the chance nodes counted by each node."""
     tree = holdem_tree(PERFT["S"][0])
     arrays, labels = tree.arrays, np.array(tree.label)
     leaf = arrays.kind == TERMINAL
@@ -68,7 +68,7 @@ def test_every_action_has_its_node_and_every_chance_is_flagged():
     assert (arrays.touched[~leaf] == 1 + later[~leaf]).all()
 
 
-def test_a_tree_without_end_is_refused(monkeypatch):
+def test_a_tree_above_the_node_limit_is_refused(monkeypatch):
     monkeypatch.setattr(betting_tree, "MAX_NODES", 3_361)
     refused(r"at least 3,36\d nodes; 3,361 are allowed: lower raises", holdem_tree, PERFT["S"][0])
     monkeypatch.setattr(betting_tree, "MAX_NODES", 3_362)
@@ -84,7 +84,7 @@ def test_small_trees():
 
 
 def changed(tree, node, **cells):
-    """The tree with some cells of one record changed."""
+    """Return the tree with some cells of one record changed."""
     columns = {name: column.copy() for name, column in tree.arrays._asdict().items()}
     for name, cell in cells.items():
         columns[name][node] = cell
@@ -92,14 +92,14 @@ def changed(tree, node, **cells):
 
 
 def refused_trees():
-    """Trees that the packed form cannot hold, by what the refusal says."""
+    """Return trees that cannot be packed, by error message."""
     arrays = KUHN.tree.arrays
     showdown = int(np.flatnonzero(arrays.showdown)[0])
     bet = KUHN.tree.label.index("b")
     return {
         "has 12 actions": poker(PokerGame(antes=(1, 1), stack=12)).tree,
         "node 1 is not of the form": changed(KUHN.tree, showdown, fixed=1.0),  # both a fixed payoff and a showdown
-        "node 0 is not of the form": changed(KUHN.tree, bet, kind=TERMINAL, showdown=2.0),  # behind a decision
+        "node 0 is not of the form": changed(KUHN.tree, bet, kind=TERMINAL, showdown=2.0),  # a terminal has leaves
         "cannot be packed": with_chance_in_tree(KUHN).tree,
     }
 

@@ -3,9 +3,9 @@
 Shows:
 
 * The PioSOLVER client `pious` works unchanged with `mccfr upi`: trees, solves, locks and files
-  (test_it_builds_solves_walks_and_locks)
-* Its aggregation reports state the frequencies and EVs of the solver (test_it_aggregates_what_it_has_saved)
-* Its equity calculator returns exact equities (test_it_calculates_equities)
+  (test_pious_builds_solves_reads_and_locks_trees)
+* Its aggregation reports state the frequencies and EVs of the solver (test_pious_aggregates_a_saved_tree)
+* Its equity calculator returns exact equities (test_pious_calculates_equities)
 """
 
 import gc
@@ -19,7 +19,7 @@ from places import ROOT
 
 pytest.importorskip("pious", reason="the extra test is not installed")
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of its own, as it is compiled
+    warnings.simplefilter("ignore")  # warnings of pious itself, as Python compiles it
     from pious.conf import pious_conf
     from pious.pio import EquityCalculator, get_all_lines, make_solver
     from pious.pio.aggregate import AggregationConfig, aggregate_files_in_dir
@@ -28,7 +28,7 @@ with warnings.catch_warnings():
 
 from abstraction.cards import combo_text
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pipes that it leaves open
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pious leaves pipes open
 OOP, IP = "AA,KQs,JTs", "QQ,AJs,T9s:0.5"
 
 
@@ -40,8 +40,8 @@ def _its_pipes():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Its solver, where it looks for PioSOLVER's program."""
+def pio_program(tmp_path_factory):
+    """Install `mccfr upi` as PioSOLVER's program; yield make_solver of pious and the folder."""
     place = tmp_path_factory.mktemp("pio")
     program = place / f"{pious_conf.get_pio_solver_name()}.exe"
     program.write_text(f"#!/bin/sh\nPYTHONPATH='{ROOT}' exec '{sys.executable}' -m mccfr upi\n")
@@ -52,8 +52,8 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def turn(made):
-    solver = made[0]()
+def turn(pio_program):
+    solver = pio_program[0]()
     solver._run("set_threads", "1")
     solver.set_range("OOP", OOP)
     solver.set_range("IP", Range(IP))
@@ -74,23 +74,23 @@ def end(solver):
     assert solver.process.wait(30) == 0 and solver.process.stderr.read() == ""
 
 
-def test_hands_have_its_order():
+def test_hands_have_the_order_of_pious():
     assert tuple(combo_text(hand) for hand in range(1326)) == PIO_HAND_ORDER
 
 
-def test_it_builds_solves_walks_and_locks(turn):
-    solver, said = turn
-    assert "go ok!" in said and "SOLVER: stopped (required accuracy reached)" in said
-    told = dict(line.split(": ") for line in solver.calc_results().split("\n"))
-    assert float(told["Exploitable for"]) <= 0.5
+def test_pious_builds_solves_reads_and_locks_trees(turn):
+    solver, output = turn
+    assert "go ok!" in output and "SOLVER: stopped (required accuracy reached)" in output
+    results = dict(line.split(": ") for line in solver.calc_results().split("\n"))
+    assert float(results["Exploitable for"]) <= 0.5
     root = solver.show_node("r:0")
     assert (root.get_position(), root.board, root.pot) == ("OOP", ("Qs", "Jh", "2h", "7c"), (0, 0, 40))
     assert solver.show_children_actions("r:0") == ["c", "b20"] and root.num_children == 2
     assert [child.node_type for child in solver.show_children("r:0:c:c")] == ["OOP_DEC"] * 48
     assert {str(line) for line in get_all_lines(solver)} >= {"r:0", "r:0:b20:b60:c", "r:0:c:c:b20:f", "r:0:c:b100"}
     for position in ("OOP", "IP"):
-        value, met = solver.calc_ev(position, "r:0")
-        assert np.nansum(value * met) / met.sum() == pytest.approx(float(told[f"EV {position}"]), abs=1e-3)
+        value, matchups = solver.calc_ev(position, "r:0")
+        assert np.nansum(value * matchups) / matchups.sum() == pytest.approx(float(results[f"EV {position}"]), abs=1e-3)
     weights = solver.show_range("IP", "r:0")
     assert weights["AsJs"] == 1 and weights["Ts9s"] == 0.5 and weights["QsQh"] == 0
     assert solver.calc_global_freq("r:0:c") + solver.calc_global_freq("r:0:b20") == pytest.approx(1)
@@ -107,7 +107,7 @@ def test_it_builds_solves_walks_and_locks(turn):
     assert solver.calc_global_freq("r:0:b20:c") > 0
 
 
-def test_it_aggregates_what_it_has_saved(turn, made, tmp_path):
+def test_pious_aggregates_a_saved_tree(turn, pio_program, tmp_path):
     """Compare the report of a folder with the solver's figures of each node, over all river cards."""
     solver, _ = turn
     assert "ok!" in solver.dump_tree(str(tmp_path / "QsJh2h7c.cfr"))
@@ -118,22 +118,22 @@ def test_it_aggregates_what_it_has_saved(turn, made, tmp_path):
     }
     assert set(found) == {"r:0", "r:0:c:c"}
     row = found["r:0"].iloc[0]
-    told = dict(line.split(": ") for line in solver.calc_results().split("\n"))
-    assert row["OOP EV"] == pytest.approx(float(told["EV OOP"]), abs=1e-3)
+    results = dict(line.split(": ") for line in solver.calc_results().split("\n"))
+    assert row["OOP EV"] == pytest.approx(float(results["EV OOP"]), abs=1e-3)
     assert row["Check Freq"] + row["Bet 20 Freq"] == pytest.approx(100) and row["Global Freq"] == 1
     cards = found["r:0:c:c"]
     assert len(cards) == 48 and cards["Global Freq"].sum() == pytest.approx(solver.calc_global_freq("r:0:c:c"))
     assert (cards["OOP EV"] + cards["IP EV"]).to_numpy() == pytest.approx(np.full(48, 40.0))
 
 
-def test_it_calculates_equities(made):
+def test_pious_calculates_equities(pio_program):
     """Aces and king-queen suited against queens and jack-ten suited on a turn: 25 against 23 of 48."""
     calculator = EquityCalculator("QsJh2h7c", "AA,KQs", "QQ,JTs")
     assert calculator.compute_equities() == pytest.approx((0.52083333, 0.47916667))
     end(calculator.solver)
 
 
-def test_the_program_ends_with_its_input():
+def test_the_program_ends_at_the_end_of_its_input():
     command = [sys.executable, "-m", "mccfr", "upi"]
     ended = subprocess.run(command, input="is_ready\n", capture_output=True, text=True, check=False)
     assert (ended.stdout, ended.returncode) == ("is_ready ok!\n", 0)

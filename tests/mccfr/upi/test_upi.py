@@ -2,9 +2,9 @@
 
 Shows:
 
-* A tree of `mccfr upi` has the added lines and no others (test_all_lines_of_a_tree_as_add_line_are_that_tree)
-* Its values equal those of `mccfr spot` (test_a_spot_is_the_one_of_the_command)
-* The EVs of its nodes are means over the nodes that follow (test_values_of_nodes_are_means_of_what_follows)
+* A tree of `mccfr upi` has the added lines and no others (test_add_line_with_all_lines_of_a_tree_builds_that_tree)
+* Its values equal those of `mccfr spot` (test_a_spot_has_the_values_of_the_spot_command)
+* The EVs of its nodes are means over the nodes that follow (test_values_of_nodes_are_means_over_the_nodes_that_follow)
 """
 
 import json
@@ -46,7 +46,7 @@ def grid(board, lines, **keys):
 
 
 def as_amounts(line):
-    """A line of a tree, r:0:c:b12:c, as add_line has it."""
+    """Return a line of a tree, such as r:0:c:b12:c, in the form of add_line."""
     found, level = [], 0
     for action in line.split(":")[2:]:
         level = int(action[1:]) if action.startswith("b") else level
@@ -55,8 +55,8 @@ def as_amounts(line):
 
 
 @pytest.mark.parametrize("board", [TURN, RIVER])
-def test_all_lines_of_a_tree_as_add_line_are_that_tree(board):
-    """A tree of sizes, written out line by line, is built again, with the same nodes and no others."""
+def test_add_line_with_all_lines_of_a_tree_builds_that_tree(board):
+    """List the lines of a tree of bet sizes, and build the same nodes from them, and no others."""
     sizes = {**spot_menu("30%,60%", "40%", len(board) // 2 - 2), "allin_spr": 0.5}
     game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "menu": sizes}
     whole = SpotProblem(game, 1).tree.lines()
@@ -67,30 +67,30 @@ def test_all_lines_of_a_tree_as_add_line_are_that_tree(board):
     assert sorted(grid(board, fewer).lines()) == sorted(line for line in whole if not line.startswith("r:0:b24"))
 
 
-def test_a_spot_is_the_one_of_the_command(river, capsys, tmp_path, monkeypatch):
-    """The same tree solved by `mccfr spot`: equities exactly, EV as far as both are exploitable."""
+def test_a_spot_has_the_values_of_the_spot_command(river, capsys, tmp_path, monkeypatch):
+    """Solve the same tree by `mccfr spot`: equal equities, and EVs within both exploitabilities."""
     monkeypatch.chdir(tmp_path)
-    asked = [RIVER, "--oop", "TT+,AQs+", "--ip", "77+,ATs+,KQs,87s", "--pot", "180", "--stack", "910", "--workers", "0"]
+    given = [RIVER, "--oop", "TT+,AQs+", "--ip", "77+,ATs+,KQs,87s", "--pot", "180", "--stack", "910", "--workers", "0"]
     lines = [f"--add-line={line}" for line in bets(map(read_amounts, LINES), 90)]
-    found = json.loads(call(capsys, "spot", *asked, *lines, "--bets", "", "--raises", "", "--to", "0.3%", "--json").out)
-    told = dict(line.split(": ") for line in river.ask("calc_results").split("\n"))
-    assert float(told["Exploitable for"]) <= 0.5
+    found = json.loads(call(capsys, "spot", *given, *lines, "--bets", "", "--raises", "", "--to", "0.3%", "--json").out)
+    stats = dict(line.split(": ") for line in river.ask("calc_results").split("\n"))
+    assert float(stats["Exploitable for"]) <= 0.5
     for player, name in enumerate(("OOP", "IP")):
-        assert float(told[f"EV {name}"]) == pytest.approx(found["ev_chips"][player], abs=1.5)
-        assert float(told[f"{name}'s MES"]) >= float(told[f"EV {name}"])
-        value, met = (np.array(row) for row in river.numbers(f"calc_ev {name} r:0"))
-        assert np.nansum(value * met) / met.sum() == pytest.approx(float(told[f"EV {name}"]), abs=1e-3)
+        assert float(stats[f"EV {name}"]) == pytest.approx(found["ev_chips"][player], abs=1.5)
+        assert float(stats[f"{name}'s MES"]) >= float(stats[f"EV {name}"])
+        value, weights = (np.array(row) for row in river.numbers(f"calc_ev {name} r:0"))
+        assert np.nansum(value * weights) / weights.sum() == pytest.approx(float(stats[f"EV {name}"]), abs=1e-3)
         assert river.numbers(f"calc_eq_node {name} r:0")[2] == [pytest.approx(found["equity"][player], abs=1e-6)]
 
 
-def test_a_solve_says_how_it_goes():
+def test_a_solve_prints_its_progress():
     client = spot(RIVER, "90")
     client.ask("go 20 steps")
     client.conversation.answer("wait_for_solver")
-    assert client.said().count("SOLVER: started") == 1
+    assert client.all_answers().count("SOLVER: started") == 1
     block = r"^SOLVER:\nrunning time: .*\nEV OOP: .*\nEV IP: .*\nOOP's MES: .*\nIP's MES: .*\nExploitable for: "
-    told = re.findall(block, client.said(), re.M)
-    assert len(told) == 6 and client.said().endswith("SOLVER: stopped (20 iterations)\nwait_for_solver ok!\n")
+    stats = re.findall(block, client.all_answers(), re.M)
+    assert len(stats) == 6 and client.all_answers().endswith("SOLVER: stopped (20 iterations)\nwait_for_solver ok!\n")
 
 
 def test_nodes_have_six_lines(river):
@@ -105,12 +105,12 @@ def test_nodes_have_six_lines(river):
     assert river.ask("show_children r").split("\n")[1] == "r:0"
 
 
-def test_values_of_nodes_are_means_of_what_follows(turn):
+def test_values_of_nodes_are_means_over_the_nodes_that_follow(turn):
     """Check that EVs and frequencies of nodes add up over actions and cards; a fold gives the pot."""
 
     def worth(name, player):
-        value, met = (np.array(row) for row in turn.numbers(f"calc_ev {('OOP', 'IP')[player]} {name}"))
-        return float(np.nansum(value * met)), float(met.sum())
+        value, weights = (np.array(row) for row in turn.numbers(f"calc_ev {('OOP', 'IP')[player]} {name}"))
+        return float(np.nansum(value * weights)), float(weights.sum())
 
     def chance(name):
         return float(turn.ask(f"calc_global_freq {name}"))
@@ -129,11 +129,11 @@ def test_values_of_nodes_are_means_of_what_follows(turn):
         mean = sum(worth(card, player)[0] for card in cards) / 44
         assert mean == pytest.approx(worth("r:0:c:c", player)[0], rel=1e-5)
     folded = worth("r:0:b20:f", 0), worth("r:0:b20:f", 1)
-    assert [value / met for value, met in folded] == pytest.approx([40, 0], abs=1e-6)
-    assert sum(value / met for value, met in (worth("r:0", 0), worth("r:0", 1))) == pytest.approx(40)
+    assert [value / weights for value, weights in folded] == pytest.approx([40, 0], abs=1e-6)
+    assert sum(value / weights for value, weights in (worth("r:0", 0), worth("r:0", 1))) == pytest.approx(40)
 
 
-def test_ranges_are_what_is_played(turn):
+def test_ranges_after_an_action_follow_from_the_strategy(turn):
     """Multiply a player's range by the strategy after each action; hands that hold a card are 0."""
     before, played = turn.numbers("show_range OOP r:0")[0], turn.numbers("show_strategy r:0")
     after = np.array(turn.numbers("show_range OOP r:0:b20")[0])
@@ -146,20 +146,20 @@ def test_ranges_are_what_is_played(turn):
     assert turn.numbers("show_range IP")[0] == pytest.approx(parse_range("QQ,AJs,T9s:0.5"))
 
 
-def test_a_locked_node_stays_and_the_rest_answers_it(tmp_path):
-    """Another strategy counts until the next solve. Against one that always folds nearly every hand bets."""
+def test_a_locked_node_is_fixed_and_other_nodes_respond_to_it(tmp_path):
+    """A strategy that is set counts until the next solve. Nearly every hand bets if all hands fold."""
     client = spot(RIVER, *LINES)
     folds = "set_strategy r:0:b90 " + " ".join(["1"] * 1326 + ["0"] * 2652)
     assert client.ask(*SOLVE, folds).endswith("set_strategy ok!")
     assert client.ask("calc_global_freq r:0:b90:c") == "0"
-    value, met = client.numbers("calc_ev IP r:0:b90")
-    assert np.nansum(np.multiply(value, met)) == pytest.approx(0, abs=1e-6)
+    value, weights = client.numbers("calc_ev IP r:0:b90")
+    assert np.nansum(np.multiply(value, weights)) == pytest.approx(0, abs=1e-6)
     client.ask("go 1 steps", "wait_for_solver")
     assert float(client.ask("calc_global_freq r:0:b90:c")) > 0
     client = spot(RIVER, *LINES)
     client.ask(folds, "lock_node r:0:b90", "set_accuracy 0.2", "go", "wait_for_solver")
-    told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
-    assert float(told["EV OOP"]) == pytest.approx(180, abs=0.5) and float(told["Exploitable for"]) <= 0.2
+    stats = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
+    assert float(stats["EV OOP"]) == pytest.approx(180, abs=0.5) and float(stats["Exploitable for"]) <= 0.2
     assert client.ask("calc_global_freq r:0:b90:c") == "0" and float(client.ask("calc_global_freq r:0:b90")) > 0.8
     path, other = tmp_path / "locked.cfr", Client()
     client.ask(f"dump_tree {path}")
@@ -169,8 +169,8 @@ def test_a_locked_node_stays_and_the_rest_answers_it(tmp_path):
     assert float(other.ask("calc_global_freq r:0:b90:c")) > 0
 
 
-def test_a_lock_is_of_one_board():
-    """A node behind a card is locked there, and on no other card, be it alike but for suits."""
+def test_a_lock_holds_on_one_board_only():
+    """Lock a node after a river card: nodes after other cards, also isomorphic ones, stay free."""
     client = spot(TURN, "20 60", "0 0 20", oop="AA,KQs,JTs", ip="QQ,AJs,T9s:0.5", pot=40, stack=100)
     bets = " ".join(["0"] * 1326 + ["1"] * 1326)
     client.ask(f"set_strategy r:0:c:c:2d {bets}", "lock_node r:0:c:c:2d", "go 20 steps", "wait_for_solver")
@@ -179,7 +179,7 @@ def test_a_lock_is_of_one_board():
         assert (chances[0] == pytest.approx(chances[1], rel=1e-6)) == always
 
 
-def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
+def test_a_saved_tree_continues_with_the_same_strategy(tmp_path):
     path = tmp_path / "tree.cfr"
     one, other = spot(RIVER, *LINES), Client()
     one.ask("go 15 steps", "wait_for_solver", f'dump_tree "{path}" no_rivers')
@@ -195,16 +195,16 @@ def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
         assert re.match("ERROR: .*tree.cfr is damaged, or no tree", other.ask(f"load_tree {path}"))
 
 
-def test_rake_is_taken_of_what_is_won():
-    """At most the cap; what both win falls short of the pot by it, and hands' values are after it."""
+def test_both_evs_sum_to_the_pot_less_rake():
+    """Both EVs sum to the pot less the rake, at most the cap; values of hands are after rake."""
     short = []
     for rake in ("0 0", "0.05 1000", "0.05 4"):
         client = spot(RIVER, *LINES)
         client.ask(f"set_rake {rake}", "build_tree", "set_accuracy 1", "go", "wait_for_solver")
-        told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
-        short.append(180 - float(told["EV OOP"]) - float(told["EV IP"]))
-        ev, met = (np.array(line.split(), float) for line in client.ask("calc_ev OOP r:0").split("\n"))
-        assert np.nansum(ev * met) / met[~np.isnan(ev)].sum() == pytest.approx(float(told["EV OOP"]), abs=2e-3)
+        stats = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
+        short.append(180 - float(stats["EV OOP"]) - float(stats["EV IP"]))
+        ev, weights = (np.array(line.split(), float) for line in client.ask("calc_ev OOP r:0").split("\n"))
+        assert np.nansum(ev * weights) / weights[~np.isnan(ev)].sum() == pytest.approx(float(stats["EV OOP"]), abs=2e-3)
     assert short[0] == pytest.approx(0, abs=0.01) and short[1] > 9 and 3.5 < short[2] <= 4.001
 
 
@@ -242,12 +242,12 @@ def test_scripts_are_run_line_by_line(tmp_path):
         ("set_threads 2000", "set_threads takes a whole number up to 1024"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(river, line, sentence):
-    said = river.ask(line)
-    assert said.startswith("ERROR: ") and sentence in said and "\n" not in said
+def test_invalid_requests_give_an_error_of_one_sentence(river, line, sentence):
+    message = river.ask(line)
+    assert message.startswith("ERROR: ") and sentence in message and "\n" not in message
 
 
-def test_a_tree_needs_what_it_is_made_of():
+def test_a_tree_needs_ranges_a_board_a_pot_and_a_stack():
     client = Client()
     assert client.ask("build_tree") == "ERROR: there is no range of OOP: set_range OOP comes first"
     assert client.ask("set_range OOP AA", "set_range IP AA", "build_tree").startswith("ERROR: a tree needs set_board")
@@ -256,7 +256,7 @@ def test_a_tree_needs_what_it_is_made_of():
     assert "b6 is not a bet after the line 'b5'" in client.ask("build_tree")
 
 
-def test_while_it_solves_it_says_so():
+def test_other_requests_are_refused_during_a_solve():
     client = spot(RIVER, *LINES)
     client.ask("set_accuracy 0", "go 60 seconds")
     assert client.ask("show_node r:0") == "ERROR: show_node: the solver is running; send stop or wait_for_solver first"

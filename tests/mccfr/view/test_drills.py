@@ -3,9 +3,8 @@
 Shows:
 
 * A drilled hand starts with the chosen betting line (test_a_drilled_hand_begins_with_its_line)
-* Drills deal from both ranges: bets of the raiser, answers of the caller
-  (test_hands_are_dealt_by_both_ranges, test_drills_after_the_flop_are_of_the_raiser_and_the_caller,
-  test_solved_spots_are_drilled_on_their_first_street)
+* Drills deal from the ranges of raiser and caller (test_hands_are_dealt_by_both_ranges,
+  test_drills_after_the_flop_are_of_the_raiser_and_the_caller, test_solved_spots_are_drilled_on_their_first_street)
 """
 
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from policies import write_random
 from random_policy import policy
 from refusals import refusals, refused
-from test_page_table import played
+from test_page_table import finish
 
 from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.view import Spots, open_spots
@@ -31,14 +30,14 @@ def spots():
 
 @pytest.mark.parametrize("line", ["b200b600", "b300c/cb600", "cc/cc/"])
 def test_a_drilled_hand_begins_with_its_line(spots, line):
-    """Begin on any street, after bets that the tree lacks too; the user acts next, to the hand's end."""
+    """Lines end on any street and may have off-tree bets; the user acts next, to the hand's end."""
     table, said = PageTable(spots), spots.spot(line)["line"]
     state = table.sit(seed=3, line=line)
     for number in range(3):
         assert state["line"] == said and state["hand"] == number and state["drilled"] == line
         assert len(state["log"]) == state["opened"] == sum(mark in "cfb" for mark in said) and state["actions"]
         assert state["position"] == spots.spot(line)["player"]
-        state = played(table, state, lambda now: "c")[-1]
+        state = finish(table, state, lambda now: "c")[-1]
         assert state["played"] == number + 1
         state = table.deal(number)
 
@@ -57,16 +56,16 @@ def test_hands_are_dealt_by_both_ranges(tmp_path):
     assert np.abs(dealt / 600 - share).max() < 4 * np.sqrt(0.25 / 600) and (dealt[share == 0] == 0).all()
 
 
-def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
+def test_a_replayed_hand_is_the_same_and_does_not_count(spots):
     table = PageTable(spots)
     first = table.sit(seed=5)
-    over = played(table, first, lambda now: "c")[-1]
-    second = played(table, table.deal(0), lambda now: "c")[-1]
+    over = finish(table, first, lambda now: "c")[-1]
+    second = finish(table, table.deal(0), lambda now: "c")[-1]
     again = table.again(0)
     dealt = again["hand"], again["cards"], again["position"]
     assert again["again"] and dealt == (0, first["cards"], first["position"])
     refused("once one is over", table.again, 0)
-    ended = played(table, again, lambda now: "c")[-1]
+    ended = finish(table, again, lambda now: "c")[-1]
     assert (ended["played"], ended["won_chips"]) == (2, second["won_chips"])
     assert ended["result"] == over["result"]
     assert table.deal(0)["hand"] == 2
@@ -81,7 +80,7 @@ def test_spots_have_names_that_players_use(spots, tmp_path):
 
 
 def test_drills_after_the_flop_are_of_the_raiser_and_the_caller(spots):
-    """The last raiser bets on every street, in position or not; names say who acts on what."""
+    """The last raiser bets on every street, in position or not; names give the player and the action."""
     lines = dict(postflop_lines(spots))
     assert lines["b200c/c"] == "Button, c-bet in a single-raised pot: b200c/c"
     assert lines["b200b600c/"] == "Big blind, c-bet in a 3-bet pot: b200b600c/"
@@ -116,7 +115,7 @@ def test_a_hand_of_an_earlier_session_is_dealt_again(spots):
     first = PageTable(spots)
     state = first.sit(seed=7, line="b200c/c")
     for _ in range(2):
-        state = first.deal(played(first, state, lambda now: "c")[-1]["hand"])
+        state = first.deal(finish(first, state, lambda now: "c")[-1]["hand"])
     again = PageTable(spots).sit(seed=state["seed"], line="b200c/c", hand=2)
     assert {**again, "played": 0, "won_chips": 0.0} == {**state, "played": 0, "won_chips": 0.0}
 

@@ -59,7 +59,7 @@ def test_the_page_sorts_filters_and_plots(tmp_path):
         assert page.evaluate("document.documentElement.scrollWidth <= 390")
 
 
-def test_nothing_else_is_written_over(tmp_path):
+def test_other_files_are_not_overwritten(tmp_path):
     (tmp_path / "mine.html").write_text("mine")
     with pytest.raises(FileExistsError):
         check_output(tmp_path / "mine.html", FLOPS_PAGE.ours)

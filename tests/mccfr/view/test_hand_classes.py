@@ -3,7 +3,7 @@
 Shows:
 
 * The page's filters give made hands and draws the names that players use
-  (test_hands_are_called_what_players_call_them)
+  (test_hands_have_the_names_that_players_use)
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from mccfr.view.hand_classes import hand_kinds
 
 
 @pytest.mark.parametrize(
-    ("board", "hand", "made", "draws"),
+    ("board", "hand", "made_hand", "draws"),
     [
         ("Kc7d2s", "KhQh", "top pair", ""),
         ("Kc7d2s", "AhAd", "overpair", ""),
@@ -29,23 +29,23 @@ from mccfr.view.hand_classes import hand_kinds
         ("JhTh2c", "9s8s", "high card", "open-ended"),
         ("QsJh8h", "AcTc", "high card", "open-ended"),  # a nine or a king
         ("2c3c4h", "AsKd", "high card", "gutshot"),
-        ("KcKd5h", "AsQh", "high card", ""),  # the pair is everybody's
+        ("KcKd5h", "AsQh", "high card", ""),  # the pair is on the board
         ("KcKd5h", "KsQh", "trips", ""),
         ("KcKd5h", "QsQh", "two pair", ""),
         ("KcKd7h7s2c", "AsAh", "two pair", ""),
         ("KcKd7h7s2c", "AsQh", "high card", ""),
-        ("5d6c7c8c", "AsQh", "high card", ""),  # a nine or a four is everybody's straight
+        ("5d6c7c8c", "AsQh", "high card", ""),  # a nine or a four gives every hand a straight
         ("5d6c7c8c", "AsKc", "high card", "flush draw"),
         ("5d6c7c8c", "9sKd", "straight", ""),
         ("5d6c7c8c", "9cTc", "straight flush", ""),
         ("JhTh2c5h3s", "AhKh", "flush", ""),
-        ("JhTh2c5d3s", "AhKh", "high card", ""),  # nothing comes any more
+        ("JhTh2c5d3s", "AhKh", "high card", ""),  # no cards to come
     ],
 )
-def test_hands_are_called_what_players_call_them(board, hand, made, draws):
+def test_hands_have_the_names_that_players_use(board, hand, made_hand, draws):
     kinds, coming = hand_kinds(parse_cards(board))
     number = combo_index(*parse_cards(hand))
-    assert (kinds[number], coming[number]) == (made, draws)
+    assert (kinds[number], coming[number]) == (made_hand, draws)
 
 
 def test_grid_is_the_usual_square():

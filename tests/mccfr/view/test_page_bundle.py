@@ -3,7 +3,7 @@
 Shows:
 
 * The served bundle is made from its source, with licences
-  (test_the_bundle_is_of_the_source, test_licences_of_the_libraries_are_in_the_bundle)
+  (test_the_bundle_is_built_from_its_source, test_licences_of_the_libraries_are_in_the_bundle)
 """
 
 import hashlib
@@ -21,8 +21,8 @@ def sources():
     return [path for path in PAGE.rglob("*") if path.is_file() and "node_modules" not in path.parts]
 
 
-def test_the_bundle_is_of_the_source():
-    """Every file of source and bundle has the checksum that tools/page has written; others need it run again."""
+def test_the_bundle_is_built_from_its_source():
+    """Each file of source and bundle has the checksum that tools/page wrote; after a change, run it again."""
     lines = (line.split("  ") for line in (STATIC / "sources.sha256").read_text().splitlines())
     written = {(STATIC / name).resolve(): checksum for checksum, name in lines}
     bundle = [path for path in STATIC.iterdir() if path.name != "sources.sha256"]
@@ -41,7 +41,7 @@ def test_licences_of_the_libraries_are_in_the_bundle():
 
 
 def test_the_page_is_small():
-    """Code lines of the page's own JavaScript: neither blank nor of comments, as tools/house.py counts Python."""
+    """Count the lines of the page's own JavaScript, without blank lines and comments."""
     texts = [path.read_text() for path in sources() if path.parent.name == "src" and path.suffix in (".js", ".jsx")]
     code = [
         line for text in texts for line in re.sub(r"(?m)^ *(/\*.*?\*/|//[^\n]*)$", "", text, flags=re.S).split("\n")

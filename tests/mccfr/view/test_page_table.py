@@ -2,11 +2,10 @@
 
 Shows:
 
-* The page shows the opponent's cards at showdown only (test_the_other_s_cards_are_told_at_showdowns_alone)
-* The cost of a decision is its EV subtracted from the EV of the best action
-  (test_a_decision_costs_what_the_best_one_is_worth_more)
+* The page shows the opponent's cards at showdown only (test_the_opponents_cards_are_shown_only_at_showdown)
+* A decision's cost is the best action's EV minus its own (test_a_decisions_cost_is_the_best_actions_ev_minus_its_own)
 * An action costs nothing only if the strategy takes it and its EV is certain
-  (test_no_call_costs_nothing_where_the_strategy_folds)
+  (test_a_call_is_not_free_if_the_strategy_folds)
 """
 
 import json
@@ -33,8 +32,8 @@ from mccfr.view.judgement import judge
 from mccfr.view.page_table import PageTable
 
 
-def played(table, state, choose):
-    """A hand to its end; every state of it."""
+def finish(table, state, choose):
+    """Play a hand to its end; return each of its states."""
     seen = [state]
     while state["result"] is None:
         state = table.act(state["hand"], state["line"], choose(state))
@@ -43,17 +42,17 @@ def played(table, state, choose):
 
 
 def folding(state):
-    """Fold where that is possible."""
+    """Fold if that is legal, otherwise check or call."""
     return "f" if state["actions"][0]["action"] == "f" else "c"
 
 
-def test_the_other_s_cards_are_told_at_showdowns_alone():
+def test_the_opponents_cards_are_shown_only_at_showdown():
     spots = Spots(policy(), "random")
     table, ends = PageTable(spots), set()
     assert table.state() == {"hand": None}
     state, won = table.sit(seed=2), 0.0
     for number in range(12):
-        seen = played(table, state, folding if number % 4 == 3 else lambda now: "c")
+        seen = finish(table, state, folding if number % 4 == 3 else lambda now: "c")
         dealt = spots.dealing.deal(2, number)
         position = (number + 1) % 2
         own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
@@ -76,7 +75,7 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
     assert ends == {True, False}
 
 
-def test_what_is_said_twice_is_done_once():
+def test_a_repeated_request_has_no_second_effect():
     table = PageTable(Spots(policy(), "random"))
     first = table.sit(seed=5)
     after = table.act(first["hand"], first["line"], "c")
@@ -84,13 +83,13 @@ def test_what_is_said_twice_is_done_once():
     refused("a bet must put in 100 to 19900 chips on this street", table.act, after["hand"], after["line"], "b1")
     for action in ("", "cc"):
         refused("give one action", table.act, after["hand"], after["line"], action)
-    over = played(table, after, lambda now: "c")[-1]
+    over = finish(table, after, lambda now: "c")[-1]
     assert table.act(over["hand"], over["line"], "c") == over
     following = table.deal(over["hand"])
     assert following["hand"] == over["hand"] + 1 and table.deal(over["hand"]) == following
 
 
-def test_equities_before_the_flop_are_the_known_ones():
+def test_preflop_equities_equal_published_values():
     """Compare with published tables to four digits: against any two cards, and for two pairs of classes."""
     table, classes = preflop_equities(), preflop_classes()
     assert table.shape == (169, 169) and abs(table + table.T - 1).max() < 1e-6
@@ -103,7 +102,7 @@ def test_equities_before_the_flop_are_the_known_ones():
     assert table[number["AsKs"], number["QsQh"]] == pytest.approx(0.4605, abs=1e-3)
 
 
-def test_strategies_beside_each_other_are_of_one_game(tmp_path):
+def test_compared_strategies_need_the_same_game(tmp_path):
     kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
     holdem = Spots(policy(), "random")
     shelf = StrategyList([("one", lambda: holdem), ("two", lambda: kuhn), ("three", lambda: Spots(policy(), "random"))])
@@ -112,7 +111,7 @@ def test_strategies_beside_each_other_are_of_one_game(tmp_path):
     refused("there are strategies 0 to 2", shelf.shown, 3)
 
 
-def test_a_decision_costs_what_the_best_one_is_worth_more():
+def test_a_decisions_cost_is_the_best_actions_ev_minus_its_own():
     """Exact on the river; the cost of a bet outside of the tree is unknown."""
     spots, line, board = Spots(policy(), "random"), "b200c/cc/cc/b200", "Kc7d2s4h9d"
     worth, there = ExpectedValues(spots), spots.spot(line, board)
@@ -133,8 +132,10 @@ def test_a_decision_costs_what_the_best_one_is_worth_more():
     refused("cannot be held here", judge, spots, worth, line, board, "KcQd", "c")
 
 
-def test_hands_that_the_strategy_does_not_hold_have_evs():
-    """A person may come where the strategy never does with the hand; the opponent's range is known all the same."""
+def test_hands_outside_of_the_strategys_range_have_evs():
+    """A user may reach a decision that the strategy never reaches with this hand.
+
+    The opponent's range is known there, so the hand has EVs."""
     spots, line, board = Spots(policy(), "random"), "b200c/cc/cc/b200", "Kc7d2s4h9d"
     there, worth = spots.spot(line, board), ExpectedValues(spots)
     away = next(n for n, reach in enumerate(there["hands"]["reach"][there["player"]]) if reach == 0)
@@ -148,7 +149,7 @@ def test_hands_that_the_strategy_does_not_hold_have_evs():
     assert call["ev_chips"] == pytest.approx(shown_down, abs=0.1)
 
 
-def judged(ev, played, within, place):
+def judge_fixed(ev, played, within, place):
     """Return the judgement of action `place` on fixed values of one hand."""
     spots, (ev, played, within) = Spots(policy(), "random"), (np.array(one) for one in (ev, played, within))
     found, hand = ExpectedValues(spots), spots.dealing.find_hands("AsAd")[0]
@@ -160,16 +161,16 @@ def judged(ev, played, within, place):
     return judge(spots, found, "b20000", "", "AsAd", ("f", "c")[place])
 
 
-def test_no_call_costs_nothing_where_the_strategy_folds():
-    """A call of the same EV that the strategy hardly makes is no advice; nor is one within the interval."""
-    rare = judged([0.0, 0.0], [0.99, 0.01], [0.0, 0.0], 1)
+def test_a_call_is_not_free_if_the_strategy_folds():
+    """A call of equal EV is "unclear" if the strategy rarely calls, or if the EV is uncertain."""
+    rare = judge_fixed([0.0, 0.0], [0.99, 0.01], [0.0, 0.0], 1)
     assert rare["verdict"] == "unclear" and "It costs nothing." not in rare["sentences"]
     assert "the strategy takes it 1.0 % of the time" in rare["sentences"][0]
-    rough = judged([0.0, -20.0], [0.5, 0.5], [0.0, 400.0], 1)
+    rough = judge_fixed([0.0, -20.0], [0.5, 0.5], [0.0, 400.0], 1)
     assert rough["verdict"] == "unclear" and "too uncertain" in rough["sentences"][0] and "±" in rough["sentences"][0]
-    mixed = judged([0.0, 0.0], [0.5, 0.5], [0.0, 0.0], 1)
+    mixed = judge_fixed([0.0, 0.0], [0.5, 0.5], [0.0, 0.0], 1)
     assert mixed["verdict"] == "fine" and mixed["indifferent"] and mixed["sentences"][0] == "It costs nothing."
-    wrong = judged([0.0, 900.0], [0.99, 0.01], [0.0, 0.0], 0)
+    wrong = judge_fixed([0.0, 900.0], [0.99, 0.01], [0.0, 0.0], 0)
     assert wrong["verdict"] == "costly" and "own play loses 8.91 BB" in " ".join(wrong["sentences"])
 
 
@@ -179,12 +180,12 @@ RAKED |= {"rake": "5%", "rake_cap": 4, "menu": {"first": ["1p"], "later": ["alli
 
 
 def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
-    """Line by line and hand by hand: a won, a lost and a shared showdown, and folds."""
+    """Compare won, lost and shared showdowns, and folds, with naive payoffs."""
     game = build_game(config_from({"game": RAKED}, "test").game, None)
     write_random(tmp_path / "raked", config_from({"game": RAKED}, "test").game)
     table, seen = PageTable(open_spots(tmp_path / "raked")), set()
     for seed in range(60):
-        end = played(table, table.sit(seed=seed), lambda now: now["actions"][seed % len(now["actions"])]["action"])[-1]  # noqa: B023
+        end = finish(table, table.sit(seed=seed), lambda now: now["actions"][seed % len(now["actions"])]["action"])[-1]  # noqa: B023
         hands = table._spots.dealing.deal(seed, 0).hands
         node = find_node(game.tree, whole_line(end["line"], table._spots.start))
         expected = paid_at(game, node, hands, end["position"])
@@ -195,7 +196,7 @@ def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
 
 
 def paid_at(game, node, hands, player):
-    """Return a player's chips at a terminal with two hands, naively."""
+    """Return a player's chips at a terminal with two hands, from the definition."""
     arrays = game.tree.arrays
     fixed, showdown = arrays.fixed[node] * (1 - 2 * player), arrays.showdown[node]
     own, other = game.cards.listed().strength[0][[hands[player], hands[1 - player]]].tolist()

@@ -1,6 +1,9 @@
-"""Shows:
+"""Range texts in the notations of other programs.
 
-* Ranges are copied in other programs' notations, and read as the same weights (test_a_range_is_read_as_it_was_written)
+Shows:
+
+* Ranges are copied in other programs' notations, and read as the same weights
+  (test_a_written_range_is_read_back_unchanged)
 """
 
 import numpy as np
@@ -19,24 +22,24 @@ LIVE = np.ones(COMBO_COUNT, bool)
 RANGE = "TT+,AKs:0.5,A5s-A2s,KQo:0.5,AhQh:0.25,72o:0.125"
 
 
-def written(text, notation):
+def in_notation(text, notation):
     return range_text(GRID, NAMES, parse_range(text), LIVE, 1.0, notation)
 
 
 @pytest.mark.parametrize("notation", [name for name in NOTATIONS if name != "equilab"])
-def test_a_range_is_read_as_it_was_written(notation):
-    np.testing.assert_array_equal(parse_range(written(RANGE, notation)), parse_range(RANGE))
+def test_a_written_range_is_read_back_unchanged(notation):
+    np.testing.assert_array_equal(parse_range(in_notation(RANGE, notation)), parse_range(RANGE))
 
 
-def test_the_notations():
+def test_the_syntax_of_each_notation():
     text = "QQ+,AKs:0.5,A3s-A2s"
-    assert written(text, "mccfr") == "QQ+,AKs:0.5,A3s-A2s"
-    assert written(text, "pio") == "AA,AKs:0.5,A3s,A2s,KK,QQ"
-    assert written(text, "gto+") == "AA-QQ,A3s-A2s,[50.0]AKs[/50.0]"
-    assert written("AhAd,2c2d:0.5", "gtowizard") == "AhAd: 1, 2d2c: 0.5"
-    assert written("QQ+,ATs+,AhQd", "equilab") == "QQ+,ATs+,AhQd"
-    refused("equilab has no weights", written, text, "equilab")
-    refused("'crev' is no notation of ranges: mccfr, pio", written, text, "crev")
+    assert in_notation(text, "mccfr") == "QQ+,AKs:0.5,A3s-A2s"
+    assert in_notation(text, "pio") == "AA,AKs:0.5,A3s,A2s,KK,QQ"
+    assert in_notation(text, "gto+") == "AA-QQ,A3s-A2s,[50.0]AKs[/50.0]"
+    assert in_notation("AhAd,2c2d:0.5", "gtowizard") == "AhAd: 1, 2d2c: 0.5"
+    assert in_notation("QQ+,ATs+,AhQd", "equilab") == "QQ+,ATs+,AhQd"
+    refused("notation has no weights", in_notation, text, "equilab")
+    refused("'crev' is no notation of ranges: mccfr, pio", in_notation, text, "crev")
 
 
 def test_query_knows_the_same_notations():

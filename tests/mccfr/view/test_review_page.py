@@ -3,9 +3,9 @@
 Shows:
 
 * The page shows a review's decisions, the most costly first (test_decisions_come_sorted_and_filtered)
-* Decisions without a cost come last, with what a review of more than two players says
-  (test_decisions_without_a_cost_come_last)
-* A review of another policy or a damaged review is refused (test_what_is_no_review_of_this_policy_is_refused)
+* Decisions without a cost come last, with the reason (test_decisions_without_a_cost_come_last)
+* A review of another policy or a damaged review is refused
+  (test_damaged_reviews_and_those_of_other_policies_are_refused)
 """
 
 import json
@@ -21,17 +21,17 @@ from mccfr.view.review_page import Reviews
 
 
 def test_decisions_come_sorted_and_filtered(tmp_path):
-    with serving(Spots(policy(), "mine"), review=write_review(tmp_path / "kept")) as served:
-        found = json.loads(ask(served, "/api/review")[2])
+    with serving(Spots(policy(), "mine"), review=write_review(tmp_path / "kept")) as server:
+        found = json.loads(ask(server, "/api/review")[2])
         costs = [row["shown_bb"] for row in found["rows"]]  # the interval of -0.2 contains 0; the total has it
         assert costs == [3.1, 0.4, 0, 0] and found["cost_bb"] == pytest.approx(3.3) and found["hands"] == 2
         assert [row["did"] for row in found["rows"]] == ["fold", "call 1 BB", "call 0.5 BB", "fold"]
         assert found["streets"] == ["preflop", "river"] and found["players"] == ["<i>Bob", "Ada"]
-        only = json.loads(ask(served, "/api/review?street=preflop&player=Ada")[2])
+        only = json.loads(ask(server, "/api/review?street=preflop&player=Ada")[2])
         assert [row["place"] for row in only["rows"]] == [1, 3] and only["cost_bb"] == 0.4
-        assert json.loads(ask(served, "/api/game")[2])["reviewed"] is True
-    with serving(Spots(policy(), "mine")) as served:
-        status, _, body = ask(served, "/api/review")
+        assert json.loads(ask(server, "/api/game")[2])["reviewed"] is True
+    with serving(Spots(policy(), "mine")) as server:
+        status, _, body = ask(server, "/api/review")
         assert status == 400 and "no review is shown" in json.loads(body)["error"]
 
 
@@ -43,7 +43,7 @@ def test_decisions_without_a_cost_come_last(tmp_path):
     assert NO_COST in found["note"] and IGNORED in found["note"]
 
 
-def test_what_is_no_review_of_this_policy_is_refused(tmp_path):
+def test_damaged_reviews_and_those_of_other_policies_are_refused(tmp_path):
     kept, spots = write_review(tmp_path / "kept"), Spots(policy(), "mine")
     text = kept.read_text()
     for changed, said in (

@@ -33,7 +33,7 @@ def test_ranges_are_saved_replaced_and_deleted():
     refused("write 1 to 60 characters", save_range, "x" * 61, "AA")
 
 
-def test_a_file_that_is_not_of_ranges_is_refused_and_kept():
+def test_a_file_without_valid_ranges_is_refused_and_not_changed():
     FILE.parent.mkdir()
     for text, sentence in (("[]", "runs/ranges.json"), ('{"a": 1}', "runs/ranges.json"), ("{", "is not JSON")):
         FILE.write_text(text)

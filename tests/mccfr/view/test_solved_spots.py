@@ -1,8 +1,8 @@
-"""Solved spots, which are runs, listed in the page: opened, solved again, deleted.
+"""Solved spots, which are runs, in the page's list: opened, solved again, deleted.
 
 Shows:
 
-* The page lists solved spots, opens them, and fills its form with what solves them again
+* The page lists and opens solved spots, and fills its form with their settings
   (test_a_solved_spot_is_listed_with_the_form_that_solves_it, test_spots_are_deleted_unless_they_are_being_solved)
 """
 
@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pages_server import ask, served_shelf
+from pages_server import ask, serve_strategies
 from refusals import refused
 
 from mccfr.runs.directory.run import lock, open_to_look
@@ -35,7 +35,7 @@ def solved(tmp_path_factory):
 
 
 def test_a_solved_spot_is_listed_with_the_form_that_solves_it(solved, monkeypatch):
-    """The fields of the form lead to the same run, so nothing of the spot is lost; broken runs are left out."""
+    """The form's fields lead to the same run, so no setting is lost; broken runs are not listed."""
     monkeypatch.chdir(solved)
     (RUNS / "broken").mkdir()
     for name in ("manifest.json", "config.toml"):
@@ -49,18 +49,18 @@ def test_a_solved_spot_is_listed_with_the_form_that_solves_it(solved, monkeypatc
     assert next(one["run"] for one in told if "run" in one) == str(RUNS / found["run"])
 
 
-def test_the_link_of_a_solved_spot_holds_in_another_process(solved, monkeypatch):
+def test_the_link_of_a_solved_spot_works_in_another_process(solved, monkeypatch):
     """Its address names the run, and not a number of the process that solved it."""
     monkeypatch.chdir(solved)
     (found,), strategies = solved_spots(), open_strategies(None)
-    with served_shelf(strategies) as served:
-        status, _, body = ask(served, f"/api/spot?line=&of={found['run']}")
+    with serve_strategies(strategies) as server:
+        status, _, body = ask(server, f"/api/spot?line=&of={found['run']}")
         assert status == 200 and json.loads(body)["board"] == SPOT["board"]
-        about = json.loads(ask(served, f"/api/game?of={found['run']}")[2])
+        about = json.loads(ask(server, f"/api/game?of={found['run']}")[2])
         assert (about["of"], about["asked"]) == (found["run"], found["asked"])
         assert about["strategies"] == [[found["run"], found["run"]]]
         for of, text in (("moon", "no solved spot in runs/ is named 'moon'"), ("0", "no strategies: type a spot")):
-            status, _, body = ask(served, f"/api/spot?line=&of={of}")
+            status, _, body = ask(server, f"/api/spot?line=&of={of}")
             assert status == 400 and text in json.loads(body)["error"]
 
 

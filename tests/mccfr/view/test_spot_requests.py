@@ -4,7 +4,7 @@ Shows:
 
 * In the page, spots are typed, painted, solved, stopped, locked, kept, compared and deleted
   (test_a_spot_from_ranges_to_locks_in_a_browser)
-* The page's solve gives the result of `mccfr spot` (test_what_is_solved_is_what_the_command_solves)
+* The page's solve gives the result of `mccfr spot` (test_the_page_solves_the_same_run_as_the_command)
 * A line of a strategy is solved as a spot (test_a_line_of_a_strategy_is_solved_as_a_spot)
 """
 
@@ -17,7 +17,7 @@ import pytest
 from browser import browsing, needs_browser, wait_for
 from commands import call
 from page_parts import check_the_layout
-from pages_server import served_shelf
+from pages_server import serve_strategies
 from refusals import refused
 
 from abstraction.range_notation import class_names, parse_range
@@ -39,8 +39,8 @@ def test_ranges_are_painted():
     assert [found["weights"][at(name)] for name in ("AA", "KK", "AKs", "72o")] == [1, 0.25, 0.1667, 0.25]
 
 
-def test_what_is_solved_is_what_the_command_solves(capsys, tmp_path, monkeypatch):
-    """The same run with the same answer; what it takes is told before it trains, and then how far it is."""
+def test_the_page_solves_the_same_run_as_the_command(capsys, tmp_path, monkeypatch):
+    """Both give the same answer; the page states memory and time before training, then progress."""
     monkeypatch.chdir(tmp_path)
     told, asked = [], {**RIVER, "pot": 180.0, "stack": 910.0, "to": 0.005, "bets": "0.5p"}
     solve_spot(asked, told.append)
@@ -53,33 +53,33 @@ def test_what_is_solved_is_what_the_command_solves(capsys, tmp_path, monkeypatch
     assert status == 0 and {**json.loads(out), "seconds": 0} == {**told[-1]["answer"], "seconds": 0}
 
 
-def test_chosen_sizes_are_taken_and_invalid_ones_refused_at_once():
-    desk = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)
+def test_valid_bet_sizes_are_accepted_and_invalid_ones_refused_at_once():
+    requests = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)
     with pytest.raises(BusyError):  # the sizes are valid
-        desk.start({**RIVER, "bets": "auto:2", "raises": "75%"})
-    refused("bets: 'auto:0' is not allowed: auto:N stands alone", desk.start, {**RIVER, "bets": "auto:0"})
-    refused("donk: bet size 'auto:1' is not allowed", desk.start, {**RIVER, "donk": "auto:1"})
+        requests.start({**RIVER, "bets": "auto:2", "raises": "75%"})
+    refused("bets: 'auto:0' is not allowed: auto:N stands alone", requests.start, {**RIVER, "bets": "auto:0"})
+    refused("donk: bet size 'auto:1' is not allowed", requests.start, {**RIVER, "donk": "auto:1"})
 
 
-def test_what_is_solved_at_a_time_is_counted_with_all_else():
-    """Start nothing and announce nothing while other spots are solved."""
-    desk = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)
+def test_the_limit_of_simultaneous_solves_includes_typed_spots():
+    """No solve starts while too many spots of other strategies are being solved."""
+    requests = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)
     with pytest.raises(BusyError, match="spots of other strategies are being solved"):
-        desk.start(RIVER)
-    refused("no spot has been typed yet", desk.state)
+        requests.start(RIVER)
+    refused("no spot has been typed yet", requests.state)
 
 
 @needs_browser
 def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
     """Type, paint, solve and stop; lock painted and all hands and solve again; phone width and link."""
     monkeypatch.chdir(tmp_path)
-    with served_shelf(open_strategies(None)) as served, browsing() as page:
+    with serve_strategies(open_strategies(None)) as server, browsing() as page:
 
         def field(name, text):
             page.fill(f"#spot-{name}", text)
             page.locator(f"#spot-{name}").blur()
 
-        page.goto(served.url)
+        page.goto(server.url)
         wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
         sizes = ", ".join(f"{share}%" for share in range(20, 200, 12))  # so many that the button ends the solve
         typed = {**RIVER, "ip": "77+,KQs", "to": "0.0001%", "board": "QsJh2h7c", "bets": sizes, "raises": sizes}
@@ -97,8 +97,8 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert "of memory; about" in page.locator("#spot-plan").text_content()
         page.evaluate("document.getElementById('spot-stop').click()")
         wait_for(page, f"{state}.includes('Stopped after')")
-        look(page)
-        answer = served.application.shelf.desk.state()["answer"]
+        open_solved_spot(page)
+        answer = server.application.shelf.desk.state()["answer"]
         assert f"EV {answer['ev_chips'][0]:.2f}" in page.locator("#ranges").text_content()
         page.evaluate("document.getElementById('lock').click()")
         wait_for(page, "document.getElementById('lock-who').textContent === 'Out of position:'")
@@ -119,7 +119,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         wait_for(page, f"{state}.includes('Solved in')")
         assert "without locks)" in page.evaluate(state)
         link = page.evaluate("location.href")
-        look(page)
+        open_solved_spot(page)
         suited, pair = (page.locator(f"#grid [data-class={name}]").get_attribute("title") for name in ("AKs", "JJ"))
         assert "Check 100.0 %" in suited and "Check 100.0 %" not in pair
         page.evaluate("document.querySelector('[data-action=c]').click()")
@@ -127,7 +127,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
             page, "location.hash.startsWith('#line=c&') && document.getElementById('who').textContent.startsWith('In')"
         )
         wait_for(page, "document.querySelector('[data-action=c] .share').textContent === '75.0 %'")
-        check_what_is_kept(page, served.url)
+        check_saved_state(page, server.url)
         page.goto("about:blank")
         page.goto(link)
         wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
@@ -137,8 +137,8 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert page.evaluate("document.getElementById('spot-locks').value") == "=c AQs+\nc=c 75%"
 
 
-def check_what_is_kept(page, url):
-    """A reloaded form with its answer, ranges by name, the solved spots; all by keyboard and screen reader."""
+def check_saved_state(page, url):
+    """Check the reloaded form, saved ranges and the list of solved spots, by keyboard and by labels."""
     page.goto("about:blank")
     page.goto(url + "#spot")
     page.locator("#spot-state", has_text="Solved in").wait_for()
@@ -169,7 +169,7 @@ def check_what_is_kept(page, url):
 
 
 def drag(page, side, first, last):
-    """The mouse from one class of a grid to another."""
+    """Drag the mouse from one class of a grid to another."""
     grid = page.locator(f"#spot-grid-{side}")
     grid.scroll_into_view_if_needed()
     start, end = (grid.locator(f"[data-class={name}]").bounding_box() for name in (first, last))
@@ -179,7 +179,7 @@ def drag(page, side, first, last):
     page.mouse.up()
 
 
-def look(page):
+def open_solved_spot(page):
     page.evaluate("document.getElementById('spot-open').click()")
     there = "location.hash.startsWith('#line=&of=spot-')"
     wait_for(page, there + " && document.body.dataset.complete?.endsWith(location.hash.slice(6))")
@@ -193,12 +193,12 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     told = []
     solve_spot({**turn, "to": 0.005}, told.append)
     run = next(Path(one["run"]) for one in told if "run" in one)
-    with served_shelf(open_strategies(run)) as served, browsing() as page:
-        page.goto(served.url + "#line=cc/&board=QsJh2h7c3d")
+    with serve_strategies(open_strategies(run)) as server, browsing() as page:
+        page.goto(server.url + "#line=cc/&board=QsJh2h7c3d")
         wait_for(page, "document.body && document.body.dataset.ready && !!document.getElementById('change')")
         page.click("#change")
         wait_for(page, "document.getElementById('spot-told-ip').textContent.endsWith('combos')")
-        strategy = served.application.shelf.shown(0)
+        strategy = server.application.shelf.shown(0)
         filled = {"oop": strategy.spots.spot("cc/", "QsJh2h7c3d")["ranges"][0]["text"], "pot": "180", "stack": "180"}
         for name, text in {**filled, "board": "QsJh2h7c3d"}.items():
             assert page.evaluate(f"document.getElementById('spot-{name}').value") == text
@@ -206,8 +206,8 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         page.evaluate("document.getElementById('spot-solve').click()")
         wait_for(page, "document.getElementById('spot-state').textContent.includes('Solved in')")
         worth = np.array(strategy.values.values("cc/", "QsJh2h7c3d")["mean"])
-        assert served.application.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
-        look(page)
+        assert server.application.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
+        open_solved_spot(page)
         page.evaluate("document.querySelector('[data-action=c]').click()")
         wait_for(page, "(document.body.dataset.complete || '').startsWith('#line=c&')")
         assert page.locator("#hands tbody tr").count() > 20

@@ -2,13 +2,13 @@
 
 Shows:
 
-* `mccfr view` shows the action frequencies that `query` prints, also for lines outside of the tree
-  (test_hands_of_holdem_do_what_queries_say, test_hands_of_leduc_do_what_queries_say)
+* `mccfr view` shows the frequencies that `query` prints, also off-tree
+  (test_holdem_spots_have_the_frequencies_of_queries, test_leduc_spots_have_the_frequencies_of_queries)
 * Ranges follow from Bayes' rule, with means over the translations of a bet
-  (test_ranges_are_what_both_have_played_by_bayes,
-  test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for)
-* Equities equal enumeration of all showdowns and published pre-flop tables (test_equities_are_those_of_all_showdowns,
-  test_equities_before_the_flop_are_the_known_ones)
+  (test_ranges_follow_from_both_players_actions_by_bayes,
+  test_ranges_after_an_off_tree_bet_are_means_over_its_translations)
+* Equities equal enumeration of all showdowns and published pre-flop tables
+  (test_equities_equal_enumeration_of_all_showdowns, test_preflop_equities_equal_published_values)
 """
 
 import time
@@ -43,7 +43,7 @@ def leduc(tmp_path_factory):
     return open_spots(out), Policy.open(out)
 
 
-def played(found):
+def strategies(found):
     """{hand: {action: probability}} of a spot."""
     names = [one["action"] for one in found["actions"]]
     rows = found["hands"]["probabilities"]
@@ -54,14 +54,14 @@ def played(found):
     ("line", "board"),
     [("b200c/", FLOP), ("b200c/cb400", FLOP), ("b200c/cc/cc/b200", RIVER), ("b250c/cb527", FLOP), ("b777c/c", FLOP)],
 )
-def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
-    """In the tree and off it, where both are the mean over what the line may stand for."""
+def test_holdem_spots_have_the_frequencies_of_queries(holdem, line, board):
+    """Compare lines in the tree and off it; off the tree both are means over the line's readings."""
     found, asked = holdem.spot(line, board), query(policy(), line, board=board)
     assert (found["line"], found["player"], found["pot_chips"]) == (line, asked["player"], asked["pot_chips"])
     assert asked["line"] == line
     mine, theirs = ([(one["action"], one["to_chips"]) for one in each["actions"]] for each in (found, asked))
     assert mine == theirs
-    mine = played(found)
+    mine = strategies(found)
     assert set(mine) == set(asked["hands"])
     for hand in list(mine)[::37]:
         assert list(mine[hand].values()) == pytest.approx(asked["hands"][hand], abs=1e-6)
@@ -71,18 +71,18 @@ def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
 
 
 @pytest.mark.parametrize(("line", "board"), [("", ""), ("b2", ""), ("b2c/", "Kc"), ("cb2c/cb4", "Qd")])
-def test_hands_of_leduc_do_what_queries_say(leduc, line, board):
+def test_leduc_spots_have_the_frequencies_of_queries(leduc, line, board):
     spots, source = leduc
     found = spots.spot(line, board)
     asked = query(source, found["line"], board=board)
-    assert {hand: list(row.values()) for hand, row in played(found).items() if hand in asked["hands"]} == {
+    assert {hand: list(row.values()) for hand, row in strategies(found).items() if hand in asked["hands"]} == {
         hand: pytest.approx(row, abs=1e-6) for hand, row in asked["hands"].items()
     }
     assert found["role"] == ("First player", "Second player")[found["player"]]
 
 
-def test_ranges_are_what_both_have_played_by_bayes(leduc):
-    """Against products of queries, deal by deal: reach of a hand, and its share where cards are removed."""
+def test_ranges_follow_from_both_players_actions_by_bayes(leduc):
+    """Compare a hand's reach, and its share after card removal, with products of queries over all deals."""
     spots, source = leduc
     found = spots.spot("cb2c/cb4", "Kc")
     steps = [("", "c"), ("c", "b2"), ("cb2", "c"), ("cb2c/", "c"), ("cb2c/c", "b4")]
@@ -102,26 +102,26 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
         expected = [one / sum(deals.values()) for one in shares]
         assert found["hands"]["shares"][player] == pytest.approx(expected, abs=1e-5)
     own = dict(zip(found["hands"]["names"], found["hands"]["shares"][found["player"]], strict=True))
-    rows = played(found)
+    rows = strategies(found)
     mean = [sum(own[hand] * rows[hand][one["action"]] for hand in own) for one in found["actions"]]
     assert found["frequencies"] == pytest.approx(mean, abs=1e-5)
 
 
-def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for(holdem):
-    """Map a bet after a check to the next smaller size, or to the next larger one, which is all-in."""
+def test_ranges_after_an_off_tree_bet_are_means_over_its_translations(holdem):
+    """A bet after a check is translated to the next smaller size or to the next larger one, all-in."""
     found = holdem.spot("b200c/cb800", FLOP)
     action = {"b200c/cb400": "b400", "b200c/cb19800": "b19800"}
     chance = {action[one["line"]]: one["probability"] for one in found["readings"]}
     assert set(chance) == {"b400", "b19800"}
-    before, rows = holdem.spot("b200c/c", FLOP), played(holdem.spot("b200c/c", FLOP))
+    before, rows = holdem.spot("b200c/c", FLOP), strategies(holdem.spot("b200c/c", FLOP))
     for place, hand in list(enumerate(found["hands"]["names"]))[::97]:
         expected = sum(share * rows[hand][action] for action, share in chance.items())
         expected *= before["hands"]["reach"][1][place]
         assert found["hands"]["reach"][1][place] == pytest.approx(expected, abs=2e-6)
 
 
-def test_equities_are_those_of_all_showdowns(holdem):
-    """River: every opponent's hand by itself; hands that share a card do not meet."""
+def test_equities_equal_enumeration_of_all_showdowns(holdem):
+    """On the river, compare with a loop over the opponent's hands that share no card."""
     line = "b200c/cc/cc/b200"
     found, equity = holdem.spot(line, RIVER), holdem.equity(line, RIVER)
     names, reach = found["hands"]["names"], np.array(found["hands"]["reach"])
@@ -135,8 +135,8 @@ def test_equities_are_those_of_all_showdowns(holdem):
     assert sum(equity["mean"]) == pytest.approx(1, abs=1e-5)
 
 
-def test_equities_before_the_last_board(holdem, leduc):
-    """Average over boards on Leduc's first street and preflop; return None if cards are missing."""
+def test_equities_of_earlier_streets_are_means_over_boards(holdem, leduc):
+    """On Leduc's first street, compare with a loop over boards; hold'em's flop without cards has none."""
     assert holdem.equity("b200c/") == {"equity": None, "mean": None}
     spots, _ = leduc
     found = dict(zip(spots.spot("")["hands"]["names"], spots.equity("")["equity"][0], strict=True))
@@ -155,8 +155,8 @@ def test_equities_before_the_last_board(holdem, leduc):
         assert found[hand] == pytest.approx(np.mean(results), abs=1e-6)
 
 
-def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
-    """Value a fold at 0, a call by its equity, and a raise by its own EV, against a river bet of 2 BB."""
+def test_values_of_a_re_solved_river_equal_those_of_showdowns(holdem):
+    """Against a river bet of 2 BB a fold has value 0, and a call the value of its equity."""
     solving, line = Solving(holdem), "b200c/cc/cc/b200"
     solving.start(line, RIVER)
     while not (state := solving.state())["done"]:
@@ -173,7 +173,7 @@ def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
     assert 0 <= gained < 2 * state["result"]["gap_chips"]
 
 
-def test_texts_of_ranges_read_back(holdem):
+def test_range_texts_are_read_back_unchanged(holdem):
     found = holdem.spot("b200c/cb400", FLOP)
     for player in range(2):
         weights, reach = parse_range(found["ranges"][player]["text"]), np.array(found["hands"]["reach"][player])
@@ -211,7 +211,7 @@ def test_names_are_roles_and_big_blinds(holdem, tmp_path):
     assert [one["name"] for one in kuhn.spot("cb")["actions"]] == ["Fold", "Call 1 chips"]
 
 
-def test_boards_that_are_not_there_yet_are_asked_for(holdem, leduc):
+def test_a_spot_states_how_many_board_cards_are_missing(holdem, leduc):
     found = holdem.spot("b200c/cc/", FLOP)
     assert (found["missing_cards"], found["hands"], found["ranges"]) == (1, None, None)
     assert [one["name"] for one in found["actions"]] == ["Check", "Bet 2 BB", "Bet 4 BB", "All-in 198 BB"]
@@ -219,27 +219,27 @@ def test_boards_that_are_not_there_yet_are_asked_for(holdem, leduc):
     assert leduc[0].spot("cc/")["missing_cards"] == 1
 
 
-def asked(line, board, holdem):
+def refuse_line(line, board, holdem):
     raise ValueError(refused(refused("", holdem.spot, line, board), holdem.equity, line, board))
 
 
-test_what_means_nothing = refusals(
+test_invalid_lines_and_boards_are_refused = refusals(
     ("'x' is not an action", "x", ""),
     ("nothing to fold to", "b200c/f", FLOP),
     ("the hand is over", "f", ""),
     ("a bet must put in 200 to 20000 chips on this street", "b150", ""),
-    ("r300 can mean chips put in on this street", "r300", ""),
+    ("r300 can mean chips put in on this street", "r300c/r600", FLOP),
     ("has 2 cards: on the flop give 3", "b200c/", "Kc7d"),
     ("has 5 cards", "b200c/", RIVER),
     ("twice", "b200c/", "KcKc2d"),
     ("Kx", "b200c/", "Kx7d2s"),
     ("leave the board out", "", "Kc7d2s"),
-    call=asked,
+    call=refuse_line,
 )
 
 
-def bids(tmp_path):
+def open_goofspiel(tmp_path):
     open_spots(write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
 
 
-test_games_without_cards = refusals(("deals no cards outside of its tree", bids))
+test_games_without_cards_are_refused = refusals(("deals no cards outside of its tree", open_goofspiel))

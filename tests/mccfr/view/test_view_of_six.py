@@ -1,10 +1,10 @@
-"""The page for policies of three to six seats: lines, charts by position, the table, drills, judgements; in a browser.
+"""The page for policies of three to six seats: spots, charts by position, table, drills, judgements.
 
 Shows:
 
 * A hand's share counts the cards of all other players (planted: test_shares_count_all_other_ranges)
-* A six-handed table deals, moves the button and settles hands as the rules do
-  (test_a_table_is_played_by_the_rules, test_the_button_moves_round_the_table)
+* Six-handed tables follow the rules of dealing, button and payoffs (test_a_table_is_played_by_the_rules,
+  test_the_button_moves_round_the_table)
 * Drills of six seats deal all hands by their ranges (test_drills_begin_first_in_or_facing_a_raise,
   planted: test_hands_of_a_drill_are_dealt_by_all_ranges)
 * A six-handed table is played in a browser, and axe finds no violation
@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from acpc import solved_again
 from browser import browsing, needs_browser, wait_for
-from page_parts import check_the_layout, fix_the_deals, judged
+from page_parts import check_the_layout, fix_the_deals, verdict_texts
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
 from refusals import refused
-from test_page_table import played
+from test_page_table import finish
 
 from abstraction.cards import combo_masks
 from abstraction.hand_evaluator import board_strengths
@@ -55,8 +55,8 @@ def three():
     return Spots(policy(seats=3, menu=MENU), "three seats")
 
 
-def called(spots, opener):
-    """Return a line in which a position opens, the big blind calls, and all others fold; the board's streets follow."""
+def line_to_flop(spots, opener):
+    """Return a line to the flop: a position opens, the big blind calls, all others fold."""
     place = next(one for one in position_chart(spots)["entries"] if one["role"] == opener)
     line = next(one["line"] for one in place["actions"] if one["kind"] == "raise")
     while spots.spot(line)["role"] != "BB":
@@ -69,7 +69,7 @@ def test_decisions_name_the_positions(six, three):
     first = six.spot()
     assert (first["role"], first["pot_chips"], first["left"]) == ("UTG", 150, list(range(6)))
     assert [one["role"] for one in first["ranges"]] if first["ranges"] else True
-    flop = six.spot(called(six, "HJ"), RIVER[:6])
+    flop = six.spot(line_to_flop(six, "HJ"), RIVER[:6])
     assert flop["left"] == [1, 3] and flop["role"] == "BB"
     raised = next(one for one in flop["path"] if one["kind"] == "raise")
     assert (ROLES[raised["player"]], raised["name"]) == ("HJ", "Raise to 3.5 BB") and flop["pot_chips"] == 750
@@ -81,7 +81,7 @@ def test_decisions_name_the_positions(six, three):
 
 def test_shares_count_all_other_ranges(six):
     """Compare with sums over pairs of hands: one factor for each other player, folded or not."""
-    line, board = called(six, "CO"), RIVER[:6]
+    line, board = line_to_flop(six, "CO"), RIVER[:6]
     found, reach = six.spot(line, board), six.decision(line, board).reach
     live, masks = six.decision(line, board).live, combo_masks()
     disjoint = (masks[:, None] & masks[None]) == 0
@@ -91,8 +91,8 @@ def test_shares_count_all_other_ranges(six):
     assert np.abs(np.array(found["hands"]["shares"][1]) - (planted / planted.sum())[live]).max() > 1e-5
 
 
-def test_equities_are_of_the_two_players_who_are_left(six):
-    line = called(six, "CO") + "cc/cc/"
+def test_equities_are_those_of_the_two_remaining_players(six):
+    line = line_to_flop(six, "CO") + "cc/cc/"
     found, at = six.equity(line, RIVER), six.decision(line, RIVER)
     assert [one is not None for one in found["mean"]] == [False, True, False, False, True, False]
     assert sum(one for one in found["mean"] if one is not None) == pytest.approx(1, abs=2e-6)
@@ -137,7 +137,7 @@ def test_small_games_have_no_charts(tmp_path):
 
 
 def test_decisions_are_judged_by_frequencies(six):
-    """The threshold is the one below which a strategy hardly takes an action."""
+    """An action that the strategy takes less than 5 % of the time is "rare"."""
     hands, values = six.spot("f")["hands"], ExpectedValues(six)
     verdicts = Counter()
     for name, row, trained in list(zip(hands["names"], hands["probabilities"], hands["trained"], strict=True))[::29]:
@@ -154,16 +154,16 @@ def test_decisions_are_judged_by_frequencies(six):
 
 @pytest.mark.parametrize("seats", [3, 6])
 def test_a_table_is_played_by_the_rules(seats):
-    """Follow each hand with the rules alone: chips and cards that are shown; the user folds, calls or raises.
+    """Compare chips and shown cards of each hand with the rules; the user folds, calls or raises.
 
-    The tree lacks calls of a raise by others than the big blind, and so the policies' answers are translated.
+    The tree lacks calls of a raise by players other than the big blind, so the policy translates them.
     """
     spots = Spots(policy(seats=seats, **SEATS), "seats")
     table, rules, won = PageTable(spots), spots.source.game.real_rules, 0.0
     state, ends, callers = table.sit(seed=4), set(), set()
     for number in range(24):
         choice = number // seats % 3
-        seen = played(table, state, lambda now: now["actions"][min(choice, len(now["actions"]) - 1)]["action"])  # noqa: B023
+        seen = finish(table, state, lambda now: now["actions"][min(choice, len(now["actions"]) - 1)]["action"])  # noqa: B023
         deal, end = spots.dealing.deal(4, number), seen[-1]
         betting, last, at = spots.betting, None, spots.betting.start()[0]
         for action in actions_of(whole_line(end["line"], spots.start)):
@@ -197,17 +197,17 @@ def test_the_button_moves_round_the_table(six):
     state = table.sit(seed=1)
     for number in range(7):
         positions.append(ROLES[state["position"]])
-        played(table, state, lambda now: now["actions"][0]["action"])
+        finish(table, state, lambda now: now["actions"][0]["action"])
         state = table.deal(number)
     assert positions == ["BB", "SB", "BTN", "CO", "HJ", "UTG", "BB"]
 
 
-def test_the_strategy_solves_again_once_two_are_left(three, monkeypatch):
+def test_the_strategy_re_solves_once_two_players_are_left(three, monkeypatch):
     """The user calls to the end; rivers with one opponent are solved."""
     solved, table = solved_again(monkeypatch), PageTable(three)
     state = table.sit("river:unsafe:2", seed=1)
     for number in range(12):
-        seen = played(table, state, lambda now: next(one["action"] for one in now["actions"] if one["kind"] != "fold"))
+        seen = finish(table, state, lambda now: next(one["action"] for one in now["actions"] if one["kind"] != "fold"))
         assert sum(seen[-1]["result"]["won_by_position"]) == pytest.approx(0)
         state = table.deal(number)
     assert len(solved) > 2 and {left for left, _ in solved} == {2}
@@ -227,7 +227,7 @@ def test_drills_begin_first_in_or_facing_a_raise(six, three):
                 raises = [one for one in state["log"][: state["opened"]] if one["kind"] == "raise"]
                 assert len(raises) == (kind == "facing-raise") and state["actions"]
                 assert {one["kind"] for one in state["log"][: state["opened"]]} <= {"fold", "raise"}
-                state = table.deal(played(table, state, lambda now: now["actions"][0]["action"])[-1]["hand"])
+                state = table.deal(finish(table, state, lambda now: now["actions"][0]["action"])[-1]["hand"])
                 assert state["played"] == number + 1
             assert len(seen) == count - 1
         assert PageTable(spots).sit(seed=1, line="facing-raise BB")["position"] == 1
@@ -249,10 +249,10 @@ def test_hands_of_a_drill_are_dealt_by_all_ranges(six):
 
 
 @needs_browser
-def test_look_at_three_seats_in_a_browser(three):
+def test_spots_of_three_seats_in_a_browser(three):
     """Charts lead to their decisions; two players on a flop have equities, and no EV."""
-    with serving(three) as served, browsing() as page:
-        page.goto(f"{served.url}#positions")
+    with serving(three) as server, browsing() as page:
+        page.goto(f"{server.url}#positions")
         wait_for(page, "document.body && document.querySelectorAll('.position').length === 2")
         check_the_layout(page)
         page.locator("#opener").select_option(index=1)
@@ -263,7 +263,7 @@ def test_look_at_three_seats_in_a_browser(three):
         wait_for(page, "document.body.dataset.complete === location.hash")
         assert page.locator("#who").text_content() == "BB to act"
         assert page.locator("#path .step small").all_text_contents() == ["BTN ", "SB "]
-        frequencies = json.loads(ask(served, f"/api/spot?{page.evaluate('location.hash')[1:]}")[2])["frequencies"]
+        frequencies = json.loads(ask(server, f"/api/spot?{page.evaluate('location.hash')[1:]}")[2])["frequencies"]
         told = page.locator("#actions .share").all_text_contents()
         assert told == [f"{100 * one:.1f} %" for one in frequencies]
         page.keyboard.press("c")
@@ -279,18 +279,18 @@ def test_look_at_three_seats_in_a_browser(three):
             page.click(f"#lists >> text={name}")
         check_the_layout(page)
         at = page.evaluate("location.hash")[1:]
-        texts = [one["text"] for one in json.loads(ask(served, f"/api/spot?{at}")[2])["ranges"]]
+        texts = [one["text"] for one in json.loads(ask(server, f"/api/spot?{at}")[2])["ranges"]]
         page.click("#change")
         wait_for(page, "document.getElementById('spot-pot')?.value === '750'")
         assert [page.locator(f"#spot-{side}").input_value() for side in ("oop", "ip")] == texts[1:]
-        page.goto(f"{served.url}#line=b350cc/&board={RIVER[:6]}")
+        page.goto(f"{server.url}#line=b350cc/&board={RIVER[:6]}")
         wait_for(page, "document.body.dataset.complete === location.hash")
         assert page.locator("#ranges .range").count() == 3 and "equity" not in page.locator("#ranges").inner_text()
-        assert "where two players are left" in page.locator("#solve-state").text_content()
+        assert "once two players are left" in page.locator("#solve-state").text_content()
         assert page.locator("#lists button").all_text_contents() == ["Hands", "Classes", "Blockers"]
-        spot = json.loads(ask(served, f"/api/spot?line=b350cc/&board={RIVER[:6]}")[2])
+        spot = json.loads(ask(server, f"/api/spot?line=b350cc/&board={RIVER[:6]}")[2])
         bet = next(action["line"] for action in spot["actions"] if "b" in action["line"].rpartition("/")[2])
-        page.goto(f"{served.url}#line={bet}f&board={RIVER[:6]}")
+        page.goto(f"{server.url}#line={bet}f&board={RIVER[:6]}")
         wait_for(page, "document.body.dataset.complete === location.hash")
         assert page.locator("#ranges .range").count() == 2 and not page.locator("#change").count()  # began with three
 
@@ -298,8 +298,8 @@ def test_look_at_three_seats_in_a_browser(three):
 @needs_browser
 def test_a_six_handed_table_in_a_browser(six, monkeypatch):
     fix_the_deals(monkeypatch)
-    with serving(six) as served, browsing() as page:
-        page.goto(f"{served.url}#play")
+    with serving(six) as server, browsing() as page:
+        page.goto(f"{server.url}#play")
         wait_for(page, "document.body && !!document.querySelector('[data-play]')")
         assert page.locator("#seat-theirs .seat").count() == 5 and page.locator("#seat-mine .card").count() == 2
         roles = page.locator(".seat").evaluate_all("(seats) => seats.map((one) => one.dataset.seat)")
@@ -308,8 +308,8 @@ def test_a_six_handed_table_in_a_browser(six, monkeypatch):
         while not page.locator("#play-result").text_content():
             wait_for(page, "!document.getElementById('play').classList.contains('busy')")
             page.keyboard.press("c")
-        told = judged(page)
-        assert told and all("Frequency of this action" in one or "nobody comes here" in one for one in told)
+        told = verdict_texts(page)
+        assert told and all("Frequency of this action" in one or "never reach this decision" in one for one in told)
         assert "as the strategy plays" in page.locator("#train-score").text_content()
         log = page.locator("#play-log small").all_text_contents()
         assert {one.strip() for one in log} <= {"You", *ROLES} and len(log) >= 6

@@ -5,8 +5,8 @@ Shows:
 * The page's server answers requests for this machine only (test_only_requests_that_name_this_machine_are_answered)
 * The page works in a real browser without requests to other servers (test_the_page_in_a_browser)
 * axe finds no violation on any tab (test_the_page_in_a_browser,
-  test_a_spot_from_ranges_to_locks_in_a_browser, planted: test_small_games_are_a_list_of_hands)
-* A spot can be re-solved in the browser (test_a_spot_is_solved_again_in_a_browser)
+  test_a_spot_from_ranges_to_locks_in_a_browser, planted: test_small_games_are_shown_as_a_list_of_hands)
+* A spot can be re-solved in the browser (test_a_spot_is_re_solved_in_a_browser)
 """
 
 import json
@@ -35,12 +35,12 @@ EVIL = "<img src=x onerror=alert(1)>"
 @pytest.fixture(scope="module")
 def holdem(tmp_path_factory):
     one, other = Spots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
-    with serving(one, other, review=page_parts.write_review(tmp_path_factory.mktemp("review") / "kept")) as served:
-        served.spots = one
-        yield served
+    with serving(one, other, review=page_parts.write_review(tmp_path_factory.mktemp("review") / "kept")) as http:
+        http.spots = one
+        yield http
 
 
-def test_answers_are_those_of_the_spots(holdem):
+def test_http_answers_equal_those_of_the_spots_object(holdem):
     status, headers, body = ask(holdem, "/api/spot?line=b200c/cb400&board=Kc7d2s")
     assert status == 200 and json.loads(body) == holdem.spots.spot("b200c/cb400", "Kc7d2s")
     assert headers["Content-Type"] == "application/json" and "Access-Control-Allow-Origin" not in headers
@@ -67,12 +67,12 @@ def test_only_requests_that_name_this_machine_are_answered(holdem):
 
 
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
-def test_nothing_but_get_and_post_is_known(holdem, method):
+def test_methods_other_than_get_and_post_are_refused(holdem, method):
     status, headers, _ = ask(holdem, "/api/game", method)
     assert status == 405 and headers["Allow"] == "GET, POST"
 
 
-def test_files_are_those_of_the_page_alone(holdem):
+def test_only_the_pages_own_files_are_served(holdem):
     for path, kind in (("/", "text/html"), ("/view.js", "text/javascript"), ("/view.css", "text/css")):
         status, headers, body = ask(holdem, path)
         assert status == 200 and headers["Content-Type"].startswith(kind) and body
@@ -97,7 +97,7 @@ def test_files_are_those_of_the_page_alone(holdem):
         ("/api/solve", "no spot has been re-solved yet"),
     ],
 )
-def test_bad_requests_end_in_a_sentence(holdem, path, text):
+def test_bad_get_requests_are_refused_in_one_sentence(holdem, path, text):
     status, _, body = ask(holdem, path)
     found = json.loads(body)
     assert status == 400 and list(found) == ["error"] and text in found["error"] and "\n" not in found["error"]
@@ -134,7 +134,7 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/spots/stop", {}, "no spot has been typed yet"),
     ],
 )
-def test_bad_orders_end_in_a_sentence(holdem, path, body, text):
+def test_bad_post_requests_are_refused_in_one_sentence(holdem, path, body, text):
     status, _, found = ask(holdem, path, "POST", body=body)
     assert status == 400 and text in json.loads(found)["error"]
 
@@ -158,12 +158,12 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_it_with_one_sentence(tmp_path, number):
-    """One that is sent many times, as a terminal does while Ctrl-C is held: no line of Python's."""
+def test_signals_end_the_server_with_one_sentence(tmp_path, number):
+    """A signal that is sent many times, as by a held Ctrl-C, prints no traceback."""
     target = write_random(tmp_path / "kuhn", KuhnGame())
     program = [sys.executable, "-m", "mccfr", "view", target, "--port", "0", "--no-browser"]
     started = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
-    first = next(line for line in started.stderr if "Ctrl-C" in line)  # on a busy machine others come before
+    first = next(line for line in started.stderr if "Ctrl-C" in line)  # on a busy machine other lines come first
     for _ in range(20):
         started.send_signal(number)
         time.sleep(0.01)
@@ -207,7 +207,7 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         wait_for(page, "!!document.getElementById('picker')")
         assert page.locator("#picker-cards button").count() == 52
         page.evaluate("document.querySelector('[data-card=\"Kc\"]').click()")
-        for key in "c7d":  # a c that is no card's does nothing, nor checks
+        for key in "c7d":  # a c that completes no card does nothing, and does not check
             page.keyboard.press(key)
         assert page.evaluate("location.hash") == "#line=b200c/"
         assert page.evaluate(
@@ -228,9 +228,9 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         go("#line=b200c/&board=Kc7d2s")
         assert page.locator("#who").text_content() == "Big blind to act"
         row = page.evaluate("document.querySelector('#hands tbody tr').innerText")
-        assert row.split("\t")[-3].endswith("%"), row  # its equity has come
+        assert row.split("\t")[-3].endswith("%"), row  # the equity has arrived
         state, button = ("document.getElementById('solve-state').textContent", "document.getElementById('change')")
-        assert page.evaluate(state).startswith("On later streets hands share")  # and what is none stands before it
+        assert page.evaluate(state).startswith("On later streets hands share")  # on the flop
         assert page.locator("#change").count() == 1 and page.locator("#lock").count() == 0
         go("#line=b200c/cb400&board=Kc7d2s")
         page.evaluate(f"{button}.click()")
@@ -265,7 +265,7 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         page_parts.check_the_layout(page)
         page.evaluate("document.getElementById('keys').close()")
         page_parts.check_the_cards(page, at, holdem)
-        river = "#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
+        river = "#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&beside=1"  # EVs, two strategies, re-solving
         go(river)
         assert page.locator("#worth").text_content().startswith("EV is exact")
         there, worth = (json.loads(ask(holdem, path + river[1:-9])[2]) for path in ("/api/spot?", "/api/values?"))
@@ -278,17 +278,17 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
         assert page.locator("#grid-beside .cell").count() == 169
         page_parts.check_the_ev_of_classes(page, there["hands"], worth["hands"][there["player"]], there["player"])
         page.evaluate("[...document.querySelectorAll('#views button')][1].click()")
-        assert "half the sum of differences of probabilities" in page.locator("#legend").text_content()
+        assert "half the sum of the differences of its probabilities" in page.locator("#legend").text_content()
         page.evaluate("document.getElementById('solve').click()")
         wait_for(page, "document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        assert "200 of 200 iterations, can be beaten by" in page.locator("#solve-state").text_content()
+        assert "200 of 200 iterations, exploitability" in page.locator("#solve-state").text_content()
         assert page.evaluate("document.getElementById('beside').value") == "solved"
         heads = "[...document.querySelectorAll('#hands th')].map((one) => one.textContent).join()"
         assert page.evaluate(heads) == "hand,blueprint,solved,apart,Fold,Call,10 BB,share,equity,EV,EV solved"
         assert "· solved " in page.evaluate("document.querySelector('[data-action=c]').innerText")
         page_parts.check_the_layout(page)
         page.locator("#beside").focus()  # keys work there, too
-        page.keyboard.press("p")  # and a hand: called down, from whatever seat
+        page.keyboard.press("p")  # play a hand: call to its end, from any seat
         wait_for(page, "!!document.querySelector('[data-play]')")
         assert page.locator("#seat-theirs .card.back").count() == 2
         assert page.locator("[data-play=c] kbd").first.text_content() == "c"
@@ -296,7 +296,7 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
             wait_for(page, "!document.getElementById('play').classList.contains('busy')")
             page.keyboard.press("c")
         assert page.locator("#play-session").text_content().startswith("Hand 1 · 1 played")
-        judged_at_the_end = page_parts.judged(page)
+        judged_at_the_end = page_parts.verdict_texts(page)
         assert judged_at_the_end and page.locator("#play-log a").count() > len(judged_at_the_end)
         page_parts.check_the_layout(page)
         page_parts.check_the_trainer(page)
@@ -320,31 +320,31 @@ def test_the_page_in_a_browser(holdem, monkeypatch):
 @pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize(
-    ("spot", "said"),
+    ("spot", "words"),
     [
         ("line=b200c/c&board=Kc7d2s", "100 of 100 iterations, an estimate"),
-        ("line=b200c/cc/cc/&board=Kc7d2s4h9d", "200 of 200 iterations, can be beaten by"),
+        ("line=b200c/cc/cc/&board=Kc7d2s4h9d", "200 of 200 iterations, exploitability"),
     ],
 )
-def test_a_spot_is_solved_again_in_a_browser(holdem, spot, said):
-    """All that follows, on real hands or buckets: some ten seconds of processor time."""
+def test_a_spot_is_re_solved_in_a_browser(holdem, spot, words):
+    """Re-solve the rest of a hand, with real hands or buckets: about ten seconds of processor time."""
     with browsing() as page:
         page.goto(f"{holdem.url}#{spot}")
         wait_for(page, "document.body && document.body.dataset.complete")
         page.evaluate("document.getElementById('solve').click()")
         wait_for(page, "document.getElementById('solve-state').textContent.startsWith('Solved in')")
         state = page.locator("#solve-state").text_content()
-        assert said in state
-        assert "too rough to play by" not in state
+        assert words in state
+        assert "not precise enough" not in state
         assert page.evaluate("document.getElementById('beside').value") == "solved"
         assert "· solved " in page.evaluate("document.querySelector('[data-action=c]').innerText"), "its EV"
         assert page.locator("#grid-beside .cell .fill").count() == 169
 
 
 @needs_browser
-def test_small_games_are_a_list_of_hands(tmp_path):
-    with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing() as page:
-        page.goto(served.url + "#line=b9")  # a bad link: the first decision, and what is wrong with it
+def test_small_games_are_shown_as_a_list_of_hands(tmp_path):
+    with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as http, browsing() as page:
+        page.goto(http.url + "#line=b9")  # an invalid link shows the first decision and the error
         wait_for(page, "document.body && document.querySelectorAll('.hand').length")
         assert "'b9' is not possible after" in page.locator("#problem").inner_text()
         page.evaluate("location.hash = '#line=cb'")

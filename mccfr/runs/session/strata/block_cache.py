@@ -21,8 +21,8 @@ from storage.checkpoint import Checkpoint
 class BlockCache:
     """Keeps blocks of table rows in frames of memory; a thread moves them from and to disk.
 
-    A block is the rows of some strata (groups of flops); a frame is memory for one block. The out-of-core pool fetches
-    from it the block to train next.
+    A block is the rows of some strata (groups of flops); a frame is memory for one block. The out-of-core pool asks
+    this object for the block to train next. It is created with the tables in memory and the number of frames.
 
     store            files of the blocks on disk; checkpoints name versions of them
     moving_seconds   seconds spent on moving blocks, both ways, in this session
@@ -40,7 +40,10 @@ class BlockCache:
         self._mover = ThreadPoolExecutor(1, "blocks")
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Start from a checkpoint's blocks of table rows (None: zeros), none of them in memory."""
+        """Start from a checkpoint's blocks of table rows (None: zeros), none of them in memory.
+
+        Raises `ValueError` if the checkpoint divides the tables into other blocks.
+        """
         self.store.go_on(checkpoint)
         self._holds = [None] * len(self._holds)
         self._changed.clear()
@@ -48,7 +51,8 @@ class BlockCache:
     def fetch(self, block: int) -> bool:
         """Return True if a block of table rows is in memory; else begin to load it, and return False.
 
-        While any block is moving, the result is False, and no other move starts.
+        While any block is moving, the result is False, and no other move starts. The caller calls it again until the
+        result is True.
 
         block  number of the block
 
@@ -126,7 +130,11 @@ class BlockCache:
         self._moving = self._mover.submit(self._replace, frame, block)
 
     def _replace(self, frame: int, block: int) -> None:
-        """Write a memory frame's block of table rows to disk if changed, and read another one."""
+        """Write the block of table rows in a memory frame to disk if it has changed; read another.
+
+        frame  number of the frame
+        block  number of the block to read into it
+        """
         if frame in self._changed:
             self._write(frame)
         self._holds[frame] = None

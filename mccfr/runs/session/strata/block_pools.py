@@ -40,7 +40,10 @@ from storage.open_directory import shown
 from storage.table_formats import NotFiniteError
 
 TURNS = "turns"
-"""Key of a checkpoint's state: `ended`, and `cycle_nodes`, the nodes at the start of the present cycle."""
+"""Key of a checkpoint's state, with the progress of the schedule.
+
+Its value is {"ended": blocks trained since the run began, "cycle_nodes": nodes touched before the present cycle}.
+"""
 
 
 ROOM_SECONDS = 30.0
@@ -73,7 +76,9 @@ class BlockIntervals(Intervals):
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         """Resume from a checkpoint's blocks of table rows and count of trained blocks.
 
-        None begins a new run.
+        checkpoint  checkpoint to resume from; None: a new run
+
+        Raises `ValueError` if the checkpoint divides the tables into other blocks.
         """
         self._resident.go_on(checkpoint)
         if checkpoint is not None:
@@ -85,15 +90,18 @@ class BlockIntervals(Intervals):
 
         The result is (fields of the checkpoint, {name of a block's version: content hash}). The fields contain the
         number of blocks trained so far. Call it only between the training of two blocks.
+
+        Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
         """
         self._resident.flush()
         position, store = self._turns.position, self._resident.store
         return {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}, **store.state()}, store.names()
 
     def facts(self) -> dict[str, Any]:
-        """Return {"disk": numbers of this session so far} for a line of `trends.jsonl`.
+        """Return {"disk": {name: number}} of this session so far, for a line of `trends.jsonl`.
 
-        The numbers are bytes moved, and seconds of moving and of waiting.
+        The numbers are bytes of table rows moved between memory and disk, seconds of moving them, and seconds that
+        training waited for them.
         """
         resident = self._resident
         disk = {
@@ -104,9 +112,9 @@ class BlockIntervals(Intervals):
         return {"disk": disk}
 
     def settle(self) -> None:
-        """Remove versions of blocks of table rows that no checkpoint names, except the newest.
+        """Remove versions of blocks of table rows that no checkpoint names, except each block's newest.
 
-        It is called after a checkpoint is committed.
+        `Saver` calls it after it has committed a checkpoint.
         """
         self._resident.store.settle()
 
@@ -161,8 +169,9 @@ class BlockIntervals(Intervals):
     def _moved(self, move: Callable[[], bool]) -> bool:
         """Call `move`, which moves a block between memory and disk, and return its result, a bool.
 
-        Returns False if the disk is full; training then waits for some seconds before the next attempt. Raises
-        `RuntimeError` with one sentence if a block cannot be moved for another reason.
+        Returns False if the disk is full; the next attempt is made after `ROOM_SECONDS`, for which training waits.
+        Raises `RuntimeError` with one sentence if a block cannot be moved for another reason. Raises
+        `LostDirectoryError` if the move fails because the run directory or its lock file was removed or replaced.
         """
         try:
             return move()

@@ -83,8 +83,8 @@ def divided(game: Game, layout: TableLayout, blocks: int) -> Partition:
 def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
     """Return, for each frame of memory, the range of blocks that it may hold.
 
-    A frame is memory for one block of table rows. If all blocks fit in memory, each has a frame of its own; else there
-    are two frames, each for any block.
+    A frame is memory for one block of table rows. If all tables fit in `tables.memory_budget`, each block has a frame
+    of its own; else there are two frames, each for any block.
 
     Raises `ValueError`, with the bytes given and needed, if `tables.memory_budget` is too small.
 
@@ -104,9 +104,13 @@ def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[
 
 
 def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
-    """Return specs (name, shape, dtype) of a frame's tables, for the largest of `blocks`.
+    """Return specs (name, shape, dtype) of a frame's tables, in which each of `blocks` has room.
 
-    A frame is memory for one block of table rows.
+    A frame is memory for one block of table rows. Each table has as many rows as the block with most rows of it, and at
+    least one.
+
+    parts   division of the tables into blocks
+    blocks  numbers of the blocks
     """
     rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
     return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
@@ -123,8 +127,10 @@ def frame_name(frame: int, name: str) -> str:
 def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
     """Return the specs (name, shape, dtype) of a run's tables in memory.
 
-    With `tables.memory_budget` these are the first street's, and those of the frames, each memory for one block of
-    table rows; otherwise all tables.
+    Without `tables.memory_budget` these are all tables. With it, they are the tables of the first street and those of
+    each frame. A frame is memory for one block of table rows.
+
+    Raises `ValueError` if `tables.memory_budget` or `run.cycle_iterations` is too small.
     """
     if config.tables.memory_budget is None:
         return list(layout.specs)
@@ -141,7 +147,9 @@ def cells_of(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return {table name: view of a block's rows} from the frame of memory that holds the block.
 
-    tables        the run's tables in memory
+    Tables of which the block has no rows are left out.
+
+    tables        the run's tables in memory, those of frames under the names that `frame_name` returns
     parts         division of the tables into blocks
     frame, block  their numbers
     """
@@ -149,10 +157,11 @@ def cells_of(
 
 
 def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
-    """Return the tables as compiled kernels take them, which find a block's rows in its frame.
+    """Return the tables in the form for compiled kernels, so that these find a block's rows in its frame.
 
-    Kernels reach a row from a start index and the row's number in the whole table. The result has start indices such
-    that the numbers of the block's rows lead into the frame. Those of the first street's tables stay the same.
+    A frame is memory for one block of table rows. Kernels reach a row from a start index and the row's number in the
+    whole table. The result has start indices such that the numbers of the block's rows lead into the frame. The start
+    indices of the first street's tables stay the same.
 
     tables        the run's tables in memory
     parts         division of the tables into blocks

@@ -41,6 +41,7 @@ class Intervals:
 
     rows      [N, columns] int64 counters, random states and quotas of the N strata, read and written by workers
     interval  the present interval; None at a barrier
+    cells     number of cells in all tables of the first street together
     """
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
@@ -68,7 +69,7 @@ class Intervals:
             publish(row, state)
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Let training go on by intervals until the run reaches these nodes or iterations."""
+        """Let training go on by intervals until the run's total nodes or iterations reach these counts."""
         self._stop, self._goes_on = (stop_nodes, stop_iterations), True
 
     def pause(self) -> None:
@@ -85,9 +86,9 @@ class Intervals:
         return not self._goes_on or nodes >= self._stop[0] or iterations >= self._stop[1]
 
     def start(self) -> Interval:
-        """Begin and return an interval; write each stratum's iterations in it into `rows`.
+        """Begin and return an interval; write each stratum's number of iterations in it into `rows`.
 
-        A stratum is a group of flops.
+        A stratum is a group of flops. Call it only at a barrier.
         """
         states = self.states()
         self.interval, quotas = self._barrier.begin(states)
@@ -116,7 +117,8 @@ class Intervals:
     def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
         """Add changes to the tables of the first street.
 
-        changes  [cells] int64 change of each cell, times the interval's scale (a power of two)
+        interval  the interval that ends, with its scale (a power of two)
+        changes   [cells] int64 change of each cell by all workers together, times the scale
         """
         self._barrier.add(interval, changes)
 
@@ -125,7 +127,7 @@ class Intervals:
         return int(self.rows[:, control.NODES].sum()), int(self.rows[:, control.ITERATIONS].sum())
 
     def states(self) -> list[WorkerState]:
-        """Return counters and random states of all strata (groups of flops) to continue from."""
+        """Return [N] counters and random states of all strata (groups of flops) to continue from."""
         return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
@@ -150,7 +152,10 @@ class IntervalPool(Pool):
 
     @abstractmethod
     def _wait_for_barriers(self, end: float) -> None:
-        """Begin one interval after the other until all workers rest, or until `end`, by the monotonic clock."""
+        """Begin one interval after the other until all workers rest, or until the time `end`.
+
+        end  seconds of the monotonic clock
+        """
 
     def busy_seconds(self) -> float:
         """Return the seconds of training in this session, with the waits at barriers and for blocks on disk."""
@@ -170,9 +175,10 @@ class IntervalPool(Pool):
 
 
 class StrataPool(IntervalPool, ProcessPool):
-    """Pool of worker processes, each with some strata and its copy of the first street's tables.
+    """Pool of worker processes on one machine, which train by strata.
 
-    A stratum is a group of flops, which one worker at a time trains.
+    A stratum is a group of flops, which one worker at a time trains. Each worker trains some of the strata, and has its
+    own copy of the first street's tables. There are at most as many workers as strata.
     """
 
     _program = "mccfr.runs.session.strata.strata_worker"
@@ -202,9 +208,9 @@ class StrataPool(IntervalPool, ProcessPool):
         self._advance()
 
     def _advance(self) -> None:
-        """End the interval that the workers have trained, and begin the next one if it is due.
+        """End the interval that the workers have trained, if any, and begin the next one if it is due.
 
-        Call it only while all workers rest.
+        Call it only while all workers rest. Raises `RuntimeError` if a change does not fit in 64 bits.
         """
         intervals = self._intervals
         if intervals.interval is not None:

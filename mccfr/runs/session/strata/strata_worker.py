@@ -79,9 +79,9 @@ class Placing:
         self._parts = partition(run.config, game, run.layout(game)) if in_turn else None
 
     def __call__(self, frame: int, block: int) -> None:
-        """Let kernels train on this block of table rows, in this frame of memory, from now on.
+        """Let kernels train on a block of table rows, in the frame of memory that holds it, from now on.
 
-        frame, block  their numbers
+        frame, block  their numbers, from 0
         """
         if self._parts is not None and self._at != (frame, block):
             self._worker.solver.train_on(placed(self._worker.tables, self._parts, frame, block))
@@ -91,7 +91,7 @@ class Placing:
 def work(
     worker: StratumWorker, place: Placing, cells: npt.NDArray[np.int64], number: int, workers: int, parent: int
 ) -> None:
-    """Carry out the coordinator's orders until QUIT or until the coordinator has ended.
+    """Carry out the coordinator's orders until it orders QUIT or has ended.
 
     place    called before each interval as place(frame, block), the numbers of the memory frame and of the block
              of table rows that trains
@@ -127,9 +127,9 @@ def work(
 def main(assignment: str, number: int) -> None:
     """Run a worker process: read the assignment, build the game, map the tables, and train.
 
-    It trains some strata (groups of flops).
+    It trains some strata (groups of flops), until the coordinator orders it to end.
 
-    assignment  path of the file that the coordinator has written for its workers
+    assignment  path of the JSON file that the coordinator has written for its workers
     number      index of this worker, from 0
     """
     run, (game, _buckets), document = opened(Path(assignment))

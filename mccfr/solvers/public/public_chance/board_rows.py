@@ -4,6 +4,9 @@ Tables are [slot, bucket]; a slot is one action of a decision.  A *row* is one o
 hands on the board.  In lossless games buckets are numbered board by board, so the rows of a board are adjacent and are
 handled as vectors.  If hands share rows, regret matching is done once for each row, and hands look up the result.
 `SampledBoard.direct` tells the cases apart.
+
+In kernels `board` is a SampledBoard, `place` is (street, player), `player` the player to act, and `rows` the
+DecisionRows or the number of rows.  n is the number of the player's hands.
 """
 
 from typing import NamedTuple
@@ -58,7 +61,6 @@ def current_strategy(table, slot, actions, board, street, player, sigma, gathere
 
     table     [slot, bucket] regrets
     slot      slot of the decision's first action
-    board     SampledBoard
     gathered  [actions, rows] scratch for regrets of these buckets
     """
     rows, bucket, none = board.rows[street, player], board.bucket[street, player], np.int64(0)
@@ -78,12 +80,10 @@ def pass_reach(board, place, incoming, rows, reach, passed):
 
     A row is one of the different buckets of the player's hands on the board.
 
-    board     SampledBoard
-    place     (street, player)
     incoming  [n] range before the decision
     rows      DecisionRows, whose sigma is read
     reach     [actions, n]; if hands share rows, not written for actions that no hand takes
-    passed    [actions], set to whether any cell of the action's range is positive
+    passed    [actions], set to 1 if any cell of the action's range is positive, else to 0
     """
     (street, player), sigma, some = place, rows.sigma, 0
     count, direct = board.count[player], board.direct[street, player]
@@ -153,7 +153,8 @@ def _put_aside(sigma, taken, some, side, rows):
 def sum_rows(board, street, player, reach, total, parts):
     """Set total [rows] to the sum of reach [n] over the hands that share each row (bucket).
 
-    parts  [4, n, GROUP] scratch: four partial sums, each of every fourth hand, so that additions need not wait
+    parts  [4, n, GROUP] scratch: four partial sums, each of every fourth hand, so that an addition need not wait for
+           the result of the one before
     """
     local, count, rows = board.local[street, player], board.count[player], board.rows[street, player]
     parts[:, :rows, 0] = as_element(parts, 0.0)
@@ -178,9 +179,8 @@ def add_sums(table, slot, board, place, step, total, rows):
 
     table  [slot, bucket] strategy sums, changed in place
     slot   slot of the decision's first action
-    board  SampledBoard
-    place  (street, player)
-    step   (action, weight float64, word uint64: random bits for rounding float32 sums)
+    step   (action counted from the decision's first, weight float64, word uint64: random bits for rounding float32
+           sums)
     total  [rows] reach of the hands of each row
     rows   DecisionRows, with the strategy
     """
@@ -205,9 +205,8 @@ def add_regrets(table, slot, board, street, player, step, gain):
 
     table  [slot, bucket] regrets, changed in place
     slot   slot of the action
-    board  SampledBoard
     step   (weight, floored: whether regrets are kept at 0 or above)
-    gain   [rows]
+    gain   [rows] action's value minus the decision's, summed over the row's hands, each times its weight
     """
     rows, bucket = board.rows[street, player], board.bucket[street, player]
     factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]
@@ -227,7 +226,7 @@ def add_regrets(table, slot, board, street, player, step, gain):
 
 @part_njit
 def add_values(values, out, count):
-    """Add values[k] to out[k], such as values of an action, for the first `count` hands."""
+    """Add values[k] to out[k] for the first `count` hands, for example the values of an action."""
     for k in range(count):
         out[k] += values[k]
 
@@ -275,9 +274,8 @@ def share_rows(values, board, place, rows, out):
 
     values  [actions, n] values of the actions by hand
     board   SampledBoard; its weights of the player's hands are `weight` below
-    place   (street, player)
     rows    DecisionRows: its sigma is read, its gain is set
-    out     [n] values of the hands
+    out     [n] receives the values of the hands
 
     out[k] = Σ sigma[a, row] · values[a, k], over actions; gain[a, row] = Σ weight[k] · values[a, k], over the row's
     hands.  Each of the four `parts` takes every fourth hand.  Consecutive hands often share rows, and one sum would

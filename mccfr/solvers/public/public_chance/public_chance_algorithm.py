@@ -50,7 +50,8 @@ class PublicChance(Algorithm):
     def completed(self, game: Game) -> Config:
         """Return the configuration, with a default length of discount periods if it sets none.
 
-        A period is one round of all boards, at most a hundred; 48 boards if they are not listed.
+        A period has the nodes of one round of all boards, but of at most 100 boards.  If boards are not listed, it has
+        the nodes of 48 boards.
         """
         if self._solver.period_nodes is not None:
             return self.config
@@ -91,7 +92,9 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 def known_state(share: Share) -> PublicChanceState:
     """Return the sampler's state of a worker: counts of iterations, nodes, discounted periods.
 
-    The last of these is kept in the first word of `share.state.rng`, which is set to four zeros if it is empty.
+    share  `Share` of the worker
+
+    The last count is kept in the first word of `share.state.rng`, which is set to four zeros if it is empty.
     """
     state = share.state
     state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
@@ -101,7 +104,8 @@ def known_state(share: Share) -> PublicChanceState:
 class PublicChanceSolver:
     """Runs iterations of public chance sampling or CFR-BR in batches; locked strategies stay fixed.
 
-    The tables are changed in place.
+    The constructor takes the sampler that runs the iterations, and the worker's `Share` with its state.  It writes the
+    regrets and sums of locked rows into the tables.  `run` changes the tables in place.
     """
 
     def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
@@ -120,10 +124,12 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes touched).
 
-        The batch ends after `iteration_limit` iterations, or after about 0.05 seconds by the speed of earlier batches.
-        It also ends with the iteration that reaches `node_limit` nodes of this batch.  With several workers this limit
-        is at most a part of a discount period.
-        `total_nodes` is the number of nodes that the whole run has touched before.
+        total_nodes      number of nodes that the whole run has touched before
+        node_limit       nodes of this batch: the batch ends with the iteration that reaches it
+        iteration_limit  most iterations of this batch
+
+        The batch also ends after about 0.05 seconds, by the speed of earlier batches.  With several workers
+        `node_limit` counts as at most a part of a discount period (`batch_nodes`).  A batch has at least one iteration.
         """
         began = time.perf_counter()
         if self._locked and self._moves_locked:

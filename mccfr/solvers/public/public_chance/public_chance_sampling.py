@@ -34,7 +34,7 @@ from mccfr.trees.street_trees import street_trees
 from storage.schema import ArraySpec
 
 _BLOCKS = 8
-_NOBODY = new_response()
+_NO_RESPONSE = new_response()
 _ROUND_BOARDS = 48  # length of a round if boards are not listed
 _MOST_BOARDS = 100  # in a period: in longer ones the first boards keep too much weight for too long
 
@@ -43,16 +43,16 @@ _MOST_BOARDS = 100  # in a period: in longer ones the first boards keep too much
 class PublicChanceOptions:
     """Weights and discounts of updates.
 
-    schedule  periods and discount; its `gamma` is also the averaging power with `plus`
-    plus      regret matching plus: regrets are floored at 0, strategy sums weighted by n^gamma; needs the schedule kind
-              "none"
+    schedule  periods and discount; its `gamma` is also the power γ with `plus`
+    plus      regret matching plus: regrets are floored at 0, and strategy sums of period n are weighted by n^γ; needs
+              the schedule kind "none"
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     plus: bool = True
 
     def weights(self, nodes: int) -> tuple[float, float]:
-        """Return the factors of new regrets and of new strategy sums when `nodes` nodes are done.
+        """Return (factor of new regrets, factor of new strategy sums) for the next iteration.
 
         nodes  nodes touched by all workers so far
         """
@@ -64,6 +64,10 @@ class PublicChanceOptions:
 @dataclass
 class PublicChanceState:
     """Counts that a worker needs to continue bit for bit: iterations, nodes, discounts.
+
+    iterations  iterations that this worker has done
+    nodes       nodes that this worker has touched
+    ends        number of ends of discount periods at which this worker has discounted the tables
 
     Boards follow from the iteration number.
     """
@@ -92,7 +96,7 @@ def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic
 
 
 def period_nodes(game: Game) -> int:
-    """Return the default discount period in nodes: those of both traversals of each listed board.
+    """Return the default discount period in nodes: those of both players' traversals of each listed board.
 
     At most a hundred boards count; if boards are not listed, a period has 48 of them.
     """
@@ -102,7 +106,9 @@ def period_nodes(game: Game) -> int:
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
     """Return the average strategy of `strategy_sum` tables [slot, bucket].
 
-    A slot is one action of a decision.  Raises `ValueError` for a negative or infinite sum.
+    tables  {name: array} with the strategy sums; other tables are ignored
+
+    A slot is one action of a decision.  Raises `ValueError` for a sum that is negative or not finite.
     """
     return average_strategy(game, TableSet(tables, table_specs(game)))
 
@@ -111,12 +117,11 @@ class PublicChanceSampling:
     """Runs iterations of one worker; several workers may add to the same tables without locks.
 
     game          Game whose cards are dealt outside of its betting tree
-    options       weights and discounts of updates
+    options       weights and discounts of updates; None: regret matching plus without discounts
     tables        arrays of `table_specs` by name, changed in place; None: new ones, in float32
     seed, worker  together the seed of the random boards, so that each worker has its own
-    state         state to continue from, changed in place
-
-    ordered       whether boards have their hands in order of strength
+    state         state to continue from, changed in place; None: a new run
+    ordered       whether boards have their hands in order of strength; else ascending by number
 
     Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
     """
@@ -149,11 +154,11 @@ class PublicChanceSampling:
 
     @property
     def nodes_touched(self) -> int:
-        """Return the public nodes that this worker has visited."""
+        """Return the number of public nodes that this worker has touched since the run began."""
         return self.state.nodes
 
     def average_strategy(self) -> Strategy:
-        """Return the average strategy of the tables so far."""
+        """Return both players' average strategy by the strategy sums so far, which all workers add to."""
         return sampled_average(self.game, self.tables)
 
     def warm_up(self) -> None:
@@ -164,11 +169,11 @@ class PublicChanceSampling:
             self._sweep.warm_up()
 
     def run(self, iterations: int, node_limit: int | None = None, total_nodes: int | None = None) -> tuple[int, int]:
-        """Run iterations and return their number and their nodes.
+        """Run iterations; return their number and the number of nodes they touched.
 
         It stops after `iterations`, or after the first iteration that brings this call to `node_limit` nodes.
-        `total_nodes` is the number of nodes of all workers before (default: this worker's).  It determines the discount
-        period, and so the weight of updates.
+        `total_nodes` is the number of nodes that all workers have touched before this call (default: this worker's).
+        It determines the discount period, and so the weight of updates.
         """
         begun = self.state.nodes if total_nodes is None else total_nodes
         done, nodes = 0, 0
@@ -184,7 +189,7 @@ class PublicChanceSampling:
 
     def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         word = np.uint64(second_word(self._rng))
-        task = Task(0, regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
+        task = Task(0, regret_weight, sum_weight, int(self.options.plus), word, _NO_RESPONSE)
         return int(sampled_traversals(self._trees, self._kernel_tables, board, task, 2, self._scratch))
 
 
@@ -199,9 +204,9 @@ def _check_options(options: PublicChanceOptions) -> None:
 def _kernel_tables(
     game: Game, tables: Mapping[str, npt.NDArray[np.generic]]
 ) -> tuple[VectorTables, np.dtype[np.generic]]:
-    """Check names, shapes and dtypes of tables; return (tables by street and player, dtype of regrets).
+    """Return (VectorTables of the tables by block, dtype of regrets) after a check of the tables.
 
-    Raises `ValueError` for tables of another form.
+    Raises `ValueError` for a table that is missing, has another shape or dtype, or cannot be changed in place.
     """
     regret_dtype, sum_dtype = (
         next((table.dtype for name, table in tables.items() if name.startswith(f"{kind}/")), None)

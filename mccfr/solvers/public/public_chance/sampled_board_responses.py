@@ -63,8 +63,10 @@ def responding_specs(
 ) -> tuple[ArraySpec, ...]:
     """Return the specs (name, shape, dtype) of the players' tables and of the opponents' regrets.
 
-    game   Game with the players' buckets
-    trunk  the same game with the opponents' buckets, which only the part before the last street (the trunk) uses
+    game                     Game with the players' buckets
+    trunk                    the same game with the opponents' buckets, which only the part before the last street (the
+                             trunk) uses
+    regret_dtype, sum_dtype  "float32" or "float64": dtypes of regrets (the opponents' too) and of strategy sums
 
     Opponents have regrets before the last street only.  All tables are [slot, bucket]; a slot is one action of a
     decision.
@@ -86,6 +88,8 @@ class RespondedSampling(PublicChanceSampling):
     seed, worker  numbers that select the random boards
     state         PublicChanceState to continue from, changed in place; None: a new run
     options       PublicChanceOptions: weights of the players' updates and discounts of their tables
+
+    Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
     """
 
     def __init__(
@@ -130,7 +134,7 @@ class RespondedSampling(PublicChanceSampling):
     def answered(self, learner: int, ranges: Sequence[npt.NDArray[np.floating]]) -> npt.NDArray[np.float64]:
         """Run the next iteration's traversals for one learner, with given ranges; return values.
 
-        learner  player who learns; the other responds
+        learner  player who learns; the other, its opponent, responds
         ranges   2 × [H] both players' weights of their hands; hands that the game does not deal are ignored
 
         Returns [H] counterfactual values of the opponent's hands on the drawn board; 0 for hands that share a card with
@@ -139,7 +143,7 @@ class RespondedSampling(PublicChanceSampling):
         compatible with any two hands.
 
         Unlike an iteration of a run, this also updates the opponent's strategy sums, on the last street with its best
-        responses.
+        responses.  The object must have no `trunk`.  Do not call `run` afterwards: boards keep the given ranges.
         """
         state, other, response = self.state, 1 - learner, self._responses[learner]
         if self._sweep is not None:

@@ -3,13 +3,13 @@
 The opponent's range goes down and all its actions are walked; counterfactual values of the traverser's hands come up.
 At an opponent's node strategy sums grow by weight times reach times strategy; actions that no hand takes are skipped.
 At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed over the hands
-of a bucket.
+of a bucket.  (PCS in figure 1 of Johanson, Bard, Lanctot, Gibson & Bowling 2012.)
 
-Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
-counterfactual regret minimization", figure 1, PCS.
-
-A street tree is the betting of one street after one betting line of earlier streets; its nodes are its *members*.
-A *job* is a fold, a showdown, or one of each that meet the same range of the opponent.
+A street tree is the betting of one street after one betting line of earlier streets; its nodes are its *members*.  A
+*job* is a fold, a showdown, or one of each that meet the same range of the opponent.  In kernels `trees` is a
+StreetTrees, `tables` a VectorTables, `board` a SampledBoard, `task` a Task and `scratch` a SampledScratch.  `member` is
+a node's number among those of all street trees, `m` its row in scratch arrays of N nodes.  `incoming` [n] is the range
+of the player to act before a decision, `noted` the best action of each hand.
 """
 
 from typing import NamedTuple
@@ -45,7 +45,7 @@ _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill 
 
 
 class VectorTables(NamedTuple):
-    """Regrets and strategy sums by block 2·street + player: [action slot, bucket]; unused ones [1, 1]."""
+    """Regrets and strategy sums, a table [slot, bucket] for each block 2·street + player; unused: [1, 1]."""
 
     regret: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
@@ -89,8 +89,7 @@ class Response(NamedTuple):
 class SampledScratch(NamedTuple):
     """Scratch for a walk: N nodes of street trees, n hands, S streets; F is the dtype of regrets.
 
-    A street tree is the betting of one street after one line of earlier streets.  There is room for one street tree of
-    each street, and for up to G small ones on the last street.
+    There is room for one street tree of each street, and for up to G small ones on the last street.
 
     member_first  [S] int64     first row of a street in arrays of N rows
     tree          [S] int64     street tree in progress on each street
@@ -142,9 +141,6 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
     )
 
 
-# --- a street tree ---
-
-
 @inline_njit
 def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Update strategy sums at an opponent's node and compute the ranges after its actions.
@@ -182,6 +178,8 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
 def _follow(count, actions, response, member, incoming, scratch, child):
     """Compute ranges after a responder's decision: each hand takes the best action in `response`.
 
+    child  row of scratch.reach for the range after the first action; the next rows are for the other actions
+
     At a decision that the responder's traversal did not reach, all hands take the first action: any one is best.
     """
     reach, noted, zero = scratch.reach, response.action[member], as_element(scratch.reach, 0.0)
@@ -207,9 +205,12 @@ def _add_response(table, slot, board, task, member, incoming):
 
 @part_njit
 def _respond(count, actions, response, member, value, here, child):
-    """Set value[here] at a responder's decision to each hand's best of value[child : child+actions].
+    """Set value[here] at a responder's decision to each hand's largest value over the actions.
 
-    Rows of `value` are nodes.  The best actions are recorded for `_follow`; of equal actions the first is taken.
+    count     number of hands
+    response  action[member] gets best actions (the first of equal ones), found[member] the traversal's number
+    value     [N+1, n] values of the traverser's hands, by row of scratch arrays; `here` is the decision's row
+    child     row of the first action's node; those of the other actions follow
     """
     noted = response.action[member]
     response.found[member] = response.walk[0]
@@ -406,9 +407,9 @@ def _ascend(trees, tables, board, task, scratch, at):
 def _last_street(trees, tables, board, task, scratch, level, jobs):
     """Walk last-street trees that follow the current tree of street `level`; return nodes touched.
 
-    A street tree is the betting of a street after one line of earlier streets.  At its exits play goes on to the next
-    street.  The trees after exits from node `scratch.exit[level]` on are walked, until the nodes of the next one exceed
-    the free rows of `scratch`.  `scratch.exit[level]` is set to that exit, or to the end of the current tree.
+    At the exits of a street tree play goes on to the next street.  The trees after exits from node
+    `scratch.exit[level]` on are walked, until the nodes of the next one exceed the free rows of `scratch`.
+    `scratch.exit[level]` is set to that exit, or to the end of the current tree.
 
     jobs  number of earlier streets' jobs (groups of terminals) without values; they are valued with the new ones
     """
@@ -438,9 +439,8 @@ def _last_street(trees, tables, board, task, scratch, level, jobs):
 def sampled_traversal(trees, tables, board, task, scratch):
     """Run one player's traversal on a board and return the nodes touched.
 
-    board    SampledBoard: one full board and the hands on it
-    tables   VectorTables, changed in place
-    scratch  SampledScratch; its value[0] receives the values of the traverser's hands: chips times the opponent's reach
+    `tables` and `scratch` are changed in place.  scratch.value[0] receives the values of the traverser's hands: chips
+    times the opponent's reach.
     """
     level, entering, jobs, nodes = np.int64(0), True, np.int64(0), 0
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
@@ -491,8 +491,8 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
 def responded_traversals(trees, tables, board, task, scratch):
     """Run the responder's traversal, then the learner's, and return the nodes touched.
 
-    The responder, `task.traverser`, updates its regrets before the last street and computes a best response on it. The
-    learner is the other player.  Only the learner's strategy sums are updated.
+    The responder, `task.traverser`, updates its regrets before the last street and computes a best response on it.  The
+    learner is the other player and updates its regrets on all streets.  Only the learner's strategy sums are updated.
     """
     task.response.walk[0] += 1
     nodes = sampled_traversal(trees, tables, board, task, scratch)

@@ -29,12 +29,12 @@ _SWEEPS = 4
 class Balances(NamedTuple):
     """Precomputed results of run-outs between hands, a matrix for each of some boards; T boards, X cells.
 
-    first  [T] int64    first cell of a board's matrix; `NO_BALANCES`: none
-    cells  [X] float32  matrices [columns of player 0, columns of player 1], each followed by the number of hands of
-                        each column of both players
+    first  [T] int64    index in `cells` of the first cell of a board's matrix; `NO_BALANCES`: it has none
+    cells  [X] float32  matrices [columns of player 0, columns of player 1]. Each is followed by the number of hands in
+                        each column, first player 0's columns, then player 1's
 
-    A column is a cell of a range on the board: a hand, or hands that share a bucket.  A matrix entry counts the boards
-    that player 0's hands win, minus those that they lose, over the hands of both columns.
+    A column is a cell of a range on the board: a hand, or hands that share a bucket.  A matrix entry is a sum over
+    pairs of hands, one of each column: the last-street boards that player 0's hand wins minus those that it loses.
     """
 
     first: npt.NDArray[np.int64]
@@ -53,11 +53,13 @@ def make_balances(
 
     A run-out is an all-in before the last street.  Each board's results are one matrix.
 
-    ranges  Ranges: hands and columns of each board
-    last    [T, 2] last-street boards that follow each board: first and end
-    room    number of cells that all matrices together may have
+    ranges   Ranges: hands and columns of each board
+    last     [T, 2] last-street boards that follow each board: first and end
+    streets  numbers of the streets, from 0, whose boards may get matrices; the last street is not one of them
+    room     number of cells that all matrices together may have
 
-    A board gets a matrix only if it is less work than walking its run-outs, and a street only if all of them have room.
+    A board gets a matrix only if it is less work than walking its run-outs.  A street gets none if its matrices do not
+    all fit into the cells that are left.
     """
     starts = np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     held = np.flatnonzero(cards.reach.any(axis=0))  # often about 50 of 1,326
@@ -205,7 +207,10 @@ def balance(ranges, balances, player, board, used, lanes):
     hand's reach, summed up.  For a column of several hands it is their mean.  The opponent's ranges are in
     `lanes.reach` [column, lane]; a lane is one of several ranges side by side.
 
-    used  number of lanes in use
+    ranges    Ranges: columns of each board
+    balances  Balances; `board` must have a matrix
+    used      number of lanes in use
+    lanes     TerminalLanes
     """
     rows = ranges.first[0, board + 1] - ranges.first[0, board]
     columns = ranges.first[1, board + 1] - ranges.first[1, board]

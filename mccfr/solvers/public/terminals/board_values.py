@@ -58,7 +58,8 @@ def _cells(code, name, row, lane=None):
     """Emit a pointer to a row of LANES cells as a vector, or to 32 bytes of the row.
 
     code  Code that emits, with the array `name`
-    lane  first of the cells in the 32 bytes; None: all LANES cells
+    row   LLVM number of the row
+    lane  LLVM number of the first of the cells in the 32 bytes; None: all LANES cells
     """
     builder, start = code.builder, code.builder.mul(row, I64(LANES))
     width = LANES if lane is None else code.lanes(name)[1]
@@ -148,7 +149,7 @@ def _add_rests(typing_context, won, total, card, none, first, stop):
 def _storing(showdown):
     """Return the function that emits the code of `_store_folds`, or of `_store_showdowns`.
 
-    showdown  True: `_store_showdowns`
+    showdown  True: for `_store_showdowns`; False: for `_store_folds`
     """
 
     def codegen(context, builder, signature, arguments):

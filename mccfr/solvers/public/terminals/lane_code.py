@@ -31,7 +31,7 @@ def counting(builder, start, stop, step=1):
     """Emit a loop around the code that the `with` block emits, and yield its int64 index.
 
     start, stop  LLVM int64 values; the index goes from start to at most stop-1
-    step         a Python number
+    step         Python int by which the index grows
     """
     before, function = builder.block, builder.function
     head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
@@ -50,8 +50,11 @@ def counting(builder, start, stop, step=1):
 class Code:
     """Emits the LLVM code of a numba intrinsic, with access to its array arguments by name.
 
-    An intrinsic is a function whose LLVM code is written by Python code.  `names` of the constructor is a text: a name
-    for each array argument, in order, arrays in tuples included.
+    An intrinsic is a function whose LLVM code is written by Python code.  The constructor's arguments:
+
+    context, builder  numba's target context, llvmlite's `IRBuilder`
+    kinds, values     numba types and LLVM values of the intrinsic's arguments; other arguments than arrays are ignored
+    names             text with a name for each array, in order, arrays in tuples included
     """
 
     def __init__(self, context, builder, kinds, values, names):
@@ -77,7 +80,7 @@ class Code:
         return self.data(name).type.pointee
 
     def vector(self, name, count):
-        """Return the LLVM type of a vector of `count` cells of an array."""
+        """Return the LLVM type of a vector of `count` cells, of the cell type of the array `name`."""
         return ir.VectorType(self.element(name), count)
 
     def by_width(self, name, used, body):
@@ -95,7 +98,7 @@ class Code:
                     body(self.vector(name, self.width))
 
     def lanes(self, name):
-        """Return (cells of an array in 64 bytes, the size of a row; cells in 32 bytes)."""
+        """Return two numbers of an array's cells: those in a row of 64 bytes, and those in 32 bytes."""
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
@@ -105,9 +108,12 @@ class Code:
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
     def row(self, name, row):
-        """Emit a pointer to the first cells of a row of 64 bytes of an array, as a vector.
+        """Emit a pointer to the first cells of a row of an array whose rows have 64 bytes, as a vector.
 
-        It is used in code that `by_width` emits, which determines the number of these cells: all or half of the row.
+        name  name of the array
+        row   LLVM number of the row
+
+        The vector has `width` cells, all or half of the row; only code inside `by_width` may use it.
         """
         cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
         return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
@@ -135,7 +141,7 @@ class Code:
         self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=4)
 
     def block(self, pointer, index, count):
-        """Emit a load of `count` cells, from cell `index` after a pointer."""
+        """Emit a load of a vector of `count` cells, which begins `index` cells after a pointer."""
         cell = self.builder.gep(pointer, [index])
         kind = ir.VectorType(pointer.type.pointee, count)
         return self.load(self.builder.bitcast(cell, kind.as_pointer()))
@@ -173,15 +179,18 @@ class Code:
         self.store(self.builder.load(run[0]), self.row(sums, self.builder.load(run[1])))
 
     def add_hand(self, sums, whole, run, entry, position, cards="card"):
-        """Emit the addition of an opponent's reach with one hand to the sums of reach.
+        """Emit the addition of one hand's reach to the sums by card and to the sum of all hands.
 
-        sums      name of the array of sums by card: one row for each card
-        whole     pointer to the sum of all hands
-        run       the pointers of `begin_run`; `end_run` must follow the last hand
-        entry     number of the hand in the array named `cards`, which has two row numbers of `sums` for each hand
-        position  index of the hand's row in the array "reach"
+        Only code inside `by_width` may call it.  Consecutive hands usually share their second card, so its sum stays in
+        a variable of `run` until a hand with another second card follows.
 
-        Consecutive hands usually share their second card, so its sum stays in a variable of `run`.
+        sums      name of the array of sums by card, with the rows of `hand_lists.NO_CARD`; for a card that the hand
+                  lacks, the row NOT_READ receives the addition
+        whole     pointer to the vector with the sum of all hands
+        run       the pointers of `begin_run`; call `end_run` after the last hand
+        entry     LLVM int64: index of the hand in the array `cards`
+        position  LLVM int64: index of the hand's row in the array "reach"
+        cards     name of an array [., 2]: for each hand the two row numbers of its cards in `sums`
         """
         builder = self.builder
         reach = self.load(self.row("reach", position))
@@ -212,7 +221,10 @@ class Code:
 
 
 def transposed(builder, rows):
-    """Emit the transpose of a square block, a list of n vectors of n cells; return its rows, a list."""
+    """Emit the transpose of a square block, a list of n vectors of n cells (n = 4 or 8); return its rows.
+
+    The result is a list of n vectors.
+    """
     count = len(rows)
     half = count // 2
 

@@ -94,7 +94,7 @@ def new_hand_lists(streets: int, hands: int) -> HandLists:
 
 
 def new_pair_lanes(hands: int, cards: int) -> PairLanes:
-    """Return scratch for boards of at most `hands` hands and a deck of `cards` cards."""
+    """Return PairLanes of zeros for boards of at most `hands` hands and a deck of `cards` cards."""
     return PairLanes(
         np.zeros((3, LANES), np.int64),
         np.zeros(BLOCK, np.int64),
@@ -304,13 +304,13 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
 @part_njit
 def _add_phase(phase, phases, counted, first, stop):
-    """Append a phase of a showdown: hands first to stop-1 meet `counted` hands of the other player.
+    """Append a phase of a showdown: hands first to stop-1 meet the other player's `counted` weakest hands.
 
     phase   [., 3] int64 list of phases (counted, first, stop)
     phases  number of phases before
 
-    These are the weakest ones.  A phase that continues the last one with the same `counted` is merged with it.  One
-    that meets no hand is left out.  Returns the number of phases.
+    A phase that continues the last one with the same `counted` is merged with it.  One that meets no hand is left out.
+    Returns the number of phases.
     """
     if counted == 0:
         return phases
@@ -325,7 +325,10 @@ def _add_phase(phase, phases, counted, first, stop):
 def _list_phases(board, player, phase):
     """Write the phases of a showdown of a player's hands to `phase` [., 3]; return their number.
 
-    A phase (counted, first, stop) says that hands first to stop-1 meet the other's first `counted` hands.
+    board  SampledBoard in order of strength
+
+    A phase (counted, first, stop) says that the player's hands first to stop-1 meet the other's `counted` weakest
+    hands.  A hand is in up to two phases: with the other's weaker hands, and with these and the equal ones.
     """
     strength, other_strength = board.showdown.strength[player], board.showdown.strength[1 - player]
     count, other_count = board.count[player], board.count[1 - player]
@@ -370,7 +373,11 @@ def list_hands(board, lists):
 
 @part_njit
 def _transpose(table, rows, count, out):
-    """Set out[k, j] = table[rows[j], k] for k < count and each column j of `out`."""
+    """Copy rows of `table` to the columns of `out`: out[k, j] = table[rows[j], k] for k < count.
+
+    table  [., >= count] float64
+    rows   int64 row for each column of `out`
+    """
     whole = count - count % BLOCK
     for k in range(0, whole, BLOCK):
         for first in range(0, out.shape[1], BLOCK):

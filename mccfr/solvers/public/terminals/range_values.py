@@ -1,19 +1,18 @@
 """Computes terminal values on one board, for as many ranges side by side as fill a cache line.
 
-With ranges side by side, `[hand, lane]`, running totals and sums by card are vectors.  Gathered look-ups for one range
-at a time took five times as long.  A hand a, b meets the whole range minus the hands with a, minus those with b, plus
-those with both.  A showdown sweeps the hands in order of strength and takes this difference twice: before and after the
-hands of equal strength are added.  The sums begin at minus half of their totals, so the two add up to weaker minus
-stronger, and ties cancel.
-
-Source: Johanson et al. 2011, "Accelerating best response calculation in large extensive games".
-
 A *lane* is the number of a range side by side with others.  A *column* is a cell of a range on a board: a hand, or
-hands that share a bucket.  Ranges come as rows, `[row, column]`, and are transposed in blocks by loads and shuffles,
-which are several times faster than compiled loops.  If a street tree fills at most half of the lanes, sweeps handle
-half of a cache line.
+hands that share a bucket.  With ranges side by side, `[column, lane]`, running totals and sums by card are vectors.  A
+hand a, b meets the whole range minus the hands with a, minus those with b, plus those with both.  A showdown sweeps the
+hands in order of strength and takes this difference twice: before and after the hands of equal strength are added.  The
+sums begin at minus half of their totals, so the two add up to weaker minus stronger, and ties cancel (Johanson et al.
+2011, "Accelerating best response calculation in large extensive games").
 
-Results are exact up to rounding; differences that are only rounding (`mccfr.common.float_tolerance`) become 0.
+Ranges come as rows, `[row, column]`, and are transposed in blocks by loads and shuffles, which are several times faster
+than compiled loops.  A block is 8 x 8 float32 or 4 x 4 float64 cells; all cells of the last block are written too.
+Differences that are only rounding (`mccfr.common.float_tolerance`) become 0.
+
+In kernels `ranges` is a Ranges, `lanes` a TerminalLanes, and `player` the player whose hands are valued.  `board` is an
+index in `ranges`, `used` the number of lanes in use.
 """
 
 from typing import NamedTuple
@@ -45,13 +44,15 @@ RUN_OUTS = 16
 
 
 class Jobs(NamedTuple):
-    """Terminals grouped into J jobs: a fold, a showdown, or one of each that meet the same range.
+    """J jobs; each is a fold, a showdown, or one of each that meet the same range of the opponent.
 
-    source  [J] int64     row of the range, the opponent's, in an array of ranges
-    ending  [2, J] int64  row for the values of a fold (0) or a showdown (1) in an array of values; NOWHERE: none
-    chips   [2, J]        factor of that value, in chips
-    rake    [J]           chips that a showdown costs each player in addition, half of the pot's rake
-    order   [J] int64     numbers of the jobs in the order in which they are done
+    source  [J] int64     row of the opponent's range, in an array of ranges
+    ending  [2, J] int64  row that receives the values of the fold (0) or showdown (1); NOWHERE: the job has none
+    chips   [2, J] float  factor of the values. Fold: the valued player's chips, negative for a loss. Showdown: the
+                          winner's chips less half the rake; at a run-out, times the probability of one board
+    rake    [J] float     half of the pot's rake in chips. It is subtracted for every pair of hands at a showdown, won
+                          or lost, so a loser pays none in all. `public_chance` does not use it
+    order   [J] int64     job numbers in the order in which `public_chance` does them; other kernels ignore it
     """
 
     source: npt.NDArray[np.int64]
@@ -126,7 +127,7 @@ def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype:
 
 @intrinsic
 def load_ranges(typing_context, reach, rows, source, count, used):
-    """Set reach[k, l] = rows[source[l], k] for k < count, l < used, both rounded up to 32 bytes."""
+    """Copy a range to each lane: set reach[k, l] = rows[source[l], k] for k < count and l < used."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "reach rows source")
@@ -148,7 +149,7 @@ def load_ranges(typing_context, reach, rows, source, count, used):
 def store_values(typing_context, rows, target, table, factor, limit, count, used):
     """Set rows[target[l], k] = factor[l] · table[k, l], or 0 if table[k, l] is closer to 0 than limit[l].
 
-    It is done for k < count and l < used, both rounded up to 32 bytes of cells.
+    It is done for k < count and l < used: the values of each lane go to one row.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -311,7 +312,7 @@ def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit,
 def _sum_range(ranges, player, board, their_place, used, lanes):
     """Set `lanes.total` to `player`'s reach by card in `used` ranges, and set rounding limits.
 
-    their_place  row in `lanes.reach` of each of the player's hands
+    their_place  row in `lanes.reach` of each of `player`'s hands; here `player` is the opponent of the valued player
     """
     every, total, limit = ranges.every, lanes.total, lanes.aim.limit
     first, stop = every.first[player, board], every.first[player, board + 1]
@@ -343,12 +344,12 @@ def _win(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _aim(lanes, kind, start, used, nowhere):
-    """Set the targets and factors of `used` lanes for one kind of terminals of the jobs from `start` on.
+    """Set `lanes.aim` for one kind of terminals: target row and factor of `used` jobs from `start` on.
 
     kind     0: folds; 1: showdowns
-    nowhere  row for the values of other lanes, and of jobs without such a terminal
+    nowhere  target row of the other lanes, and of jobs without such a terminal
 
-    Each job (group of terminals that meet the same range) has one lane.  Returns whether there are any such terminals.
+    Job start+l is in lane l.  Returns whether there are any such terminals.
     """
     found, aim, jobs = False, lanes.aim, lanes.jobs
     for lane in range(aim.target.shape[0]):
@@ -361,7 +362,7 @@ def _aim(lanes, kind, start, used, nowhere):
 
 @part_njit
 def _is_raked(jobs, start, used):
-    """Return whether a showdown in any of `used` jobs (terminal groups) from `start` has rake."""
+    """Return whether a showdown in any of the `used` jobs from number `start` on has rake."""
     raked = False
     for job in range(start, start + used):
         raked |= jobs.ending[1, job] != NOWHERE and jobs.rake[job] > 0
@@ -433,7 +434,6 @@ def _walk_run_outs(ranges, copies, span, used, lanes):
     """Set `lanes.won`, the reach that a hand beats minus what beats it, summed over boards to follow.
 
     span  (player, street, board, first and stop of the last-street boards below it)
-    used  number of lanes (ranges side by side)
 
     The opponent's ranges are in `lanes.disjoint` [column of the board, lane].
     """

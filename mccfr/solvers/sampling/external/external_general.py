@@ -29,17 +29,17 @@ class Worklist(NamedTuple):
 
     A general record describes one node of the tree, of any kind.
 
-    order    [N] int32  nodes in the order visited
-    start    [N] int64  first cell of each decision's row in the flat regret table
-    child    [N] int32  the sampled child, or the first of several
-    value    [N] R      chips for the traverser
-    sigma    [N] R      current strategies; each action's probability is at the index of its child
-    updated  [1] int64  number of decisions visited so far: regrets at the traverser's are updated, sums at the
-                        opponent's
-    hand     HandRows   indices in the flat tables at which the cells of the current deal's buckets begin
-    payoffs  [N, P] float64  payoffs of three and more players in chips; [0, P] with two players or with pots
-    sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
-    seats    SeatArrays           pots of three and more players in betting trees; else None
+    order    [N] int32        nodes in the order visited
+    start    [N] int64        first cell of each decision's row in the flat regret table
+    child    [N] int32        the sampled child, or the first of several
+    value    [N] R            chips for the traverser; nan at the child of a pruned action
+    sigma    [N] R            current strategies; each action's probability is at the index of its child
+    updated  [1] int64        number of decisions visited so far: regrets at the traverser's are updated, sums at the
+                              opponent's
+    hand     HandRows         indices in the flat tables at which the cells of the current deal's buckets begin
+    payoffs  [N, P] float64   payoffs of three and more players in chips; [0, P] with two players or with pots
+    sampled  [N, P] float64   probability of each player's sampled actions before a node; [0, 2] with two players
+    seats    SeatArrays       pots of three and more players in betting trees; else None
     """
 
     order: npt.NDArray[np.int32]
@@ -81,7 +81,7 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
     work     Worklist for N nodes, changed in place
     pruning  Pruning: whether actions are skipped, and below which regret
 
-    The last iteration is the one that reaches the number of nodes.
+    An iteration is one deal.  The last iteration is the one that reaches the number of nodes.
     """
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
@@ -162,7 +162,8 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
 def follow(work, node, child, player, probability):
     """Set each player's probability of sampled actions before `child`, to which an action at `node` leads.
 
-    player       player who acts
+    work         Worklist; its row `sampled[child]` is set
+    player       player who acts; at chance nodes any player
     probability  of the action; 1 at chance nodes and at the traverser's decisions
 
     Nothing is done with two players.
@@ -180,6 +181,7 @@ def others_sampled(work, node, player):
     It is the product over all players but `player`; chance does not count.  With two players the other one is the
     traverser, for whom no action is sampled.  So it is then 1.
 
+    work    Worklist of the traversal
     player  player to act at `node`, who is not the traverser
     """
     probability = 1.0
@@ -194,8 +196,13 @@ def others_sampled(work, node, player):
 def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
     """Run the backward pass of a traversal: values from the leaves up, and the traverser's regret updates.
 
-    result  showdown of two players in this deal: 1 if player 0 wins, -1 if player 1 wins, 0 for a tie
-    tail    length of the worklist `work.order`
+    tree     TreeArrays
+    tables   TableArrays; regrets are changed in place
+    result   showdown of two players in this deal: 1 if player 0 wins, -1 if player 1 wins, 0 for a tie
+    weight   discount weight of the updates
+    work     Worklist after `visit`
+    tail     length of the worklist `work.order`
+    pruning  Pruning, as in `visit`
     """
     value, sigma, seats = work.value, work.sigma, work.payoffs.shape[1] > 2
     sign = 1.0 - 2.0 * traverser

@@ -57,14 +57,18 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 class Pruning(NamedTuple):
-    """Sampled pruning (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
+    """Parameters of sampled pruning.
 
-    active       int64    1: the traverser skips pruned actions on most traversals
-    below        float64  chips; an action is pruned if its regret is below -below·weight, with the discount weight of
-                          updates
-    floor        float64  chips, above `below`; regrets are kept at -floor·weight or above, so that actions can return
-    first_floor  float64  the floor on the first street; infinite (no floor) if groups of boards, strata, are trained
-                          apart: then the floor is applied to the sum of their tables
+    Source: Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement.  Let w be the present discount
+    weight, by which updates are multiplied.
+
+    active       int64    1: the traverser skips actions on most traversals, and regrets have a floor; 0: neither
+    below        float64  chips; an action of probability 0 may be skipped while its regret is less than -below·w.
+                          Actions on the last street, or that end the hand, are never skipped
+    floor        float64  chips, a number larger than `below`; updates keep regrets at -floor·w or above, so that
+                          skipped actions can return
+    first_floor  float64  the same floor for the first street.  It is infinite (none) if groups of boards (strata) are
+                          trained apart; the floor is then applied to the sum of their tables
     """
 
     active: int
@@ -75,7 +79,7 @@ class Pruning(NamedTuple):
 
 NO_PRUNING = Pruning(0, 0.0, 0.0, 0.0)
 PRUNED_SHARE = 0.95
-"""Share of the traversals that prune."""
+"""Probability that a traversal prunes, once pruning is active."""
 
 
 class PackedWorklist(NamedTuple):

@@ -12,7 +12,7 @@ from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, Compil
 
 
 def tree_depth(tree: CompiledTree) -> int:
-    """Return the largest number of decisions on a path from the root of a game tree."""
+    """Return the largest number of decisions on a path from the root of a game tree, without chance nodes."""
     depth = np.zeros(len(tree.parent), np.int64)
     for node, parent in enumerate(tree.parent):
         depth[node] = (0 if parent == NO_PARENT else depth[parent]) + (tree.arrays.kind[node] == DECISION)

@@ -81,7 +81,7 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_path
     seat_paths  SeatPaths with as many cells of strategy as any decision has actions, changed in place
     epsilon     float64 in (0, 1], probability that the traverser explores, which means that it plays uniformly
 
-    Deals are played in groups; the last group is the one that reaches the number of nodes.
+    Deals are played in groups; the last group is the one that reaches the number of nodes.  An iteration is one deal.
     """
     paths, payoffs, seats = seat_paths.paths, seat_paths.payoffs, seat_paths.seats
     players = payoffs.shape[1]

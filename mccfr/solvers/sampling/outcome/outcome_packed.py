@@ -80,8 +80,8 @@ def _begin(tree, tables, deals, deal, stop, rng, paths):
     tree    [D] PACKED_NODE
     tables  TableArrays
     deals   Deals: each deal's bucket by block (street and player)
-    rng     [4] uint64, state of the generator
-    paths   Paths
+    rng     [4] uint64, state of the generator, changed in place
+    paths   Paths; `place`, `start` and `going` are set
     """
     bucket, start, root = deals.bucket, paths.start, tree[0]
     base, width, blocks = tables.regret_base, tables.width, paths.to_sum.shape[0]
@@ -163,6 +163,10 @@ def _opponents_decisions(tree, tables, others, level, count, paths, weight):
 @inline_njit
 def _go_on(tree, tables, count, paths):
     """Move the first `count` paths of paths.going[2] to their next decisions and prefetch the rows there.
+
+    tree    [D] PACKED_NODE
+    tables  TableArrays
+    paths   Paths; going[0] and going[1] receive the paths where the traverser and where the opponent acts
 
     Returns (number of paths where the traverser acts, number where the opponent acts).  A short loop of its own keeps
     more prefetches in flight than one that also samples.

@@ -14,7 +14,7 @@ _LOWER = np.uint64(0xFFFFFFFF)
 DEALS_TOGETHER = 32
 """Most deals of a group in outcome sampling; each deal has one path for each player.
 
-Enough to keep many cache misses in flight, and few enough for the first-level cache.
+The number is large enough to keep many cache misses in flight, and small enough for the first-level cache.
 """
 _INFOSETS_A_DEAL = 8  # at least: a group that visits the same rows many times learns less for each node
 
@@ -70,7 +70,10 @@ class Paths(NamedTuple):
 
 
 def deals_together(infosets: int) -> int:
-    """Return the number of deals in a group of outcome sampling, for a game of `infosets` infosets."""
+    """Return the number of deals in a group of outcome sampling, for a game of `infosets` infosets.
+
+    It is one deal for each eight infosets, at least 1 and at most `DEALS_TOGETHER` (32).
+    """
     return max(1, min(DEALS_TOGETHER, infosets // _INFOSETS_A_DEAL))
 
 
@@ -137,7 +140,10 @@ def uniform_like(typing_context, array, word):
 
 @njit
 def exploration(epsilon):
-    """Return the uint64 below which the lower 32 of 64 random bits lie with probability epsilon."""
+    """Return the limit (uint64) that 32 random bits are below with probability epsilon, for `explores`.
+
+    epsilon  float64 in (0, 1]
+    """
     return np.uint64(epsilon * 2.0**32)
 
 

@@ -1,17 +1,17 @@
-/* The actions of a decision: how often the range takes each, and what each is worth. */
+/* The actions of a decision: frequency in the range and EV of each. */
 import { BetForm } from "./bet_form.jsx";
 import { amount, combos, money, percent, within } from "./figures.js";
 import { allActions, pairNames, placeOf } from "./compare.js";
 import { colours } from "./grid.jsx";
 import { game, go, other, spot, take, values } from "./study.js";
 
-/* The keys of actions: f, c, and 1 to 9 for bets. */
+/* Return the keys of actions: f for a fold, c for a check or call, and 1, 2, ... for bets and raises. */
 export function keysOf(actions) {
   let raised = 0;
   return actions.map((one) => (one.kind === "fold" ? "f" : one.kind === "call" ? "c" : String(++raised)));
 }
 
-/* How many hands of the range take an action. */
+/* Return the number of combos of the range that take an action. */
 function combosOf(action) {
   const { hands, player } = spot.value;
   return hands.probabilities.reduce((sum, row, hand) => sum + row[action] * hands.reach[player][hand], 0);
@@ -27,23 +27,23 @@ function frequency(from, place) {
 
 function Action({ one, colour, there }) {
   const place = placeOf(spot.value.actions, one), own = place >= 0, key = own ? keysOf(spot.value.actions)[place] : "";
-  const ev = values.value?.taken?.[place] ?? null;  // of the hands that take it
-  const again = there ? placeOf(there.actions, one) : -1;
-  const better = there?.taken?.[again] ?? null;
-  const told = [
+  const ev = values.value?.taken?.[place] ?? null;  // mean EV of the hands that take it
+  const placeThere = there ? placeOf(there.actions, one) : -1;
+  const solvedEv = there?.taken?.[placeThere] ?? null;
+  const details = [
     potShare(one.pot_share),
     own && spot.value.hands && game.value.square && combos(combosOf(place)),
     one.ends && "ends the hand",
     ev !== null && `EV of the hands that take it ${amount(ev)}${within(values.value.taken_within[place])}`,
-    better !== null && `solved ${amount(better)}`,
+    solvedEv !== null && `solved ${amount(solvedEv)}`,
   ].filter(Boolean).join(" · ");
   return (
     <button type="button" class="action" data-action={one.action} disabled={one.ends} onClick={() => take(one)}
-      title={one.ends ? "The hand ends here" : `Go on${own ? ` (${key})` : ""}`}>
+      title={one.ends ? "The hand ends here" : `Take this action${own ? ` (${key})` : ""}`}>
       <i class={colour} />
-      <span>{one.name} <small>{told}</small></span>
+      <span>{one.name} <small>{details}</small></span>
       <span class="share">{frequency(spot.value, place)}</span>
-      {there && <span class="share">{frequency(there, again)}</span>}
+      {there && <span class="share">{frequency(there, placeThere)}</span>}
       {one.ends || !own ? <span /> : <kbd>{key}</kbd>}
     </button>
   );

@@ -1,8 +1,8 @@
-/* A bet of any amount, typed in the unit of money as what it is on this street. */
+/* A form for a bet of any amount, typed in the unit of money as the player's total on this street. */
 import { useRef } from "preact/hooks";
 import { unit } from "./figures.js";
 
-/* here: whether earlier streets had bets of their own; onBet: takes the action, such as b400 */
+/* here: true after the first street, where the form says "on this street"; onBet(action): such as b400, in chips */
 export function BetForm({ id, label, here, onBet, children }) {
   const input = useRef(null);
   function bet(event) {

@@ -1,10 +1,10 @@
-/* The line of betting with its boards, and the choice of cards. */
+/* The betting line with each street's board cards, and the picker of board cards. */
 import { signal } from "@preact/signals";
 import { Card, Deck } from "./cards.jsx";
 import { chooseBoard, firstCards, game, go, neededCards, split, spot, streetCards } from "./study.js";
 
-const picked = signal(null);  // cards being chosen
-const typed = signal("");     // rank of a card being typed, until its suit follows
+const picked = signal(null);  // cards chosen in the picker; null: it is closed
+const typed = signal("");     // rank of a card that is typed, until its suit follows
 
 export const isPicking = () => picked.value !== null;
 export function openPicker() {
@@ -23,7 +23,7 @@ export function pick(name) {
   const there = picked.value || split(spot.value.board || "");
   pickAll(there.includes(name) ? there.filter((card) => card !== name) : [...there, name]);
 }
-/* A card typed while cards are chosen: a rank, then a suit.  Whether the key belongs to one. */
+/* Handle a key while the picker is open: a card is typed as a rank, then a suit.  Return whether the key was used. */
 export function typeCard(key) {
   if (key === "Backspace") {
     if (!typed.value && picked.value.length > firstCards().length) picked.value = picked.value.slice(0, -1);
@@ -58,7 +58,7 @@ export function BoardPicker() {
     <section id="picker" aria-label="Board">
       <div class="row">
         <strong id="picker-title">
-          {game.value.streets[street].name} board: {left ? toChoose : "complete; take a card out to change it"}
+          {game.value.streets[street].name} board: {left ? toChoose : "complete; click a chosen card to remove it"}
         </strong>
         <span class="space" />
         <button id="picker-random" type="button" onClick={randomBoard}>Random</button>
@@ -71,7 +71,7 @@ export function BoardPicker() {
   );
 }
 
-/* The cards that a street adds to the board, or how many are to be chosen. */
+/* A button with the cards that a street adds to the board, or with the number of cards to choose. */
 function StreetCards({ before, count }) {
   const there = split(spot.value.board || "").slice(before, count), left = count - before;
   const lacking = spot.value.missing_cards && there.length < left;

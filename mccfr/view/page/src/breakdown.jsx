@@ -1,4 +1,4 @@
-/* A decision's range in other lists: by class of hand, by a card that the opponent holds, and its equities as a graph. */
+/* Lists of a decision's range other than its hands: classes of hands, blockers, and a graph of equities. */
 import { axis, Chart, colourOf, Legend, percents, WIDE } from "./chart.jsx";
 import { Card } from "./cards.jsx";
 import { amount, mean, percent } from "./figures.js";
@@ -9,12 +9,13 @@ import { figure, SortedTable } from "./table.jsx";
 const QUANTILES = Array.from({ length: 101 }, (_, place) => place / 100);
 const LINES = ["call-fill", "raise-3"];  // colours of the two players
 
-/* Frequencies of the actions over places of hands. */
+/* Return the mean frequency of each action over hands, weighted.  places: indices of hands; weight: by index */
 const frequencies = (places, weight) =>
   spot.value.actions.map((_, action) => mean(places, weight, (place) => spot.value.hands.probabilities[place][action]));
 
 /* --- by class of hand --- */
 
+/* Return the indices of hands by the name of their made hand and of each draw. */
 function groups() {
   const { made, draws } = spot.value.hands, found = new Map();
   const add = (name, place) => found.set(name, [...(found.get(name) || []), place]);
@@ -24,25 +25,25 @@ function groups() {
   });
   return found;
 }
-/* What each made hand and each draw does: how often, with what equity and EV. */
+/* The table of kinds of made hands and draws: actions, share of the range, combos, equity and EV of each. */
 export function Classes() {
   const player = listedPlayer.value, { hands, player: actor, actions } = spot.value, shares = hands.shares[player];
   const acts = player === actor, colour = colours(actions), sum = (places, weight) => places.reduce((all, place) => all + weight[place], 0);
-  const found = (places, of) => of && mean(places, shares, (place) => of[player][place]);
+  const meanOf = (places, of) => of && mean(places, shares, (place) => of[player][place]);
   const rows = [...groups()].map(([name, places]) => ({
     name,
     share: sum(places, shares),
     combos: sum(places, hands.reach[player]),
     frequencies: frequencies(places, shares),
-    equity: found(places, equities.value?.equity) ?? null,
-    ev: found(places, values.value?.hands) ?? null,
+    equity: meanOf(places, equities.value?.equity) ?? null,
+    ev: meanOf(places, values.value?.hands) ?? null,
   })).filter((row) => row.share > 0).sort((one, other) => other.share - one.share);
   const columns = [
     { head: "class", cell: (row) => row.name },
     ...(acts ? [{ head: "", cell: (row) => <Bar shares={row.frequencies} colour={colour} /> },
       ...actions.map((one, place) => figure(shortName(one), (row) => row.frequencies[place], percent))] : []),
     figure("share", (row) => row.share, percent),
-    figure("combos", (row) => row.combos, (held) => held.toFixed(1)),
+    figure("combos", (row) => row.combos, (count) => count.toFixed(1)),
     ...(pair.value ? [figure("equity", (row) => row.equity, percent)] : []),
     ...(isMany.value ? [] : [figure("EV", (row) => row.ev, amount)]),
   ];
@@ -51,16 +52,17 @@ export function Classes() {
 
 /* --- blockers --- */
 
-/* How often the player acts in each way if the opponent holds a card, beside the range as a whole. */
+/* The table of blockers.  For each card: the change of each action's frequency, in percentage points, if the opponent
+   holds the card, and the share of the range that contains it. */
 export function Blockers() {
   const { hands, player, actions, role, board } = spot.value, weight = hands.reach[player];
-  const places = hands.names.map((_, place) => place), held = hands.names.map((name) => split(name));
+  const places = hands.names.map((_, place) => place), cardsOf = hands.names.map((name) => split(name));
   const all = frequencies(places, weight), there = split(board || ""), total = weight.reduce((sum, one) => sum + one, 0);
   const cards = game.value.deck.filter((card) => !there.includes(card) && (neededCards() || card.endsWith("s")));
   const rows = cards.map((card) => {
-    const left = places.filter((place) => !held[place].includes(card)), mix = frequencies(left, weight);
+    const possible = places.filter((place) => !cardsOf[place].includes(card)), mix = frequencies(possible, weight);
     const changes = mix.map((share, action) => (share === null || all[action] === null ? null : share - all[action]));
-    return { card, changes, gone: 1 - left.reduce((sum, place) => sum + weight[place], 0) / total };
+    return { card, changes, gone: 1 - possible.reduce((sum, place) => sum + weight[place], 0) / total };
   }).sort((one, other) => Math.max(...other.changes.map(Math.abs)) - Math.max(...one.changes.map(Math.abs)));
   const signed = (change) => (change === null ? "–" : `${change > 0 ? "+" : ""}${(100 * change).toFixed(2)}`);
   const columns = [
@@ -71,8 +73,8 @@ export function Blockers() {
   return (
     <>
       <p class="quiet">
-        If another player holds the card: by how many percentage points {role} acts more often so, and how much of the range is
-        blocked.{neededCards() ? "" : " Before the flop suits are alike."}
+        If another player holds the card: the change of {role}'s frequencies in percentage points, and the share of the range that
+        the card blocks.{neededCards() ? "" : " Before the flop, all suits give the same figures."}
       </p>
       <SortedTable columns={columns} rows={rows} row={({ card }) => ({ key: card, "data-row": card })} />
     </>
@@ -81,16 +83,17 @@ export function Blockers() {
 
 /* --- the graph of equities --- */
 
-/* The equity below which each share of a range lies. */
+/* Return the quantiles of a player's equity: for each of QUANTILES, the equity that this share of the range does not
+   exceed; null for an empty range. */
 function quantiles(player) {
-  const shares = spot.value.hands.shares[player], found = equities.value.equity[player];
-  const order = shares.map((_, place) => place).filter((place) => shares[place] > 0 && found[place] !== null)
-    .sort((one, other) => found[one] - found[other]);
+  const shares = spot.value.hands.shares[player], equity = equities.value.equity[player];
+  const order = shares.map((_, place) => place).filter((place) => shares[place] > 0 && equity[place] !== null)
+    .sort((one, other) => equity[one] - equity[other]);
   const total = order.reduce((sum, place) => sum + shares[place], 0);
   let at = 0, below = order.length ? shares[order[0]] / total : 0;
   return QUANTILES.map((share) => {
     while (at < order.length - 1 && below < share) below += shares[order[++at]] / total;
-    return order.length ? found[order[at]] : null;
+    return order.length ? equity[order[at]] : null;
   });
 }
 

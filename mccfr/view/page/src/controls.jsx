@@ -1,8 +1,8 @@
-/* Controls that several views have. */
+/* Controls that several views use. */
 
 /* A list to choose from.
-   label: what stands before it, or `name` for screen readers alone; choices: texts, or pairs of a value and a text
-   none: what the list says where nothing is chosen, as value "" */
+   label: text before the list; name: text for screen readers only; choices: texts, or pairs of a value and a text
+   none: text of the entry with value "", if there is one */
 export function Choice({ id, label, name, value, choices, none, onChoose }) {
   const pairs = [...(none ? [["", none]] : []), ...choices.map((one) => (Array.isArray(one) ? one : [one, one]))];
   return (
@@ -15,7 +15,7 @@ export function Choice({ id, label, name, value, choices, none, onChoose }) {
   );
 }
 
-/* Buttons of which one is pressed.  choices: pairs of a value and a text */
+/* A row of buttons, of which one is pressed.  choices: pairs of a value and a text */
 export const Toggles = ({ id, name, value, choices, onChoose }) => (
   <div id={id} class="tabs" role="group" aria-label={name}>
     {choices.map(([key, text]) => (

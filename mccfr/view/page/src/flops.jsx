@@ -1,4 +1,4 @@
-/* The page of `mccfr report`: a line on flop after flop, with its data inside. */
+/* The page of `mccfr report`: one betting line on many flops.  The page contains its data as JSON. */
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { CLASSES, HandText } from "./cards.jsx";
@@ -11,7 +11,7 @@ import "./report.css";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const TEXTURES = ["suits", "pairs", "high card"], ROLES = { oop: "out of position", ip: "in position" };
-const WIDTH = 1000, HEIGHT = 240;  // of the plot, in its own units
+const WIDTH = 1000, HEIGHT = 240;  // of the plot, in units of its viewBox
 const colour = colours(data.actions.map((action) => ({ action })));
 const wanted = signal(Object.fromEntries(TEXTURES.map((name) => [name, ""])));
 const sorting = signal({ by: "share", down: true });
@@ -19,8 +19,8 @@ const position = signal(data.player ? "ip" : "oop");
 
 const nameOf = (action) => data.names[data.actions.indexOf(action)];
 const fixed = (digits) => (value) => (value === null ? "–" : value.toFixed(digits));
-const within = (row, key, told) => (row[`${key}_within`] ? ` ± ${told(row[`${key}_within`])}` : "");
-const figure = (key, head, told) => ({ key, head, told, value: (row) => row[key], cell: (row) => told(row[key]) + within(row, key, told) });
+const within = (row, key, format) => (row[`${key}_within`] ? ` ± ${format(row[`${key}_within`])}` : "");
+const figure = (key, head, format) => ({ key, head, format, value: (row) => row[key], cell: (row) => format(row[key]) + within(row, key, format) });
 const FIGURES = [
   figure("share", "share", (value) => percent(value, 2)),
   ...data.actions.map((one) => figure(one, nameOf(one), percent)),
@@ -36,19 +36,21 @@ const TEXTS = ["flop", ...TEXTURES].map((name) => ({
 const COLUMNS = [...TEXTS, ...FIGURES];
 const sortedBy = () => COLUMNS.find((one) => one.head === sorting.value.by);
 
-/* The flops of the chosen textures, in order. */
-function there() {
+/* Return the flops of the chosen textures, sorted. */
+function chosenFlops() {
   const passed = data.flops.filter((row) => TEXTURES.every((name) => !wanted.value[name] || row[name] === wanted.value[name]));
   return sortedRows(passed, sortedBy().value, sorting.value.down);
 }
+/* Return a figure's mean over flops, weighted by share; EQR is the ratio of the means. */
 function meanOf(rows, key) {
-  const role = key.slice(4);  // of EQR, which is a ratio of means
+  const role = key.slice(4);  // of a key that begins with eqr_
   return key.startsWith("eqr_") ? realised(meanOf(rows, `equity_${role}`), meanOf(rows, `ev_${role}`), data.pot)
     : mean(rows.keys(), rows.map((row) => row.share), (place) => rows[place][key]);
 }
 
 const points = (pairs) => pairs.map(([x, y]) => `${x.toFixed(2)},${(HEIGHT * (1 - y)).toFixed(2)}`).join(" ");
-/* Each flop a column as wide as it is dealt, filled by how often each action is taken; a line for what is sorted by. */
+/* A plot with a column for each flop, as wide as its share, filled by the frequencies of the actions.  A line shows the
+   figure by which the table is sorted. */
 function Plot({ rows }) {
   const all = rows.reduce((sum, row) => sum + row.share, 0) || 1, edges = [0];
   for (const row of rows) edges.push(edges.at(-1) + (WIDTH * row.share) / all);
@@ -64,15 +66,15 @@ function Plot({ rows }) {
     .filter(([, value]) => typeof value === "number");
   const least = Math.min(...known.map(([, value]) => value)), most = Math.max(...known.map(([, value]) => value));
   const line = points(known.map(([x, value]) => [x, (value - least) / (most - least || 1)]));
-  const told = known.length ? `; the line: ${by.head} from ${Number(least.toPrecision(4))} to ${Number(most.toPrecision(4))}.` : ".";
+  const range = known.length ? `; line: ${by.head} from ${Number(least.toPrecision(4))} to ${Number(most.toPrecision(4))}.` : ".";
   return (
     <>
       <svg id="plot" class="stack" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="Frequencies by flop">
         {areas}{known.length > 0 && <polyline class="line" points={line} />}
       </svg>
       <p class="quiet">
-        Flops in the order of the table, as wide as they are dealt:{" "}
-        {data.actions.map((one, place) => <span key={one}><i class={`key ${colour[place]}`} />{nameOf(one)} </span>)}{told}
+        One column per flop, in the order of the table, as wide as the flop's share:{" "}
+        {data.actions.map((one, place) => <span key={one}><i class={`key ${colour[place]}`} />{nameOf(one)} </span>)}{range}
       </p>
     </>
   );
@@ -90,13 +92,13 @@ function Filters() {
   );
 }
 function Flops() {
-  const rows = there(), share = rows.reduce((sum, row) => sum + row.share, 0);
+  const rows = chosenFlops(), share = rows.reduce((sum, row) => sum + row.share, 0);
   const sortBy = (head) => { sorting.value = { by: head, down: head === sorting.value.by ? !sorting.value.down : true }; };
   return (
     <>
       <p id="mean">
         {rows.length} flops, {percent(share)} of deals:{" "}
-        {FIGURES.slice(1).map(({ key, head, told }) => `${head} ${told(meanOf(rows, key))}`).join(", ")}
+        {FIGURES.slice(1).map(({ key, head, format }) => `${head} ${format(meanOf(rows, key))}`).join(", ")}
       </p>
       <Plot rows={rows} />
       <h2>Flops</h2>

@@ -2,13 +2,13 @@
 import { useRef } from "preact/hooks";
 
 const REDS = 6;
-/* The direction of each arrow: down, across. */
+/* The direction of each arrow key: [rows down, columns to the right]. */
 export const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/* `fold`, `call` (and check) or `raise` (and bet). */
+/* Return the kind of an action: `fold`, `call` (also a check) or `raise` (also a bet). */
 const kindOf = (action) => ({ f: "fold", c: "call" })[action] || "raise";
 
-/* The class that colours each action: raises the darker the larger, however many there are. */
+/* Return the CSS class that colours each action.  Larger bets and raises are darker. */
 export function colours(actions) {
   const kinds = actions.map((one) => one.kind || kindOf(one.action));
   const raises = kinds.filter((kind) => kind === "raise").length;
@@ -20,7 +20,7 @@ export function colours(actions) {
   });
 }
 
-/* An action's name in a column's head. */
+/* Return an action's name for the head of a column. */
 export function shortName({ kind, name }) {
   if (kind !== "raise") return name.split(" ")[0];
   return name.replace(/^All-in .*|^(Raise|Bet) (to |by )?/, (found) => (found.startsWith("All-in") ? "All-in" : ""));
@@ -30,15 +30,16 @@ const parts = (shares, colour) =>
   shares.map((share, place) => <i key={`${place} ${colour[place]}`} class={colour[place]} style={{ width: `${100 * share}%` }} />);
 export const Bar = ({ shares, colour, title }) => <span class="bar" title={title}>{parts(shares, colour)}</span>;
 
-/* The cell beside one in a direction, {down, across}, or null at the edge. */
+/* Return the next cell in a direction, [rows down, columns to the right], or null at the edge. */
 export function cellBeside(cell, columns, count, [down, across]) {
   const row = Math.floor(cell / columns) + down, column = (cell % columns) + across;
   return row < 0 || row >= count / columns || column < 0 || column >= columns ? null : row * columns + column;
 }
 
-/* A button for each class of hands; one of them is reached by Tab, the others by arrows.
-   cells: {shares, colour, height 0..1, title; figure and empty (no hand of the player), which may lack} or null where no hand is left
-   onMove: takes the cell that arrows lead to; onChoose: the one that is pressed */
+/* A grid of buttons, one for each class of hands.  The Tab key reaches one of them, arrow keys the others.
+   cells: null for a class without hands, else {shares, colour, height 0..1, title, figure, empty}; figure is optional text,
+          and empty is true if the player holds no hand of the class
+   onMove(cell): after an arrow key; onChoose(cell, event): after a click */
 export function HandGrid({ id, name, columns, labels, cells, chosen = -1, onChoose, onMove, ...more }) {
   const box = useRef(null);
   const first = cells[chosen] ? chosen : cells.findIndex(Boolean);

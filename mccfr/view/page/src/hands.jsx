@@ -1,4 +1,4 @@
-/* The list of a decision's hands: what each does, how often it occurs, its equity and EV. */
+/* The list of a decision's hands: frequencies of actions, share of the range, equity and EV of each. */
 import { signal } from "@preact/signals";
 import { HandText } from "./cards.jsx";
 import { Choice, Toggles } from "./controls.jsx";
@@ -10,9 +10,9 @@ import { ALL, chosen, compared, equities, game, isMany, listedPlayer, neededCard
 import { reviewedHand } from "./review.jsx";
 import { figure, SortableTable, sortedRows } from "./table.jsx";
 
-const MIXED = 0.95;         // a hand mixes that does nothing more often
+const MIXED = 0.95;         // a hand mixes if all its actions have lower frequencies
 const NO_DRAW = "no draw";
-/* Kinds of hands, the best first, as the server names them. */
+/* The server's names of made hands and draws, the best first. */
 const KINDS = {
   made: ["straight flush", "four of a kind", "full house", "flush", "straight", "set", "trips", "two pair", "overpair",
     "top pair", "second pair", "low pair", "underpair", "high card"],
@@ -20,14 +20,14 @@ const KINDS = {
 };
 const sorting = signal({ by: null, down: true });  // by null: hands that mix first, then by share
 const list = signal("Hands");                      // which of LISTS is shown
-const wanted = signal({ made: "", draws: "" });    // what listed hands make and may make; "": all
+const wanted = signal({ made: "", draws: "" });    // filters: made hand and draw of the listed hands; "": all
 
 const drawsOf = (text) => (text ? text.split(", ") : [NO_DRAW]);
 const kindsThere = (name) => {
   const { hands } = spot.value;
   return new Set(name === "made" ? hands.made : hands.draws.flatMap(drawsOf));
 };
-/* The filters that have an effect here. */
+/* Return the filters, with "" for one that no hand of the decision passes. */
 function filters() {
   if (!spot.value.hands.made) return {};
   return Object.fromEntries(Object.entries(wanted.value).map(([name, kind]) =>
@@ -38,10 +38,10 @@ function passes(place, only) {
   return (!only.made || made[place] === only.made) && (!only.draws || drawsOf(draws[place]).includes(only.draws));
 }
 
-/* Whether hands are listed by class, as before the flop, and not one by one. */
+/* True if a row of the list is a class of hands, as before the flop, and not one hand. */
 const byClass = () => game.value.square && chosen.value === ALL && !neededCards();
-/* The hands that are listed, by their places. */
-function listed() {
+/* Return the indices of the listed hands; of a class, only the first hand. */
+function listedHands() {
   const { hands } = spot.value, seen = new Set(), only = filters();
   return hands.names.map((_, place) => place).filter((place) => {
     const cell = hands.cells[place], first = !byClass() || !seen.has(cell);
@@ -50,7 +50,7 @@ function listed() {
   });
 }
 
-/* Mean of values over the hands that a row of the list stands for; null where there is none. */
+/* Return the mean of values over the hands of a row, without nulls; null if all are null.  action: of values by action */
 function meanOfRow(place, found, action) {
   const at = (hand) => (action === undefined ? found[hand] : found[hand][action]);
   if (!byClass()) return at(place);
@@ -58,7 +58,7 @@ function meanOfRow(place, found, action) {
   const known = found.map((_, hand) => at(hand)).filter((one, hand) => cells[hand] === cells[place] && one !== null);
   return known.length ? known.reduce((sum, one) => sum + one) / known.length : null;
 }
-/* EV of an action of a strategy with a hand, in chips; null where it is not known. */
+/* Return the EV in chips of an action with the hands of a row; null if it is unknown. */
 function evOf(from, place, action) {
   const found = from === spot.value ? values.value?.actions : from.values;
   return found ? meanOfRow(place, found, action) : null;
@@ -68,15 +68,16 @@ function actionLabel(from, place, action) {
     ? within(meanOfRow(place, values.value.actions_within, action)) : "";
   return `${from.actions[action].name} ${percent(from.hands.probabilities[place][action])}${ev === null ? "" : `, EV ${amount(ev)}${half}`}`;
 }
+/* Return the EV in chips of a hand in the solution; null if that of an action is unknown. */
 const solvedEv = (pair, place) => pair.values[place].reduce((sum, value, action) =>
   sum === null || value === null ? null : sum + value * pair.hands.probabilities[place][action], 0);
-/* Whether a hand does several things, so that a player has to know how often. */
+/* True if a hand of the range mixes actions. */
 const mixes = (place) => spot.value.hands.shares[spot.value.player][place] > 0 &&
   Math.max(...spot.value.hands.probabilities[place]) < MIXED;
 
 function Mix({ from, place }) {
   const untrained = from === spot.value && !spot.value.hands.trained[place];
-  const title = (untrained ? "Training never came here with this hand: all actions alike. " : "") +
+  const title = (untrained ? "Training never reached this hand here: all actions have the same probability. " : "") +
     from.actions.map((_, action) => actionLabel(from, place, action)).join("; ");
   return <span title={title}><Bar shares={from.hands.probabilities[place]} colour={sharedColours(from.actions)} /></span>;
 }
@@ -93,9 +94,9 @@ function columns(player, pair) {
   const per = (name) => (place) => byClass() ? classes[name][player][hands.cells[place]] : hands[name][player][place];
   const equity = figure("equity", (place) => (equities.value?.equity ? equities.value.equity[player][place] : null), percent);
   const ev = figure("EV", (place) => (values.value?.hands ? meanOfRow(place, values.value.hands[player]) : null), amount);
-  const rough = (place) => within(values.value?.hands ? meanOfRow(place, values.value.hands_within[player]) : 0);
-  ev.cell = (place) => <>{amount(ev.value(place))}{rough(place) && <small>{rough(place)}</small>}</>;
-  const told = !pair ? spot.value : pair.values ? pair : null;
+  const halfWidth = (place) => within(values.value?.hands ? meanOfRow(place, values.value.hands_within[player]) : 0);
+  ev.cell = (place) => <>{amount(ev.value(place))}{halfWidth(place) && <small>{halfWidth(place)}</small>}</>;
+  const detailed = !pair ? spot.value : pair.values ? pair : null;  // has a column for each action
   const found = [{
     head: "hand",
     value: (place) => place,
@@ -107,11 +108,11 @@ function columns(player, pair) {
     found.push({ head: pairNames()[1], cell: (place) => <Mix from={pair} place={place} /> },
       figure("apart", (place) => difference(hands.probabilities[place], pair.hands.probabilities[place]), percent));
   }
-  if (acts && told) {
-    found.push(...told.actions.map((one, action) => ({
+  if (acts && detailed) {
+    found.push(...detailed.actions.map((one, action) => ({
       head: shortName(one),
-      cell: (place) => <Frequency from={told} place={place} action={action} />,
-      value: (place) => told.hands.probabilities[place][action],
+      cell: (place) => <Frequency from={detailed} place={place} action={action} />,
+      value: (place) => detailed.hands.probabilities[place][action],
     })));
   }
   found.push(figure("share", per("shares"), (share) => percent(share, 2)));
@@ -125,7 +126,8 @@ function columns(player, pair) {
   return found;
 }
 
-/* Rows in the order that was chosen: by a column, or those that mix first. */
+/* Return the rows sorted by the chosen column.  Without one, hands that mix come first, then those with larger shares; in the
+   difference view the order is by share times difference.  A game without a grid then keeps its order. */
 function ordered(rows, all, acts, pair) {
   const by = all.find((one) => one.value && one.head === sorting.value.by);
   if (by) return sortedRows(rows, by.value, sorting.value.down);
@@ -137,7 +139,7 @@ function ordered(rows, all, acts, pair) {
   return [...rows].sort((one, another) =>
     mixed(another) - mixed(one) || weight.get(another) - weight.get(one) || another - one);
 }
-/* A first time down, then up, then the first order again. */
+/* Sort by a column: descending, by the second click ascending, by the third in the default order. */
 function sortBy(head) {
   const { by, down } = sorting.value;
   sorting.value = head !== by ? { by: head, down: true } : { by: down ? head : null, down: false };
@@ -159,7 +161,7 @@ function Filters() {
   );
 }
 
-/* How many hands are listed, and how much of the range they are. */
+/* Return the combos of the listed hands and their share of the range as text. */
 function total(rows, player) {
   const { hands } = spot.value;
   const sum = (name) => rows.reduce((all, place) => all + hands[name][player][place], 0);
@@ -169,7 +171,7 @@ function total(rows, player) {
 function Hands() {
   const { hands, player: actor } = spot.value, player = listedPlayer.value, acts = player === actor;
   const pair = acts ? compared.value : null, one = chosen.value !== ALL && game.value.square;
-  const all = columns(player, pair), rows = ordered(listed(), all, acts, pair), reviewed = reviewedHand(spot.value);
+  const all = columns(player, pair), rows = ordered(listedHands(), all, acts, pair), reviewed = reviewedHand(spot.value);
   return (
     <>
       <p id="filters">
@@ -188,7 +190,7 @@ function Hands() {
 
 const LISTS = { Hands, Classes, Blockers, "Equity graph": EquityGraph };
 
-/* The lists of a decision's range: its hands, and what they have in common. */
+/* The lists of a decision's range: hands, classes, blockers and the graph of equities. */
 export function HandList() {
   const { hands } = spot.value, one = chosen.value !== ALL && game.value.square;
   const there = Object.keys(LISTS).filter((name) => game.value.square && (name !== "Classes" || hands.made) && (name !== "Equity graph" || two.value));
@@ -198,7 +200,7 @@ export function HandList() {
       <div class="row">
         <h2 id="hands-title">{one ? game.value.grid.label[chosen.value] : "Hands"}</h2>
         <span class="space" />
-        <Toggles id="lists" name="What is listed" value={there.length ? name : ""} choices={there.map((one) => [one, one])}
+        <Toggles id="lists" name="List" value={there.length ? name : ""} choices={there.map((one) => [one, one])}
           onChoose={(one) => { list.value = one; }} />
       </div>
       <div id="hands" tabIndex="0"><List /></div>

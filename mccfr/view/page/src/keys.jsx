@@ -1,4 +1,4 @@
-/* The keys of the page, wherever the focus is; text fields keep theirs. */
+/* Keyboard shortcuts of the page.  They work wherever the focus is, except in text fields. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { goTo, route } from "./address.js";
@@ -21,40 +21,40 @@ function nextView() {
   const keys = views.value.map(([key]) => key);
   wishedView.value = keys[(keys.indexOf(view.value) + 1) % keys.length];
 }
-/* Keys, what they do, and how. */
+/* Each entry has keys, a description, and a function of the key; keysOf finds the actions of ACTIONS. */
 const ACTIONS = [[["c"], "check or call"], [["1 … 9"], "bets and raises, the smallest first"]];
 const LOOK = [
   [["Backspace", "u"], "one action back", back],
   [["Home"], "to the first decision", () => go("")],
-  [Object.keys(STEPS), "another class of hands", move],
+  [Object.keys(STEPS), "select another class of hands", move],
   [["a"], "all hands", () => { chosen.value = ALL; }],
   [["v"], "strategy, difference, either player's range, equity, EV", nextView],
-  [["b"], "choose the board; cards may be typed then: Kc7d2s", () => (isPicking() ? closePicker() : openPicker())],
+  [["b"], "choose the board; then you can type cards: Kc7d2s", () => (isPicking() ? closePicker() : openPicker())],
   [["r"], "a random board", randomBoard],
   [["Escape"], "close the board or these keys", closePicker],
 ];
 const EVERYWHERE = [
-  [["p"], "play; there f folds, n deals the next hand", () => goTo("#play")],
+  [["p"], "play; there, f folds and n deals the next hand", () => goTo("#play")],
   [["t"], "light or dark", turnTheme],
   [["?"], "these keys", () => { helping.value = true; }],
 ];
-const found = (table, key) => table.find(([keys]) => keys.includes(key))?.[2];
+const functionOf = (table, key) => table.find(([keys]) => keys.includes(key))?.[2];
 
-/* Do what a key of a decision does; whether it has one. */
+/* Handle a key in the view of a decision; return whether it was used. */
 function lookKey(key) {
   if (!spot.value) return false;
   const place = keysOf(spot.value.actions).indexOf(key);
-  if (isPicking() && (typeCard(key) || place >= 0)) return true;  // no action while cards are due
-  const does = place >= 0 ? () => take(spot.value.actions[place]) : found(LOOK, key);
+  if (isPicking() && (typeCard(key) || place >= 0)) return true;  // while the picker is open, keys take no action
+  const does = place >= 0 ? () => take(spot.value.actions[place]) : functionOf(LOOK, key);
   does?.(key);
   return Boolean(does);
 }
 const isText = (target) => target.matches("textarea, input:not([type=checkbox])");
-function pressed(event) {
+function onKeyDown(event) {
   const { key, target } = event, { tab } = route.value;
   if (event.ctrlKey || event.metaKey || event.altKey || helping.value || isText(target)) return;
   if (key.startsWith("Arrow") && target.matches("select, #hands")) return;
-  const done = tab === "play" ? playKey(key) : tab !== "spot" && lookKey(key), does = found(EVERYWHERE, key);
+  const done = tab === "play" ? playKey(key) : tab !== "spot" && lookKey(key), does = functionOf(EVERYWHERE, key);
   if (!done && !does) return;
   event.preventDefault();
   if (!done) does();
@@ -63,8 +63,8 @@ function pressed(event) {
 export function Keys() {
   const dialog = useRef(null);
   useEffect(() => {
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
   }, []);
   useEffect(() => { if (helping.value) dialog.current.showModal(); }, [helping.value]);
   return (

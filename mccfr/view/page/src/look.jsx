@@ -11,8 +11,9 @@ import { loadReview, ReviewList, ReviewedDecision, reviewedHand } from "./review
 import { Tools } from "./solving.jsx";
 import { ALL, chosen, compared, game, openDecision, other, pair, problem, spot } from "./study.js";
 
-/* What follows once a decision is there: the cards that it lacks, or the hand of a review. */
-function arrived(found, still) {
+/* Adapt the page to a loaded decision: select the hand of a review, open the picker for missing board cards, and return
+   the promise of the next cards' figures, or null. */
+function onLoaded(found, still) {
   closePicker();
   nextCards.value = [];
   const reviewed = reviewedHand(found);
@@ -46,8 +47,8 @@ function Decision() {
 export function Look() {
   const at = route.value, reviewing = at.tab === "review";
   useEffect(() => {
-    const loaded = reviewing ? loadReview() : Promise.resolve();  // its hand is chosen once the decision is there
-    loaded.then(() => { if (route.value === at) openDecision(at, arrived); });
+    const loaded = reviewing ? loadReview() : Promise.resolve();  // onLoaded selects the hand of the review
+    loaded.then(() => { if (route.value === at) openDecision(at, onLoaded); });
   }, [at]);
   return (
     <div id="look" class={reviewing ? "reviewing" : ""}>

@@ -1,4 +1,4 @@
-/* What each card that may come next changes: the strategy, equity and EV of the player to act on it. */
+/* The table and chart of all possible next cards: strategy, equity and EV of the player to act after each. */
 import { signal } from "@preact/signals";
 import uPlot from "uplot";
 import { Card, cardText } from "./cards.jsx";
@@ -8,10 +8,10 @@ import { Bar, colours, shortName } from "./grid.jsx";
 import { ask, game, isMany, split, spot } from "./study.js";
 import { figure, SortedTable, sortedRows } from "./table.jsx";
 
-const STEP = 4;                               // cards between two pictures
-export const nextCards = signal([]);          // of each card {card, spot, equity, ev}
+const STEP = 4;                               // number of cards between two updates of the display
+export const nextCards = signal([]);          // one {card, spot, equity, ev} for each card
 
-/* Ask for every card beside a decision that lacks one, as long as `still()`; EVs take longest and come last. */
+/* Request the decision after each possible next card, while still() is true.  EVs take longest and are requested last. */
 export async function readNextCards({ line, board, player }, still) {
   const there = split(board || ""), mean = (found) => (found.mean ? found.mean[player] : null);
   const at = (card) => ({ line, board: there.join("") + card });
@@ -43,7 +43,7 @@ function columns(pick) {
     { head: "", cell: (row) => row.spot.frequencies && <Bar shares={row.spot.frequencies} colour={colour} /> },
     ...actions.map((action, place) =>
       figure(shortName(action), (row) => row.spot.frequencies && row.spot.frequencies[place], percent)),
-    figure(game.value.square ? "combos" : "hands", (row) => row.spot.ranges[player].combos, (held) => held.toFixed(1)),
+    figure(game.value.square ? "combos" : "hands", (row) => row.spot.ranges[player].combos, (count) => count.toFixed(1)),
     figure("equity", (row) => row.equity, percent),
     ...(isMany.value ? [] : [figure("EV", (row) => row.ev, amount),
       figure("EQR", (row) => realised(row.equity, row.ev, pot), (share) => percent(share, 0))]),
@@ -51,14 +51,14 @@ function columns(pick) {
 }
 
 const inUnit = (_, ticks) => ticks.map(amount);
-/* Each card a column, filled by how often each action is taken; equity and EV as lines. */
+/* A chart with a column for each card, filled by the frequencies of the actions; equity and EV are lines. */
 function CardChart() {
   const rows = nextCards.value, { actions, role } = spot.value, colour = colours(actions);
   if (!rows.length) return null;
-  /* Frequencies up to each action: the largest sums are drawn first, and the others over them. */
+  /* Cumulative frequencies: the largest sums are drawn first, the others over them. */
   const upTo = (row, place) => row.spot.frequencies && row.spot.frequencies.slice(0, place + 1).reduce((sum, one) => sum + one);
   const order = actions.map((_, place) => place).reverse();
-  const columns_ = order.map((place) => rows.map((row) => upTo(row, place)));
+  const cumulative = order.map((place) => rows.map((row) => upTo(row, place)));
   const options = () => ({
     scales: { x: { time: false, range: [-0.6, rows.length - 0.4] }, y: { range: [0, 1] }, ev: {} },
     axes: [
@@ -78,7 +78,7 @@ function CardChart() {
     <div id="card-figure">
       <Legend keys={[...actions.map((one, place) => [colour[place], one.name]), ["ink-fill", "equity"], ["difference-fill", `EV, ${unit.value.name}`]]} />
       <Chart id="card-chart" label={label} options={options}
-        data={[rows.map((_, place) => place), ...columns_, rows.map((row) => row.equity), rows.map((row) => row.ev)]} />
+        data={[rows.map((_, place) => place), ...cumulative, rows.map((row) => row.equity), rows.map((row) => row.ev)]} />
     </div>
   );
 }

@@ -17,13 +17,13 @@ function Cards({ text, most }) {
   const hidden = Array.from({ length: most - names.length }, (_, place) => <HiddenCard key={place} />);
   return [...names.map((name) => <Card key={name} name={name} />), ...hidden];
 }
-/* The name of the player in a position: of two, the strategy; of more, positions tell them apart. */
+/* Return the name of the player in a position: "You", the strategy's name, or with more than two players the position. */
 const nameOf = (position, strategy) =>
   position === table.value.position ? "You" : isMany.value ? game.value.roles[position] : strategy;
 function Seat({ position }) {
   const { behind_chips: behind, street_chips: bets, cards, left, result } = table.value;
   const mine = position === table.value.position, folded = !left.includes(position);
-  const won = result?.won_by_position[position], told = [
+  const won = result?.won_by_position[position], details = [
     behind && `${money(behind[position])} behind`,
     folded ? "folded" : !result && bets[position] > 0 && `bet ${money(bets[position])}`,
     isMany.value && won && signedMoney(won),
@@ -33,11 +33,11 @@ function Seat({ position }) {
       <b>{nameOf(position, game.value.title)}</b>
       {(mine || !isMany.value) && <span class="quiet">{game.value.roles[position]}</span>}
       {(mine || !folded) && <span><Cards text={mine ? cards : result?.shown[position]} most={split(cards).length} /></span>}
-      <span class="quiet">{told.filter(Boolean).join(" · ")}</span>
+      <span class="quiet">{details.filter(Boolean).join(" · ")}</span>
     </div>
   );
 }
-/* The others in the order of their turns, and the user. */
+/* The table: the opponents in the order of their turns, the board, and the user. */
 function Felt() {
   const { position, board, pot_chips: pot } = table.value, count = game.value.roles.length;
   return (
@@ -78,19 +78,19 @@ function resultText({ won_chips: won }) {
   return table.value.left.includes(table.value.position) ? "You share the pot." : "You fold and lose nothing.";
 }
 
-/* An action of the hand; once the hand is over it leads to what the strategy does there. */
+/* An action of the hand.  Once the hand is over, it links to the strategy at this decision. */
 function Entry({ one }) {
   const step = (
     <span class={`step ${one.kind}`}><small>{nameOf(one.player, "Strategy")} </small>{one.name}</span>
   );
   if (!isOver()) return step;
   const to = decisionAddress({ line: one.line, board: boardAt(one), of: base.value });
-  return <a href={to} title="What the strategy does here">{step}</a>;
+  return <a href={to} title="Show the strategy at this decision">{step}</a>;
 }
 function Log() {
   const { log } = table.value;
   return (
-    <section id="play-log" aria-label="What was done">
+    <section id="play-log" aria-label="Actions of the hand">
       {log.map((one, place) => [
         one.street !== log[place - 1]?.street && <b key={`street ${one.street}`}>{game.value.streets[one.street].name}</b>,
         <Entry key={one.line} one={one} />,
@@ -107,7 +107,7 @@ function Session() {
       <span class="space" />
       {game.value.any_bet && (
         <span>
-          <Choice id="play-resolve" label={`It solves its hands again${isMany.value ? ", once two are left" : ""}`}
+          <Choice id="play-resolve" label={`Strategy re-solves its hands${isMany.value ? " once two players are left" : ""}`}
             value={resolve.value} choices={Object.entries(RESOLVE)} onChoose={(street) => { resolve.value = street; }} />
         </span>
       )}
@@ -123,7 +123,7 @@ function Drills() {
   );
 }
 
-/* The keys of the table.  Whether the key has one. */
+/* Handle a key at the table; return whether it was used. */
 export function playKey(key) {
   if (!table.value) return false;
   const { actions } = table.value, found = actions[keysOf(actions).indexOf(key)];

@@ -1,4 +1,4 @@
-/* Charts by position before the flop: first in, and facing the raise of an opener whom all others fold to. */
+/* Preflop charts by position: first in, or facing an opening raise while all other players fold. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { decisionAddress, goTo, route } from "./address.js";
@@ -13,17 +13,17 @@ const openings = signal([]);   // decisions first in
 const shown = signal([]);      // decisions of the charts that are shown
 const failed = signal("");
 
-/* A decision's grid as a picture; it leads to the decision. */
+/* A decision's grid as an image, which links to the decision. */
 function SmallGrid({ role, line, actions, frequencies, probabilities }) {
   const { columns, label } = game.value.grid, colour = colours(actions);
-  const told = (shares) => actions.map(({ name }, place) => `${name} ${percent(shares?.[place])}`);
+  const texts = (shares) => actions.map(({ name }, place) => `${name} ${percent(shares?.[place])}`);
   return (
     <a class="position" href={decisionAddress({ line, of: base.value })}>
       <h2>{role}</h2>
-      <div class="grid" role="img" aria-label={`${role}: ${told(frequencies).join()}`} style={{ gridTemplateColumns: `repeat(${columns}, 1fr)` }}>
-        {probabilities.map((shares, cell) => <Bar key={label[cell]} title={`${label[cell]}: ${told(shares).join()}`} {...{ shares, colour }} />)}
+      <div class="grid" role="img" aria-label={`${role}: ${texts(frequencies).join()}`} style={{ gridTemplateColumns: `repeat(${columns}, 1fr)` }}>
+        {probabilities.map((shares, cell) => <Bar key={label[cell]} title={`${label[cell]}: ${texts(shares).join()}`} {...{ shares, colour }} />)}
       </div>
-      <Legend keys={told(frequencies).map((text, place) => [colour[place], text])} />
+      <Legend keys={texts(frequencies).map((text, place) => [colour[place], text])} />
     </a>
   );
 }
@@ -43,9 +43,9 @@ export function Positions() {
     <section id="positions" aria-label="Charts by position">
       {failed.value && <p class="problem" role="alert">{failed.value}</p>}
       <p>
-        <Choice id="opener" label="Facing" value={at.line} none="nobody: first in" choices={raises}
+        <Choice id="opener" label="Facing" value={at.line} none="no raise: first in" choices={raises}
           onChoose={(line) => goTo(`#positions${line && `&line=${line}`}`)} />
-        <span class="quiet">All other players fold. A chart leads to its decision.</span>
+        <span class="quiet">All other players fold. Click a chart to open its decision.</span>
       </p>
       <div id="charts">{shown.value.map((entry) => <SmallGrid key={entry.line} {...entry} />)}</div>
     </section>

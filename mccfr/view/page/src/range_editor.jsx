@@ -1,4 +1,4 @@
-/* A range that is typed as text or painted on the grid. */
+/* An editor of a range, which the user types as text or paints on the grid. */
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { CLASSES } from "./cards.jsx";
@@ -23,12 +23,13 @@ export function PaintWeight() {
   );
 }
 
-/* side: name of the field; found: {weights, combos, wrong} of its text
-   onType(text): the text was changed; onCell(class, weight): a cell is painted; onPainted(classes, weight): a stroke ends */
+/* side: name of the field; found: the server's reading of its text, {weights, combos} or {wrong}; `note` replaces the combos
+   onType(text): after each change of the text; onRead(event): when the user leaves the changed text
+   onCell(class, weight): when a cell is painted; onPainted(classes, weight): when a stroke ends */
 export function RangeEditor({ side, label, text, found, colour = "range-fill", onType, onRead, onCell, onPainted, children }) {
   const stroke = useRef(null);  // {weight, classes} while the mouse is down
   const weightOf = (name) => found?.weights?.[CLASSES.indexOf(name)] || 0;
-  /* A cell that has the weight already is emptied. */
+  /* The weight that a stroke from this cell paints: 0 if the cell has the weight to paint with already. */
   const newWeight = (name) => (Math.abs(weightOf(name) - paintWeight()) < 1e-3 ? 0 : paintWeight());
   const classAt = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest(`#spot-grid-${side} .cell`)?.dataset.class;
   function over(event) {
@@ -51,7 +52,7 @@ export function RangeEditor({ side, label, text, found, colour = "range-fill", o
     stroke.current = null;
     onPainted([...classes], weight);
   }
-  /* A click of the mouse has painted already; Enter and Space, which are no clicks of it, paint here. */
+  /* Paint by Enter or Space, whose click event has detail 0; the pointer handlers paint for the mouse. */
   const byKey = (cell, event) => { if (event.detail === 0) onPainted([CLASSES[cell]], newWeight(CLASSES[cell])); };
   const cells = CLASSES.map((name) => ({ shares: [1], colour: [colour], height: weightOf(name), title: percent(weightOf(name), 0) }));
   return (
@@ -59,7 +60,7 @@ export function RangeEditor({ side, label, text, found, colour = "range-fill", o
       <div class="row">
         <label for={`spot-${side}`}>{label}</label>
         <span id={`spot-told-${side}`} class={found?.wrong ? "wrong" : "quiet"}>
-          {found && (found.wrong || found.told || combos(found.combos))}
+          {found && (found.wrong || found.note || combos(found.combos))}
         </span>
       </div>
       <HandGrid id={`spot-grid-${side}`} name={`${label}: paint`} columns={13} labels={CLASSES} cells={cells} onChoose={byKey}

@@ -1,4 +1,4 @@
-/* The grid of a decision's classes of hands: what each does, its range, equity or EV. */
+/* The grid of a decision: strategy, weight, equity or EV of each class of hands. */
 import { ALL, chosen, compared, equities, game, isMany, listedPlayer, spot, values, view, views, wishedView } from "./study.js";
 import { difference, pairNames, sharedColours } from "./compare.js";
 import { Toggles } from "./controls.jsx";
@@ -7,66 +7,66 @@ import { HandGrid } from "./grid.jsx";
 
 export const choose = (cell) => { chosen.value = chosen.value === cell ? ALL : cell; };
 
-/* What the cells of a view have figures of, and how they are told; null where they have none. */
+/* Return the figures of a view's cells, or null if it has none.  of: by hand; full(figure), brief(figure): as text */
 function figures() {
   if (view.value === "ev") {
-    return { of: values.value.hands[spot.value.player], told: (ev) => `EV ${amount(ev)}`, brief: shortAmount };
+    return { of: values.value.hands[spot.value.player], full: (ev) => `EV ${amount(ev)}`, brief: shortAmount };
   }
   if (view.value === "equity") {
     return {
       of: equities.value.equity[spot.value.player],
-      told: (share) => `equity ${percent(share)}`,
+      full: (share) => `equity ${percent(share)}`,
       brief: (share) => (100 * share).toFixed(0),
     };
   }
   return null;
 }
-/* Mean over the hands of each class, by their shares; null where nobody holds one. */
+/* Return the mean over the hands of each class, weighted by their shares; null for a class without weight. */
 function meansOfClasses(found) {
   const { cells, shares } = spot.value.hands, places = game.value.grid.label.map(() => []);
   cells.forEach((cell, hand) => { places[cell].push(hand); });
   return places.map((hands) => mean(hands, shares[spot.value.player], (hand) => found[hand]));
 }
 
-/* Signs of classes that mix actions, by their EVs. */
+/* Sign and meaning for classes that mix actions: of equal or of different EV. */
 const SIGNS = { equal: ["=", "mixes actions of equal EV"], different: ["≠", "mixes actions of different EV"] };
 
-/* The cells of the grid for a strategy at the decision: its own, or the one beside it. */
+/* Return the cells of the grid.  from: the decision of the shown strategy, or of the compared one */
 function cellsOf(from) {
   const { classes } = spot.value, player = listedPlayer.value, colour = sharedColours(from.actions);
   const most = Math.max(...classes.reach[player], 1e-300);
-  const figured = figures(), means = figured ? meansOfClasses(figured.of) : [];
+  const shown = figures(), means = shown ? meansOfClasses(shown.of) : [];
   const known = means.filter((one) => one !== null), low = Math.min(...known), high = Math.max(...known);
   return game.value.grid.label.map((_, cell) => {
     if (!classes.combos[cell]) return null;
     const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
-    const told = `weight ${percent(reach)}, share ${percent(classes.shares[player][cell], 2)}`;
+    const weights = `weight ${percent(reach)}, share ${percent(classes.shares[player][cell], 2)}`;
     if (view.value === "difference") {
       const apart = difference(classes.probabilities[cell], compared.value.classes.probabilities[cell]);
-      return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: `${percent(apart)} apart; ${told}` };
+      return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: `${percent(apart)} apart; ${weights}` };
     }
-    if (figured) {
+    if (shown) {
       const mean = means[cell];
-      if (mean === null) return { shares: [1], colour: ["range-fill"], height: 0, title: told };
-      return { shares: [1], colour: ["range-fill"], height: (mean - low) / (high - low || 1), figure: figured.brief(mean),
-        title: `${figured.told(mean)}; ${told}` };
+      if (mean === null) return { shares: [1], colour: ["range-fill"], height: 0, title: weights };
+      return { shares: [1], colour: ["range-fill"], height: (mean - low) / (high - low || 1), figure: shown.brief(mean),
+        title: `${shown.full(mean)}; ${weights}` };
     }
-    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, empty: !reach, title: told };
+    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, empty: !reach, title: weights };
     const text = from.actions.map((one, action) => `${one.name} ${percent(shares[action])}`).join(", ");
     const [figure, meaning] = (from === spot.value && player === from.player && SIGNS[values.value?.mixed?.[cell]]) || [];
-    return { shares, colour, height: reach / most, empty: !reach, figure, title: [text, meaning, told].filter(Boolean).join("; ") };
+    return { shares, colour, height: reach / most, empty: !reach, figure, title: [text, meaning, weights].filter(Boolean).join("; ") };
   });
 }
 
 const LEGENDS = {
-  equity: () => "Equity in percent, between the lowest and the highest of a class.",
-  ev: () => `EV in ${unit.value.name}, between the lowest and the highest of a class.`,
-  difference: () => "A cell is filled as high as the two do something else with it (half the sum of differences of " +
-    "probabilities), and as wide as its hands come here, of those that come here most.",
-  strategy: () => "Height: the part of a class that is left; widths: what it does." +
-    (isMany.value ? "" : " =, ≠: mixes actions of equal, different EV."),
+  equity: () => "Equity in percent. Height: from the class with the lowest to the class with the highest.",
+  ev: () => `EV in ${unit.value.name}. Height: from the class with the lowest to the class with the highest.`,
+  difference: () => "Height: how differently the two strategies play the class (half the sum of the differences of its " +
+    "probabilities). Width: its weight, relative to the class with the largest weight.",
+  strategy: () => "Height: weight of the class, relative to the largest. Widths: frequencies of its actions." +
+    (isMany.value ? "" : " =: mixes actions of equal EV; ≠: of different EV."),
 };
-const rangeLegend = () => "Height: how much of a class is left, beside the class with the most.";
+const rangeLegend = () => "Height: weight of the class, relative to the class with the largest weight.";
 
 function Panel({ id, heading, from }) {
   const { columns, label } = game.value.grid;

@@ -1,4 +1,4 @@
-/* Both players' ranges at a decision: combinations, equity, EV, and their text for this and other programs. */
+/* The ranges of the players who are left at a decision: combos, equity, EV, and a button that copies the range as text. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Choice } from "./controls.jsx";
@@ -15,17 +15,17 @@ const NOTATIONS = {
 };
 const notation = signal("mccfr");
 
-/* A button that copies a text; text() may take a moment. */
+/* A button that copies a text to the clipboard.  text(): the text, or a promise of it */
 export function Copy({ name = "Copy", title, text, id }) {
   const [done, setDone] = useState(false);
   async function copy() {
-    let found = "";
-    try { found = await text(); } catch (error) { problem.value = sentenceOf(error); return; }
+    let content = "";
+    try { content = await text(); } catch (error) { problem.value = sentenceOf(error); return; }
     try {
-      await navigator.clipboard.writeText(found);
+      await navigator.clipboard.writeText(content);
       setDone(true);
       setTimeout(() => setDone(false), 1500);
-    } catch { window.prompt("To be copied:", found); }
+    } catch { window.prompt("Copy this text:", content); }
   }
   return <button id={id} type="button" title={title} onClick={copy}>{done ? "Copied" : name}</button>;
 }

@@ -1,4 +1,4 @@
-/* A review of hands: its decisions, the costliest first; the decision beside is the one chosen. */
+/* A review of hands: the list of its decisions, the costliest first, and a sentence on the chosen one. */
 import { signal } from "@preact/signals";
 import { decisionAddress, goTo, route } from "./address.js";
 import { Card, HandText } from "./cards.jsx";
@@ -8,7 +8,7 @@ import { attempt, get } from "./requests.js";
 import { problem, split } from "./study.js";
 
 const FILTERS = { street: "any street", player: "any player" };
-const review = signal(null);  // what /api/review says
+const review = signal(null);  // answer of /api/review
 const filter = signal({ street: "", player: "" });
 
 const here = () => review.value?.rows.find((one) => String(one.place) === route.value.review);
@@ -24,7 +24,7 @@ export async function openReview() {
   if (review.value?.rows.length) go(review.value.rows[0]);
 }
 
-/* The place of the reviewed hand, where a decision is that of the review; else -1. */
+/* Return the index of the reviewed hand if a decision is the chosen one of the review, else -1. */
 export function reviewedHand({ line, board, hands }) {
   const one = here();
   if (one?.link !== decisionAddress({ line, board }) || !hands) return -1;
@@ -33,11 +33,11 @@ export function reviewedHand({ line, board, hands }) {
 }
 
 const interval = (one) => `95 %: ${one.ci95_bb.map((end) => end.toFixed(2)).join(" to ")} BB`;
-/* The cost in words; an estimate whose interval contains 0 is no cost. */
+/* Return the EV loss as text; the server gives shown_bb = 0 for an estimate whose interval contains 0. */
 function costText(one) {
   if (one.cost_bb === null) return `has no cost; ${one.shares}`;
   if (Math.abs(one.shown_bb) < 0.005) {
-    return `costs nothing${one.ci95_bb ? ` that can be told from 0 (${interval(one)})` : ""}`;
+    return one.ci95_bb ? `has a cost that cannot be distinguished from 0 (${interval(one)})` : "costs nothing";
   }
   const money = one.tournament ? "" : ` (${one.currency}${one.cost.toFixed(2)})`;
   return `costs ${one.ci95_bb ? "about " : ""}${blinds(one.shown_bb)}${money}${one.ci95_bb ? `, ${interval(one)}` : ""}`;

@@ -1,4 +1,4 @@
-/* Ranges by name: those that the user has saved, and those of a strategy's preflop actions. */
+/* Ranges by name: the user's saved ranges, and those after preflop actions of the strategy. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { attempt, get, post } from "./requests.js";
@@ -16,7 +16,7 @@ const update = (request) => attempt(failed, async () => {
 });
 export const readSaved = () => update(() => get(PATH, { of: base.value }));
 
-/* A choice among the ranges, and a form that saves the text of a side. */
+/* A list that puts a range into a side's text, and fields that save this text under a name. */
 export function SavedRanges({ side, text, onChoose }) {
   const [name, setName] = useState("");
   const choose = (event) => {

@@ -1,4 +1,4 @@
-/* The spots that were solved before, which are runs: open, compare, change, delete. */
+/* The table of solved spots, each of which is a run, with buttons to open, compare, change and delete. */
 import { signal } from "@preact/signals";
 import { decisionAddress, goTo, spotAddress } from "./address.js";
 import { Card, cardsOf } from "./cards.jsx";
@@ -8,7 +8,7 @@ import { figure, SortedTable } from "./table.jsx";
 
 const spots = signal([]);
 const failed = signal("");
-const marked = signal("");  // the run that the next one is compared with
+const marked = signal("");  // the run that was chosen first for a comparison, or ""
 
 export const readSpots = () => attempt(failed, async () => { spots.value = (await get("/api/spots/solved")).spots; });
 function compare(run) {
@@ -26,10 +26,10 @@ function Tools({ run, asked }) {
   return (
     <>
       <button type="button" onClick={() => goTo(decisionAddress({ line: "", of: run }))}>Open</button>{" "}
-      <button type="button" disabled={waits} title="With another one, which is chosen next" onClick={() => compare(run)}>
+      <button type="button" disabled={waits} title="Compare with another spot: choose it next" onClick={() => compare(run)}>
         {waits ? "with …" : marked.value ? "Compare with this" : "Compare"}
       </button>{" "}
-      <button type="button" title="Put its fields into the form" onClick={() => goTo(spotAddress(asked))}>Change</button>{" "}
+      <button type="button" title="Fill in the form with the fields of this spot" onClick={() => goTo(spotAddress(asked))}>Change</button>{" "}
       <button type="button" aria-label={`Delete ${run}`} onClick={() => remove(run)}>Delete</button>
     </>
   );
@@ -39,7 +39,7 @@ const COLUMNS = [
   { head: "board", value: (row) => row.asked.board, cell: (row) => cardsOf(row.asked.board).map((name) => <Card key={name} name={name} />) },
   figure("pot", (row) => Number(row.asked.pot), whole),
   figure("behind", (row) => Number(row.asked.stack), whole),
-  figure("can be beaten by, of the pot", (row) => row.gap_pot, (share) => percent(share, 2)),
+  figure("exploitability, of the pot", (row) => row.gap_pot, (share) => percent(share, 2)),
   figure("iterations", (row) => row.iterations, whole),
   { head: "tools", cell: (row) => <Tools run={row.run} asked={row.asked} /> },
 ];

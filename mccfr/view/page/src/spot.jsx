@@ -1,5 +1,5 @@
-/* The form of a spot that is typed or painted, and its solution.  Its fields stand in the address, so that a link carries
-   them; what is solved is looked at as a run. */
+/* The form of a spot, and its solution.  The page's address contains the form's fields, so that a link carries them.
+   A solved spot is a run, which the page opens like a strategy. */
 import { useEffect, useState } from "preact/hooks";
 import { decisionAddress, goTo, lastDecision, route } from "./address.js";
 import { Card, cardsOf, Deck, FULL_DECK } from "./cards.jsx";
@@ -12,7 +12,7 @@ import { Copy } from "./ranges.jsx";
 import { readSaved, SavedRanges } from "./saved_ranges.jsx";
 import { readSpots, SolvedSpots } from "./solved_spots.jsx";
 
-const COMPILED = 10;       // seconds after which there is something to see, but the first time
+const COMPILED = 10;       // seconds: without a result after this time, kernels are being compiled
 
 function Field({ name, label, placeholder, title }) {
   return (
@@ -58,18 +58,18 @@ function Sizes() {
       <div class="fields">
         <Field name="pot" label="Pot, chips" placeholder="180" />
         <Field name="stack" label="Behind, chips" placeholder="910" />
-        <Field name="bets" label="Bets" placeholder={line.value ? "its own" : "50%"}
-          title="33%, 3x, 2.5bb, 94chips, 2e, allin; commas part sizes, / streets; auto:2 chooses two" />
-        <Field name="raises" label="Raises" placeholder="as bets" title="60%, 3x, allin; commas part sizes, / streets" />
-        <Field name="to" label="Until, of the pot" placeholder="0.3%" />
+        <Field name="bets" label="Bets" placeholder={line.value ? "strategy's" : "50%"}
+          title="33%, 3x, 2.5bb, 94chips, 2e or allin. A comma separates sizes, / separates streets; auto:2 chooses two sizes." />
+        <Field name="raises" label="Raises" placeholder="as bets" title="60%, 3x or allin. A comma separates sizes, / separates streets." />
+        <Field name="to" label="Goal, of the pot" placeholder="0.3%" title="Solve until exploitability is below this share of the pot." />
       </div>
       <details>
         <summary>More</summary>
         <div class="fields">
           <Field name="donk" label="Donk bets" placeholder="as bets" />
-          <Field name="allin_spr" label="All-in at pots left" />
+          <Field name="allin_spr" label="All-in up to SPR" title="A size that leaves at most this stack-to-pot ratio after a call becomes all-in." />
           <Field name="rake" label="Rake" placeholder="5%" />
-          <Field name="rake_cap" label="Rake at most" />
+          <Field name="rake_cap" label="Rake cap, chips" />
         </div>
       </details>
     </>
@@ -80,27 +80,27 @@ function answerText({ equity, ev_chips: ev, gain_chips: gain, unlocked_gain_chip
   return Object.values(SIDES).map((name, player) => ` ${name}: equity ${percent(equity[player])}, EV ${ev[player].toFixed(2)} ` +
     `chips, could gain ${gain[player].toFixed(2)}${unlocked ? ` (${unlocked[player].toFixed(2)} without locks)` : ""}.`).join("");
 }
-/* How far the solution is. */
+/* Return the solution's progress and result as text. */
 function stateText({ done, stopping, stopped, plan, seconds, curve, answer }) {
   const last = curve.at(-1), time = `${seconds.toFixed(0)} s`;
-  const far = last ? `: can be beaten by ${percent(last[1], 2)} of the pot after ${last[0]} iterations`
-    : !done && seconds > COMPILED ? ": the first time, the program has to be compiled" : "";
+  const progress = last ? `: exploitability ${percent(last[1], 2)} of the pot after ${last[0]} iterations`
+    : !done && seconds > COMPILED ? ": the program is being compiled, which happens once" : "";
   const doing = stopping ? "Stopping" : plan ? "Solving" : "Building the tree";
   const head = done ? `${stopped ? "Stopped after" : "Solved in"} ${time}` : `${doing}, ${time}`;
-  return `${head}${far}.${answer ? answerText(answer) : ""}`;
+  return `${head}${progress}.${answer ? answerText(answer) : ""}`;
 }
-/* Share of the way to the goal, on the scale of logarithms. */
+/* Return the progress from the first exploitability to the goal, 0 to 1, on a logarithmic scale. */
 function shareDone({ curve, to }) {
   if (!curve.length) return undefined;
   const [first, last] = [curve[0][1], curve.at(-1)[1]];
   return Math.min(1, Math.log(first / last) / Math.log(first / to) || 0);
 }
 function Solution() {
-  const found = state.value, told = found ? [...found.said, ...(found.plan ? [found.plan.text] : [])] : [];
+  const found = state.value, sentences = found ? [...found.said, ...(found.plan ? [found.plan.text] : [])] : [];
   return (
     <>
-      {found && !found.done && <progress id="spot-progress" aria-label="Way to the goal" value={shareDone(found)} />}
-      <p id="spot-plan" class="quiet">{told.map(sentence).join(" ")}</p>
+      {found && !found.done && <progress id="spot-progress" aria-label="Progress to the goal" value={shareDone(found)} />}
+      <p id="spot-plan" class="quiet">{sentences.map(sentence).join(" ")}</p>
       {found?.problem && <p class="problem" role="alert">{found.problem}</p>}
       <p id="spot-state" role="status">{found && !found.problem && stateText(found)}</p>
     </>

@@ -1,4 +1,4 @@
-/* The decision that the page shows: what is known of it, and the requests that fill it in. */
+/* State of the decision that the page shows, and the requests that load it. */
 import { batch, computed, signal } from "@preact/signals";
 import { decisionAddress, goTo, route } from "./address.js";
 import { cardsOf } from "./cards.jsx";
@@ -6,25 +6,25 @@ import { unit } from "./figures.js";
 import { get, isSilence, pause, post, sentenceOf } from "./requests.js";
 
 export const ALL = -1, SOLVED = "solved", NONE = "";
-const POLL = 400;                 // milliseconds between two looks at a spot that is being solved
+const POLL = 400;                 // milliseconds between two requests for the state of a solution
 
-export const base = signal("0");          // the strategy that is shown: its number, or the run of a solved spot
-export const game = signal(null);         // what /api/game says of it
-export const spot = signal(null);         // the decision
-export const equities = signal(null);     // its equities, once they have come
-export const values = signal(null);       // its expected values, the same
-export const beside = signal(NONE);       // what it is compared with: the number of a strategy, SOLVED, or nothing
-export const other = signal(null);        // that strategy here, as a decision; {problem} where it has none
-export const solved = signal(null);       // the decision solved again: what /api/solve says
-export const chosen = signal(ALL);        // the cell of the grid whose hands are listed
-export const wishedView = signal("strategy");  // shown as soon as there is such a view
+export const base = signal("0");          // the shown strategy: its number, or the run of a solved spot
+export const game = signal(null);         // answer of /api/game on it
+export const spot = signal(null);         // the shown decision: answer of /api/spot
+export const equities = signal(null);     // its equities; null until they are loaded
+export const values = signal(null);       // its expected values; null until they are loaded
+export const beside = signal(NONE);       // the strategy to compare with: its number or run, SOLVED or NONE
+export const other = signal(null);        // the decision of that strategy; {problem} if it has none
+export const solved = signal(null);       // the decision solved again: answer of /api/solve
+export const chosen = signal(ALL);        // the cell of the grid whose hands are listed, or ALL
+export const wishedView = signal("strategy");  // the view that the user chose; shown if the decision has it
 export const problem = signal("");
-const cards = signal([]);                 // the board as far as it was ever chosen: kept when one goes back
+const cards = signal([]);                 // all board cards chosen so far, kept when the user goes back to an earlier street
 let newest = 0;                           // number of the newest request: answers to older ones are dropped
 
-/* Three and more players: EVs of hands are not computed. */
+/* True with three and more players, for whom the server computes no EVs of hands. */
 export const isMany = computed(() => game.value?.roles.length > 2);
-/* The players who are left, if they are two: equities and solved spots are for two. */
+/* The players who are left if there are two, else null: equities and solving need two players. */
 export const pair = computed(() => (spot.value?.left.length === 2 ? spot.value.left : null));
 export const compared = computed(() => (other.value?.classes ? other.value : null));
 export const views = computed(() => {
@@ -48,7 +48,7 @@ export const streetCards = (street) => game.value.streets[street].cards;
 export const firstCards = () => (game.value.first_board ? split(game.value.first_board) : []);
 export const neededCards = () => streetCards(spot.value.street);
 const lineStreet = (line) => (line.match(/\//g) || []).length;
-/* The board that goes with a line: what was chosen, as far as the street has cards. */
+/* Return the board after a line: the chosen cards of its street, or of the latest earlier street with enough cards. */
 export function boardOf(line) {
   const street = Math.min(lineStreet(line), game.value.streets.length - 1);
   let count = streetCards(street);
@@ -56,9 +56,9 @@ export function boardOf(line) {
   return cards.value.slice(0, count).join("");
 }
 
-/* Pairs of number and name of what the strategy is compared with. */
+/* Return pairs of number and name of the strategies to compare with. */
 export const otherStrategies = () => game.value.strategies.slice(1);
-/* undefined while the list of strategies is of another moment than the address */
+/* Return the name of a strategy; undefined if the loaded list of strategies does not have it. */
 export const strategyName = (which) => game.value.strategies.find(([number]) => String(number) === String(which))?.[1];
 
 /* --- where to go --- */
@@ -69,7 +69,7 @@ export const addressOf = (line, board) => decisionAddress({
 export const go = (line, board = boardOf(line), replaced = false) => goTo(addressOf(line, board), replaced);
 export const take = (action) => { if (action && !action.ends) go(action.line); };
 export const back = () => { if (spot.value?.path.length) go(spot.value.path.at(-1).line); };
-/* Deal a board that is complete for the street. */
+/* Open the decision on a board that is complete for its street. */
 export function chooseBoard(names) {
   cards.value = names;
   go(spot.value.line, names.join(""), true);
@@ -84,7 +84,7 @@ export function compareWith(which) {
 export const ask = (path, query) => get(path, { of: base.value, ...query });
 export const send = (path, body) => post(path, { of: base.value, ...body });
 
-/* Show another strategy: what the page was opened with, or a spot that was solved. */
+/* Show another strategy.  of: number of a strategy that the page was opened with, or the run of a solved spot */
 export async function openStrategy(of) {
   if (game.value && base.value === of) return;
   const found = await get("/api/game", { of });
@@ -97,12 +97,13 @@ export async function openStrategy(of) {
   });
 }
 
-/* Show a decision, and then what takes longer.  after(spot, still) is called once the decision is there. */
+/* Show a decision, then load its equities and EVs, which take longer.
+   after(spot, still): called once the decision is shown; still(): false after a newer request */
 export async function openDecision({ line, board, beside: wanted, of }, after) {
   const number = ++newest, still = () => number === newest, at = { line, board };
   try {
     await openStrategy(of);
-    /* A solved spot is among those to compare with once it has been opened. */
+    /* The server lists a solved spot for comparison only after a request has opened it. */
     if (wanted && strategyName(wanted) === undefined && await get("/api/game", { of: wanted }).catch(() => null)) {
       game.value = await get("/api/game", { of: base.value });
     }
@@ -123,8 +124,8 @@ export async function openDecision({ line, board, beside: wanted, of }, after) {
     if (still()) document.body.dataset.complete = addressOf(found.line, found.board);
   } catch (error) {
     if (!still()) return;
-    if (!game.value && !isSilence(error)) { goTo("#spot", true); return; }  // there is no strategy
-    if (!spot.value && !isSilence(error)) {  // a bad link: the first decision, and what is wrong
+    if (!game.value && !isSilence(error)) { goTo("#spot", true); return; }  // the page has no strategy
+    if (!spot.value && !isSilence(error)) {  // an invalid link: show the first decision and the error
       cards.value = firstCards();
       show(await ask("/api/spot", { line: "", board: "" }));
       complete({ line: "", board: "" }, still);
@@ -143,7 +144,7 @@ function show(found) {
     }
   });
 }
-/* What comes later than the decision itself: what is beside it, equities, values. */
+/* Load the decision of the compared strategy, the equities and the EVs. */
 async function complete(at, still) {
   if (solved.value && (solved.value.line !== at.line || solved.value.board !== at.board)) solved.value = null;
   if (beside.value === SOLVED && !solved.value) beside.value = NONE;
@@ -159,10 +160,10 @@ async function complete(at, still) {
   const evs = await ask("/api/values", at);
   if (still()) values.value = evs;
 }
-/* Solve the decision again with the ranges as they are; its result is compared with the strategy as it comes. */
+/* Solve the decision again with its ranges, and compare each intermediate result with the strategy. */
 export async function solveAgain() {
   const { line, board } = spot.value, number = newest, still = () => number === newest;
-  /* EV comes after the frequencies. */
+  /* Changes with each new result; a result with EVs follows the one with the same frequencies. */
   const stage = () => solved.value.result && solved.value.result.iterations + (solved.value.result.values ? " EV" : "");
   try {
     solved.value = await send("/api/solve", { line, board });

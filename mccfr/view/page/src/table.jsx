@@ -1,7 +1,7 @@
-/* Tables whose columns sort. */
+/* Tables that sort by a column. */
 import { useState } from "preact/hooks";
 
-/* Rows by a column's value; rows without one come last. */
+/* Return the rows sorted by value(row); rows with null come last.  down: descending */
 export function sortedRows(rows, value, down) {
   return [...rows].sort((one, other) => {
     const [a, b] = [value(one), value(other)];
@@ -16,13 +16,13 @@ function Head({ column, sorting, onSort }) {
   const order = sorting.by === head ? (sorting.down ? "descending" : "ascending") : undefined;
   return (
     <th aria-sort={order}>
-      <button type="button" title={title || "Sort by it"} onClick={() => onSort(head)}>{head}</button>
+      <button type="button" title={title || "Sort by this column"} onClick={() => onSort(head)}>{head}</button>
     </th>
   );
 }
 
 /* columns: {head, cell(row), value(row) if it sorts, title, class}
-   row: the attributes of a row, with its key */
+   row(one): attributes of a row's <tr>, with its key */
 export function SortableTable({ columns, rows, sorting, onSort, row }) {
   return (
     <table>
@@ -42,7 +42,7 @@ export function SortableTable({ columns, rows, sorting, onSort, row }) {
   );
 }
 
-/* The same, which sorts its rows itself; without `first`, {by, down}, as they come. */
+/* A table that keeps its own sorting.  first: {by, down} at first; without it the rows keep their order */
 export function SortedTable({ columns, rows, first = {}, row }) {
   const [sorting, setSorting] = useState(first);
   const by = columns.find(({ head }) => head === sorting.by);
@@ -50,5 +50,5 @@ export function SortedTable({ columns, rows, first = {}, row }) {
   return <SortableTable {...{ columns, sorting, onSort, row }} rows={by ? sortedRows(rows, by.value, sorting.down) : rows} />;
 }
 
-/* A column of figures; told(figure) writes one. */
-export const figure = (head, value, told) => ({ head, value, cell: (row) => told(value(row)) });
+/* Return a column of figures.  format(figure): its text */
+export const figure = (head, value, format) => ({ head, value, cell: (row) => format(value(row)) });

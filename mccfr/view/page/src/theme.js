@@ -1,4 +1,4 @@
-/* Light or dark: as the system has it, until the user chooses. */
+/* The colour theme, light or dark: the system's, until the user chooses one. */
 import { signal } from "@preact/signals";
 
 const KEY = "mccfr-theme";
@@ -10,11 +10,11 @@ system.addEventListener("change", () => { theme.value = shown(); });
 
 export function turnTheme() {
   root.dataset.theme = theme.value = shown() === "dark" ? "light" : "dark";
-  try { localStorage.setItem(KEY, theme.value); } catch { /* it is not kept */ }
+  try { localStorage.setItem(KEY, theme.value); } catch { /* storage is blocked: the choice ends with the page */ }
 }
 export function restoreTheme() {
   try {
     const kept = localStorage.getItem(KEY);
     if (kept) root.dataset.theme = theme.value = kept;
-  } catch { /* as the system has it */ }
+  } catch { /* storage is blocked: use the system's theme */ }
 }

@@ -1,5 +1,5 @@
-/* The trainer: what the strategy does and what a decision cost, after each decision or at the end of the hand; a session's
-   score, and mistakes to try again. */
+/* The trainer: the strategy's frequencies and the cost of the user's decisions, after each decision or at the end of the
+   hand.  It shows the session's score and mistakes to try again. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { HandText } from "./cards.jsx";
@@ -9,19 +9,19 @@ import { count, daysOf, mistakesOf } from "./mistakes.js";
 import { ask, game, isMany, split, streetCards } from "./study.js";
 import { dealAgain, session, table } from "./table_of_play.js";
 
-const SHOWN = 10;    // mistakes to try again
+const SHOWN = 10;    // number of mistakes that are shown
 
 const on = signal(false);
-const verdicts = signal([]);   // of this hand: {line, text, kind}
+const verdicts = signal([]);   // on decisions of this hand: {line, text, kind}
 const NO_SCORE = { decisions: 0, cost: 0 };
 const score = signal(NO_SCORE);   // of the session
-let judged = {};               // the session and the hand that the verdicts are of, and whether it was over
+let judged = {};               // session and hand of the verdicts, and whether the hand was over
 let judging = Promise.resolve();
 
-/* What the strategy does with the hand, with the EV of each action where it is known. */
+/* Return the strategy's frequencies with a hand, and the EV of each action if it is known. */
 const mixText = (actions) => actions.map(({ name, frequency, ev_chips: ev, within_chips: half }) =>
   `${name} ${percent(frequency)}${ev === null ? "" : ` (EV ${money(ev)}${within(half)})`}`).join(", ");
-/* Judge a decision and count it, unless another hand or session has begun meanwhile. */
+/* Judge a decision.  Show the verdict unless another hand has begun, and count it unless another session has begun. */
 async function judge(at, one, hand) {
   const where = { line: one.line, board: split(at.board).slice(0, streetCards(one.street)).join("") }, { cards } = at;
   const mine = judged.session;
@@ -31,20 +31,21 @@ async function judge(at, one, hand) {
   };
   try {
     const found = await ask("/api/cost", { ...where, hand: cards, action: one.action });
-    const { verdict } = found, wrong = verdict === "costly" || verdict === "rare", cost = found.cost_chips ?? Number(wrong);
+    const { verdict } = found, wrong = verdict === "costly" || verdict === "rare";
+    const cost = isMany.value ? Number(wrong) : found.cost_chips ?? 0;  // costs are unknown with more than two players
     put({ text: `You: ${one.name}; the strategy: ${mixText(found.actions)}. ${found.sentences.join(" ")}`, kind: verdict || "quiet" });
     if (verdict === null || mine !== judged.session) return;
     count({ strategy: game.value.title, seed: at.seed, drill: at.drilled, hand: at.hand, line: one.line, name: one.name, cards, cost }, wrong);
     if (!at.again) score.value = { decisions: score.value.decisions + 1, cost: score.value.cost + cost };
   } catch (error) { put({ text: `You: ${one.name}. ${sentenceOf(error)}`, kind: "quiet" }); }
 }
-/* The table as it stands: own decisions that are new are judged, one after the other. */
+/* Judge the user's new decisions at the table, one after the other. */
 function follow(at) {
   const over = at.result !== null, key = `${session.value} ${at.hand} ${at.again}`;
   if (session.value !== judged.session) score.value = NO_SCORE;
   if (key !== judged.hand || (judged.over && !over)) verdicts.value = [];
   judged = { session: session.value, hand: key, over };
-  if (!on.value && !over) return;  // without it, decisions are judged once the hand is over
+  if (!on.value && !over) return;  // the box is not checked: judge decisions once the hand is over
   const own = at.log.filter((one, place) => one.player === at.position && place >= at.opened);
   for (const one of own.filter(({ line }) => !verdicts.value.some((verdict) => verdict.line === line))) {
     verdicts.value = [...verdicts.value, { line: one.line, text: `${one.name}: …` }];
@@ -53,8 +54,8 @@ function follow(at) {
 }
 function scoreText({ decisions, cost }) {
   if (!decisions) return "";
-  const told = `${decisions} ${decisions === 1 ? "decision" : "decisions"}`;
-  return isMany.value ? `${told}, ${decisions - cost} as the strategy plays` : `${told}, ${money(cost)} given away, ${money(cost / decisions)} each`;
+  const count = `${decisions} ${decisions === 1 ? "decision" : "decisions"}`;
+  return isMany.value ? `${count}, ${decisions - cost} as the strategy plays` : `${count}, ${money(cost)} lost, ${money(cost / decisions)} on average`;
 }
 
 /* The score of each day. */

@@ -31,11 +31,11 @@ function Header() {
       <nav class="tabs" aria-label="Views">
         <Tab id="look" name="Look" onOpen={lookAgain} />
         {isMany.value && game.value.square && (
-          <Tab id="positions" name="Positions" title="First in and facing a raise, by position" onOpen={() => goTo("#positions")} />
+          <Tab id="positions" name="Positions" title="Preflop charts by position: first in, and facing a raise" onOpen={() => goTo("#positions")} />
         )}
-        {reviewed && <Tab id="review" name="Review" title="Decisions of hands, by what they cost" onOpen={openReview} />}
+        {reviewed && <Tab id="review" name="Review" title="Decisions of played hands, the costliest first" onOpen={openReview} />}
         <Tab id="spot" name="Spot" title="Type a spot and solve it" onOpen={() => goTo("#spot")} />
-        <Tab id="play" name="Play" title="Hands against it (p)" onOpen={() => goTo("#play")} />
+        <Tab id="play" name="Play" title="Play hands against the strategy (p)" onOpen={() => goTo("#play")} />
       </nav>
       <button type="button" title="Light or dark (t)" onClick={turnTheme}>Theme</button>
       <button type="button" title="Keys (?)" aria-label="Keys" onClick={() => { helping.value = true; }}>?</button>

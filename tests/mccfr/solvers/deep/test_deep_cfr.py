@@ -3,13 +3,13 @@
 Shows:
 
 * Deep CFR with exact tables instead of networks is batched linear MCCFR with a sampled average
-  (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
+  (test_deep_cfr_with_tables_equals_batched_linear_mccfr)
 * The explicit average is the reach-weighted mean of the visited strategies
-  (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
-  test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
-* Planted errors are detected: shifted weights, averages without reach, best value for mean, wrong player's nodes
-  (planted: test_a_weight_that_is_shifted_by_one_is_caught, test_an_average_without_reaches_is_caught,
-  test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught)
+  (test_the_explicit_average_is_the_reach_weighted_mean_of_visited_strategies,
+  test_the_average_over_stored_networks_equals_the_running_average)
+* Planted errors are detected: shifted weights, averages without reach, wrong player's nodes (planted:
+  test_iteration_weights_shifted_by_one_are_caught, test_an_average_without_reach_weights_is_caught,
+  test_maximum_for_mean_and_samples_at_the_wrong_players_nodes_are_caught)
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ from mccfr.solvers.deep import single_deep_cfr, training_state, traversals
 from mccfr.solvers.deep.infosets import list_infosets
 
 GAMES = {"kuhn": KuhnGame(), "leduc": LeducGame(merge_suits=True), "goofspiel": GoofspielGame(cards=3)}
-MET = {"kuhn": 12, "leduc": 8, "goofspiel": 8}
+ITERATIONS = {"kuhn": 12, "leduc": 8, "goofspiel": 8}
 
 
 @cache
@@ -38,27 +38,27 @@ def game_of(name):
 
 @cache
 def recorded(name, **changed):
-    return deep.record(game_of(name), deep.options(fit="table", **changed), MET[name])
+    return deep.record(game_of(name), deep.options(fit="table", **changed), ITERATIONS[name])
 
 
 def flat(infosets, strategy_rows):
-    """[I, A] probabilities by infoset of a strategy's blocks."""
-    made = np.zeros((len(infosets), infosets.width))
+    """Return [infosets, actions] probabilities of a strategy whose rows are given by block."""
+    table = np.zeros((len(infosets), infosets.width))
     places = infosets.numbering
     for block, rows in enumerate(strategy_rows):
         count = int(places.rows[block] * places.buckets[block])
         here = slice(int(places.base[block]), int(places.base[block]) + count)
         if count:
-            made[here][infosets.legal[here]] = rows.ravel()
-    return made
+            table[here][infosets.legal[here]] = rows.ravel()
+    return table
 
 
-def worst_of_twin(found, name):
-    """Return the largest difference of strategies, and of the memories' average, from the twin's."""
+def differences_from_twin(found, name):
+    """Return the largest differences of strategies and of the average of the memories from a naive twin."""
     infosets, config = found.cfr.state.infosets, found.cfr.state.config
-    met, sums = deep.twin(game_of(name), infosets, config, found.cfr.iteration)
-    assert [(m.player, m.iteration) for m in found.met] == [(m.player, m.iteration) for m in met]
-    strategies = max(np.abs(a.sigma - b.sigma).max() for a, b in zip(found.met, met, strict=True))
+    expected, sums = deep.twin(game_of(name), infosets, config, found.cfr.iteration)
+    assert [(m.player, m.iteration) for m in found.met] == [(m.player, m.iteration) for m in expected]
+    strategies = max(np.abs(a.sigma - b.sigma).max() for a, b in zip(found.met, expected, strict=True))
     totals = sums.sum(axis=1, keepdims=True)
     wanted = np.where(totals > 0, sums / np.where(totals > 0, totals, 1), infosets.uniform())
     average = flat(infosets, found.cfr.state.average("network", found.cfr.iteration).probability)
@@ -66,16 +66,16 @@ def worst_of_twin(found, name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_table_in_the_networks_place_is_batched_linear_mccfr(name):
+def test_deep_cfr_with_tables_equals_batched_linear_mccfr(name):
     found = recorded(name)
-    assert max(worst_of_twin(found, name)) < 1e-9
+    assert max(differences_from_twin(found, name)) < 1e-9
     assert found.cfr.state.tables["counters/player0"][0] < found.cfr.state.config.memory  # nothing was evicted
 
 
-def worst_of_average(found):
-    """Largest difference of `sd` from the mean of the strategies met, weighed by iteration and own reach."""
+def difference_of_average(found):
+    """Return the largest difference of the `sd` average from a mean weighted by iteration and own reach."""
     infosets, game = found.cfr.state.infosets, found.cfr.state.game
-    made = flat(infosets, found.cfr.state.average("sd", found.cfr.iteration).probability)
+    average = flat(infosets, found.cfr.state.average("sd", found.cfr.iteration).probability)
     worst = 0.0
     for player in range(2):
         for infoset, sequence in deep.own_sequences(game, infosets, player).items():
@@ -83,27 +83,27 @@ def worst_of_average(found):
             rows = [m.sigma[infoset] for m in found.met if m.player == player]
             total = sum(weights)
             wanted = np.average(rows, axis=0, weights=weights) if total else infosets.uniform()[infoset]
-            worst = max(worst, float(np.abs(wanted - made[infoset]).max()))
+            worst = max(worst, float(np.abs(wanted - average[infoset]).max()))
     return worst
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met(name):
-    assert worst_of_average(recorded(name)) < 1e-12
+def test_the_explicit_average_is_the_reach_weighted_mean_of_visited_strategies(name):
+    assert difference_of_average(recorded(name)) < 1e-12
 
 
 @pytest.mark.parametrize("wrong", ["t + player", "t + 1 - player"])
-def test_a_weight_that_is_shifted_by_one_is_caught(wrong):
+def test_iteration_weights_shifted_by_one_are_caught(wrong):
     module = mutant(
         single_deep_cfr, ("self._note_strategy(1 - player, t,", f"self._note_strategy(1 - player, {wrong},")
     )
     found = deep.record(game_of("leduc"), deep.options(fit="table"), 8, module.SingleDeepCfr)
-    assert worst_of_average(found) > 1e-3
+    assert difference_of_average(found) > 1e-3
 
 
-def test_an_average_without_reaches_is_caught(monkeypatch):
+def test_an_average_without_reach_weights_is_caught(monkeypatch):
     monkeypatch.setattr(listing, "own_reach", lambda order, parent, sigma, reach: reach.fill(1.0))
-    assert worst_of_average(deep.record(game_of("leduc"), deep.options(fit="table"), 8)) > 1e-2
+    assert difference_of_average(deep.record(game_of("leduc"), deep.options(fit="table"), 8)) > 1e-2
 
 
 PLAYED = """                opponent_samples += 1
@@ -129,8 +129,10 @@ SPAN = """            span = np.array([player, first, stop, self._config.seed, n
 
 @cache
 def wrong_traversals():
-    """External sampling with two errors, one at a time: 1 passes the best value up for the mean, 2 stores strategies
-    at the traverser's nodes."""
+    """Return external sampling that makes one of two errors.
+
+    Error 1 returns the largest action value instead of the mean; error 2 stores strategies at the traverser's nodes.
+    """
     edits = (
         (PLAYED, PLAYED.replace("opponent_samples += 1", "opponent_samples += span[5] != 2")),
         (SAMPLED, BEFORE + SAMPLED),
@@ -139,14 +141,14 @@ def wrong_traversals():
 
 
 @pytest.mark.parametrize("error", [0, 1, 2])
-def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
+def test_maximum_for_mean_and_samples_at_the_wrong_players_nodes_are_caught(error):
     edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
         stored = 'self._offer({0}, "strategy_memory", self._samples({0}, t, plays'
         edits.append((stored.format("1 - player"), stored.format("player")))
     module = mutant(single_deep_cfr, *edits)
     module.traversals = wrong_traversals()
-    strategies, average = worst_of_twin(
+    strategies, average = differences_from_twin(
         deep.record(game_of("leduc"), deep.options(fit="table"), 8, module.SingleDeepCfr), "leduc"
     )
     assert (strategies > 1e-2, average > 1e-2) == ((False, False), (True, True), (False, True))[error]
@@ -158,11 +160,11 @@ def small_networks(**changed):
 
 
 @pytest.mark.parametrize("changed", [{}, {"network": "branches"}, {"batch": "all"}])
-def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
+def test_the_average_over_stored_networks_equals_the_running_average(changed):
     config = small_networks(**changed)
     found = deep.record(game_of("leduc"), config, 5, dtype="float32")
-    made = found.cfr.state
-    for one, other in zip(made.average("sd", 5).probability, made.average_of_networks().probability, strict=True):
+    state = found.cfr.state
+    for one, other in zip(state.average("sd", 5).probability, state.average_of_networks().probability, strict=True):
         assert np.abs(one - other).max() < 1e-12
     weights = [found.cfr.state.tables[f"networks/player{player}/weight"][:6].tolist() for player in range(2)]
     fitted = [found.cfr.state.tables[f"networks/player{player}/iteration"][:6].tolist() for player in range(2)]
@@ -171,32 +173,32 @@ def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
 
 
 @pytest.mark.parametrize("changed", [{}, {"fit": "table", "horizon": None}, {"keep_networks": 2, "horizon": None}])
-def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(changed):
-    assert cut_equals_whole(single_deep_cfr, {"memory": 300, **changed})
+def test_resuming_from_tables_changes_no_bit(changed):
+    assert resuming_changes_no_table(single_deep_cfr, {"memory": 300, **changed})
 
 
-def cut_equals_whole(module, changed):
-    """Return True if 6 iterations, and 2, 1 and 3 with resuming, give the same tables."""
+def resuming_changes_no_table(module, changed):
+    """Return True if 6 iterations, and 2, 1 and 3 iterations with resuming between, give equal tables."""
     game, config = game_of("leduc"), small_networks(**changed)
-    whole, cut = (deep.new_tables(game, config, "float32") for _ in range(2))
+    whole, resumed = (deep.new_tables(game, config, "float32") for _ in range(2))
     module.SingleDeepCfr(game, config, whole).iterate(6)
     done = 0
     for count in (2, 1, 3):
-        module.SingleDeepCfr(game, config, cut, done).iterate(count)
+        module.SingleDeepCfr(game, config, resumed, done).iterate(count)
         done += count
-    return all(whole[name].tobytes() == cut[name].tobytes() for name in whole)
+    return all(whole[name].tobytes() == resumed[name].tobytes() for name in whole)
 
 
-def test_weights_that_a_reload_changes_are_caught():
+def test_iteration_weights_changed_by_resuming_are_caught():
     edit = (
         "self.iteration, self.nodes_touched = iteration, nodes",
         "self.iteration, self.nodes_touched = iteration + (iteration > 0), nodes",
     )
-    assert not cut_equals_whole(mutant(single_deep_cfr, edit), {})
+    assert not resuming_changes_no_table(mutant(single_deep_cfr, edit), {})
 
 
-def beyond_samples(module, fit):
-    """Return True if training ignores the memory beyond its samples."""
+def ignores_unfilled_memory(module, fit):
+    """Return True if training ignores the cells of the memory that hold no sample."""
     game, config = game_of("leduc"), small_networks(fit=fit)
     strategies = []
     for poison in (0.0, np.nan):
@@ -212,8 +214,8 @@ def beyond_samples(module, fit):
 
 
 @pytest.mark.parametrize("fit", ["table", "network"])
-def test_fits_see_samples_only(fit):
-    assert beyond_samples(training_state, fit)
+def test_training_ignores_memory_without_samples(fit):
+    assert ignores_unfilled_memory(training_state, fit)
 
 
 def test_training_on_unfilled_memory_is_caught():
@@ -221,24 +223,24 @@ def test_training_on_unfilled_memory_is_caught():
         'min(int(self.tables[f"counters/player{player}"][columns_of_kind.counter]), len(columns[-1]))',
         "len(columns[-1])",
     )
-    assert not beyond_samples(mutant(training_state, edit), "table")
+    assert not ignores_unfilled_memory(mutant(training_state, edit), "table")
 
 
-def averages_with(name, cell):
+def state_with_cell(name, cell):
     config = deep.options(fit="table")
     tables = deep.record(game_of("leduc"), config, 1).cfr.state.tables
     tables[name].flat[0] = cell
     training_state.TrainingState(game_of("leduc"), config, tables)
 
 
-def forgetting():
+def without_recall():
     game = game_of("leduc")
     cards = replace(game.cards, bucket=[game.cards.bucket[0] * 0, *game.cards.bucket[1:]])
-    assert len(list_infosets(replace(game, cards=cards))) == len(list_infosets(game))  # a merged hand is still known
+    assert len(list_infosets(replace(game, cards=cards))) == len(list_infosets(game))  # the flop separates them
     list_infosets(replace(game, cards=replace(game.cards, bucket=[game.cards.bucket[0], game.cards.bucket[1] * 0])))
 
 
-def beyond_the_horizon():
+def train_past_the_horizon():
     config = small_networks(horizon=2)
     cfr = single_deep_cfr.SingleDeepCfr(game_of("kuhn"), config, deep.new_tables(game_of("kuhn"), config))
     cfr.iterate(2)
@@ -246,8 +248,8 @@ def beyond_the_horizon():
 
 
 test_refusals = refusals(
-    ("memory/player1/infoset", lambda: averages_with("memory/player1/infoset", 144)),
-    ("counters/player0", lambda: averages_with("counters/player0", -1)),
-    ("perfect recall", forgetting),
-    ("horizon = 2", beyond_the_horizon),
+    ("memory/player1/infoset", lambda: state_with_cell("memory/player1/infoset", 144)),
+    ("counters/player0", lambda: state_with_cell("counters/player0", -1)),
+    ("perfect recall", without_recall),
+    ("horizon = 2", train_past_the_horizon),
 )

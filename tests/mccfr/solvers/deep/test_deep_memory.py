@@ -3,9 +3,9 @@
 Shows:
 
 * Minibatches visit every sample before any sample again
-  (test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly)
+  (test_a_sample_order_visits_every_sample_once_per_pass_and_evenly)
 * Every sample stays in the reservoir with the same probability, also after resuming
-  (test_every_sample_stays_with_the_same_chance_also_across_a_resume)
+  (test_every_sample_stays_with_equal_probability_also_after_resuming)
 """
 
 import numpy as np
@@ -21,28 +21,28 @@ def empty(room, dtype=np.float64):
     return sample_memory.Memory(np.zeros(room, np.int32), np.zeros(room, dtype), np.zeros((room, WIDTH), dtype))
 
 
-def offered(count, first=0, weight=1.0):
-    """Samples whose infoset is their number."""
+def new_samples(count, first=0, weight=1.0):
+    """Return samples whose infoset is their number."""
     number = np.arange(first, first + count)
     return sample_memory.Memory(number, np.full(count, weight), np.stack([number, -number], axis=1).astype(np.float64))
 
 
 def inclusion(module, pieces, room=40, seeds=2000):
-    """[samples] in how many of the runs each sample stayed, and chi-square against equal chances."""
+    """Return how often each sample stayed in the reservoir, and chi-square against equal probabilities."""
     total = sum(pieces)
     stayed = np.zeros(total)
     for seed in range(seeds):
         held, seen = empty(room), 0
         for piece in pieces:
-            seen = module.insert(held, offered(piece, seen), seen, seed, 0)
+            seen = module.insert(held, new_samples(piece, seen), seen, seed, 0)
         stayed[held.infoset] += 1
     expected = seeds * room / total
     variance = expected * (1 - room / total)
     return stayed, float(((stayed - expected) ** 2 / variance).sum()) * (total - 1) / total
 
 
-def test_every_sample_stays_with_the_same_chance_also_across_a_resume():
-    """99 degrees of freedom: 160 is beyond one in 10,000."""
+def test_every_sample_stays_with_equal_probability_also_after_resuming():
+    """Chi-square has 99 degrees of freedom: values above 160 have a probability below 1 in 10,000."""
     whole, square = inclusion(sample_memory, [100])
     cut, _ = inclusion(sample_memory, [37, 12, 51])
     assert (whole == cut).all()
@@ -54,7 +54,7 @@ def test_a_reservoir_that_takes_every_sample_is_caught():
     assert inclusion(wrong, [100])[1] > 1000
 
 
-def test_merged_samples_add_up():
+def test_merged_samples_keep_means_weights_and_errors():
     random = np.random.default_rng(0)
     held, count = empty(60), 50
     held.infoset[:], held.weight[:] = random.integers(0, 7, 60), random.uniform(1, 2, 60)
@@ -78,9 +78,9 @@ def test_merged_samples_add_up():
     assert abs(explained - (1 - left.sum() / squares)) < 1e-12
 
 
-def test_minibatches_are_drawn_from_what_is_held():
+def test_minibatches_draw_every_stored_sample_equally_often():
     held = empty(50)
-    sample_memory.insert(held, offered(30, weight=2.0), 0, 0, 0)
+    sample_memory.insert(held, new_samples(30, weight=2.0), 0, 0, 0)
     merged, walk, counts = sample_memory.new_merged(50, WIDTH), sample_memory.SampleOrder(30, 12345), np.zeros(50)
     for _ in range(300):
         found = sample_memory.merge_some(held, walk.take(64), merged)
@@ -92,7 +92,7 @@ def test_minibatches_are_drawn_from_what_is_held():
 
 
 @pytest.mark.parametrize("held", [1, 2, 3, 10, 89, 1000, 46368, 123457])
-def test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly(held):
+def test_a_sample_order_visits_every_sample_once_per_pass_and_evenly(held):
     walk = sample_memory.SampleOrder(held, 2**64 - 1)
     numbers = np.concatenate([walk.take(held // 3), walk.take(held - held // 3)])
     assert sorted(numbers.tolist()) == list(range(held))

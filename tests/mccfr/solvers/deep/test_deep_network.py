@@ -3,13 +3,13 @@
 Shows:
 
 * Network gradients equal those of the loss summed over single samples
-  (test_gradients_are_those_of_the_loss_over_samples_one_by_one)
+  (test_gradients_equal_differences_of_the_loss_over_single_samples)
 * A solved last layer is the least-squares solution; the test detects illegal actions in it
-  (test_a_solved_last_layer_is_least_squares_over_samples_one_by_one; planted:
+  (test_a_solved_last_layer_equals_least_squares_over_single_samples; planted:
   test_a_last_layer_solved_for_illegal_actions_is_caught)
 * Planted errors of loss, memory, reservoir and resuming are detected (planted:
   test_illegal_actions_in_the_loss_are_caught, test_training_on_unfilled_memory_is_caught,
-  test_a_reservoir_that_takes_every_sample_is_caught, test_weights_that_a_reload_changes_are_caught)
+  test_a_reservoir_that_takes_every_sample_is_caught, test_iteration_weights_changed_by_resuming_are_caught)
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ RIDGE = 1e-4
 
 
 def networks():
-    """By name: a network, and inputs [n, F] float64 or rows of a one-hot."""
+    """Return {name: (network, inputs)}; inputs are [samples, features] or row numbers of a one-hot."""
     values = np.random.default_rng(0)
     return {
         "plain": (network.stacked_network(7, ACTIONS, 3, 6), values.normal(size=(5, 7))),
@@ -44,7 +44,7 @@ def networks():
 
 
 def naive_loss(output, targets, weights, legal, shares):
-    """Half the sum of weight · squared error over samples, one by one: (row of output, target) each."""
+    """Return half the sum of weight · squared error, sample by sample."""
     if shares:
         powers = np.exp(output) * legal
         output = powers / powers.sum(axis=1, keepdims=True)
@@ -56,7 +56,7 @@ def naive_loss(output, targets, weights, legal, shares):
 
 
 def gradients(name, shares, module=fitting):
-    """The gradient of a loss over three samples of each of five infosets, and differences in its place."""
+    """Return a loss's gradient and finite differences, for three samples of each of five infosets."""
     net, given = networks()[name]
     random = np.random.default_rng(1)
     legal = (np.arange(ACTIONS) < np.array([2, 3, 2, 3, 3])[:, None]).astype(np.float64)
@@ -80,7 +80,7 @@ def gradients(name, shares, module=fitting):
 
 @pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.parametrize("name", ["plain", "one-hot", "branches", "plain, all read", "branches, all read"])
-def test_gradients_are_those_of_the_loss_over_samples_one_by_one(name, shares):
+def test_gradients_equal_differences_of_the_loss_over_single_samples(name, shares):
     gradient, differences = gradients(name, shares)
     assert np.abs(differences).max() > 0.01
     assert np.abs(gradient - differences).max() < 1e-7
@@ -92,8 +92,8 @@ def test_illegal_actions_in_the_loss_are_caught():
     assert np.abs(gradient - differences).max() > 1e-3
 
 
-def solved(name, module=fitting):
-    """Return the largest difference of a solved last layer from least squares by sample and action."""
+def last_layer_error(name, module=fitting):
+    """Return the largest relative difference of a solved last layer from least squares by sample."""
     net, given = networks()[name]
     random, counts = np.random.default_rng(6), np.array([2, 3, 2, 3, 3])
     legal = (np.arange(ACTIONS) < counts[:, None]).astype(np.float64)
@@ -120,15 +120,15 @@ def solved(name, module=fitting):
 
 
 @pytest.mark.parametrize("name", ["plain", "one-hot", "branches", "plain, all read"])
-def test_a_solved_last_layer_is_least_squares_over_samples_one_by_one(name):
-    assert solved(name) < 1e-6
+def test_a_solved_last_layer_equals_least_squares_over_single_samples(name):
+    assert last_layer_error(name) < 1e-6
 
 
 def test_a_last_layer_solved_for_illegal_actions_is_caught():
-    assert solved("plain", mutant(fitting, ("products[: int(count)] +=", "products[:] +="))) > 1e-3
+    assert last_layer_error("plain", mutant(fitting, ("products[: int(count)] +=", "products[:] +="))) > 1e-3
 
 
-def test_adam_is_its_formula():
+def test_adam_equals_its_formula():
     random = np.random.default_rng(2)
     parameters, first, second = (random.uniform(size=40).astype(np.float32) for _ in range(3))
     direction = random.normal(size=40)
@@ -150,7 +150,7 @@ def test_regret_matching_and_its_fallback():
 
 
 @pytest.mark.parametrize("game", [LeducGame(), LeducGame(merge_suits=True), LeducGame(ranks=5), KuhnGame()])
-def test_no_two_infosets_look_alike(game):
+def test_every_infoset_has_different_features(game):
     game = build_game(game, None, None)
     infosets = list_infosets(game)
     for player in range(2):
@@ -160,7 +160,7 @@ def test_no_two_infosets_look_alike(game):
 
 
 def test_the_features_of_one_infoset():
-    """Compute inputs of Leduc's king of clubs against a bet of 2 after a check, by hand."""
+    """Compute by hand the inputs of Leduc's king of clubs after a check and a bet of 2 chips."""
     infosets = list_infosets(LEDUC)
     found = features(LEDUC, infosets, 0)
     tree = LEDUC.tree
@@ -170,13 +170,13 @@ def test_the_features_of_one_infoset():
     row = int(infosets.numbering.base[block] + bucket * infosets.numbering.rows[block] + tree.arrays.row[node])
     cards, bets = np.split(found.values[row], [sum(found.groups)])
     assert found.groups == (11, 11)
-    king, clubs, king_of_clubs = 1, 3, 5 + 4  # ranks in order of their letters: J, K, Q
+    king, clubs, king_of_clubs = 1, 3, 5 + 4  # the ranks are in alphabetical order: J, K, Q
     assert np.flatnonzero(cards).tolist() == [king, clubs, king_of_clubs]
     assert bets[:4].tolist() == [1, 0, 1, 1]
     assert bets[-1] == pytest.approx(4 / tree.put_in[tree.decisions].sum(axis=1).max())
 
 
-def test_games_without_cards_are_seen_by_number():
+def test_games_without_cards_have_one_hot_inputs():
     game = build_game(GoofspielGame(cards=3), None, None)
     infosets = list_infosets(game)
     net, inputs = make_network(game, infosets, 0, DeepCfrConfig(units=4))

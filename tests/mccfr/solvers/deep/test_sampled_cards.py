@@ -1,11 +1,11 @@
-"""Deep CFR on cards of the full deck: traversals, samples, averages as tables, against naive code.
+"""Deep CFR on the full deck: traversals, samples and tabulated averages, against naive code.
 
 Shows:
 
 * Batched traversals record the same samples as recursions deal by deal, with networks evaluated in full
-  (test_traversals_in_step_are_recursions_one_by_one, test_a_network_by_parts_is_the_network)
+  (test_batched_traversals_equal_recursions_over_single_deals, test_a_split_network_equals_the_whole_network)
 * The average strategy as a table is weighted by reach, for each class of hands
-  (test_the_average_as_a_table_is_weighed_by_reach, test_classes_of_hands_are_those_of_the_deck)
+  (test_the_tabulated_average_is_weighted_by_reach, test_every_hand_class_has_a_deal_and_its_preflop_class)
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ from mccfr.trees.compiled import DECISION, TERMINAL
 
 
 def naive_cards(seen, cards):
-    """Columns of a player's cards, one card at a time."""
+    """Return the input columns of a player's cards, filled one card at a time."""
     columns, first = [], 0
     for end in seen.ends.tolist():
         ranks, suits, every = np.zeros(13), np.zeros(4), np.zeros(52)
@@ -45,25 +45,25 @@ def naive_cards(seen, cards):
 
 
 def strategy_at(state, parameters, node, cards):
-    """Return [A] a network's strategy, by one pass through the whole network."""
+    """Return a network's strategy [actions], by one pass through the whole network."""
     given = np.concatenate([naive_cards(state.view, cards), state.view.lines[node]])[None].astype(np.float32)
     output = state.network.forward(parameters, given)[-1][0].astype(np.float64)
     count = int(state.game.tree.arrays.count[node])
     positive = np.maximum(output[:count], 0)
-    made = np.zeros(len(output))
+    sigma = np.zeros(len(output))
     best = output[:count] == output[:count].max()
-    made[:count] = positive / positive.sum() if positive.sum() > 0 else best / best.sum()
-    return made
+    sigma[:count] = positive / positive.sum() if positive.sum() > 0 else best / best.sum()
+    return sigma
 
 
 def cards_at(state, hands, deal, node):
-    """Cards that the player at a node sees."""
+    """Return the cards that the player to act at a node sees."""
     block = int(state.game.tree.arrays.block[node])
     return hands.visible_cards(block % 2, state.view.known[block // 2], state.view.cards)[deal]
 
 
-def traversed(state, parameters, hands, deal, word, node, traverser, gained, plays):
-    """Value of a node for the traverser by recursion, with samples by (deal, node)."""
+def recurse(state, parameters, hands, deal, word, node, traverser, gained, plays):
+    """Return a node's value for the traverser by recursion; record samples by (deal, node)."""
     tree, arrays = state.game.tree, state.game.tree.arrays
     if arrays.kind[node] == TERMINAL:
         return (1 - 2 * traverser) * (arrays.fixed[node] + arrays.showdown[node] * hands.result[deal])
@@ -76,16 +76,16 @@ def traversed(state, parameters, hands, deal, word, node, traverser, gained, pla
             if chosen is None and u < share:
                 chosen = child
             u -= share
-        return traversed(state, parameters, hands, deal, word, chosen, traverser, gained, plays)
-    worth = [traversed(state, parameters, hands, deal, word, child, traverser, gained, plays) for child in below]
-    mean = float(np.dot(sigma[: len(worth)], worth))
-    gained[deal, node] = np.array([value - mean for value in worth])
+        return recurse(state, parameters, hands, deal, word, chosen, traverser, gained, plays)
+    values = [recurse(state, parameters, hands, deal, word, child, traverser, gained, plays) for child in below]
+    mean = float(np.dot(sigma[: len(values)], values))
+    gained[deal, node] = np.array([value - mean for value in values])
     return mean
 
 
 @pytest.mark.parametrize("network", DEALT_NETWORKS)
 @pytest.mark.parametrize("name", DEALT_GAMES)
-def test_traversals_in_step_are_recursions_one_by_one(name, network):
+def test_batched_traversals_equal_recursions_over_single_deals(name, network):
     """Compare every sample of both players with recursions on the same deals and draws."""
     state = trained(name, network).state
     parameters = [state.tables[f"network/player{player}"] for player in range(2)]
@@ -96,7 +96,7 @@ def test_traversals_in_step_are_recursions_one_by_one(name, network):
         found = traverse(state.game.tree.arrays, state.strategies(tuple(parameters)), hands, words, traverser)
         gained, plays = {}, {}
         for deal in range(12):
-            traversed(state, parameters, hands, deal, int(words[deal]), 0, traverser, gained, plays)
+            recurse(state, parameters, hands, deal, int(words[deal]), 0, traverser, gained, plays)
         for seen, wanted, scale in ((found[0], gained, 1000), (found[1], plays, 1)):
             assert sorted(zip(seen.deal.tolist(), seen.node.tolist(), strict=True)) == sorted(wanted)
             for deal, node, value in zip(*seen, strict=True):
@@ -113,8 +113,8 @@ def test_traversals_in_step_are_recursions_one_by_one(name, network):
         ("cards", lambda player: 60, "names cards that do not exist"),
     ],
 )
-def test_samples_that_no_run_writes_are_refused(column, cell, words):
-    state = trained.__wrapped__(next(iter(DEALT_GAMES))).state  # not the cached one, which is changed here
+def test_invalid_samples_are_refused(column, cell, words):
+    state = trained.__wrapped__(next(iter(DEALT_GAMES))).state  # a new state, because the test changes it
     state.check()
     state.tables[f"memory/player0/{column}"][0] = cell(state.game.tree.arrays.player)
     refused(words, state.check)
@@ -122,7 +122,7 @@ def test_samples_that_no_run_writes_are_refused(column, cell, words):
 
 @pytest.mark.parametrize("reads_all", [False, True])
 @pytest.mark.parametrize("make", ["plain", "branches"])
-def test_a_network_by_parts_is_the_network(make, reads_all):
+def test_a_split_network_equals_the_whole_network(make, reads_all):
     random = np.random.default_rng(4)
     sizes = (stacked_network, (13, 3, 3, 6, 8)) if make == "plain" else (branches, ((4, 4), 5, 3, 6, 8))
     net = sizes[0](*sizes[1], reads_all=reads_all)
@@ -136,7 +136,7 @@ def test_a_network_by_parts_is_the_network(make, reads_all):
 
 
 @pytest.mark.parametrize("name", DEALT_GAMES)
-def test_minibatches_are_what_memories_hold(name):
+def test_minibatches_equal_the_stored_samples(name):
     """Compare inputs, weights and targets, in units of the pot, sample by sample.
 
     No input depends on a card before it is dealt.
@@ -160,8 +160,8 @@ def test_minibatches_are_what_memories_hold(name):
     assert (memory.cards.nbytes + memory.node.nbytes + memory.weight.nbytes + memory.value.nbytes) / 150 <= 32
 
 
-def made_classes(state, count):
-    """A few hands as if each were a class of its own on either street."""
+def single_hand_classes(state, count):
+    """Return classes on both streets for a few hands, each of which is its own class."""
     hands, (first, last) = draw_hands(9, 0, count, state.view.known[-1]), (state.view.known[0], state.view.known[-1])
     return [
         Classes(hands.visible_cards(0, first, state.view.cards), np.zeros(count, np.int64)),
@@ -169,8 +169,8 @@ def made_classes(state, count):
     ]
 
 
-def test_classes_of_hands_are_those_of_the_deck():
-    """Check that every class has a deal, and that hands keep their preflop class."""
+def test_every_hand_class_has_a_deal_and_its_preflop_class():
+    """Check that every class has a deal of that class and the preflop class of its hand."""
     state = trained("flop hold'em").state
     first, last = hand_classes(state.game, state.view)
     cards = state.game.cards
@@ -188,11 +188,14 @@ def test_classes_of_hands_are_those_of_the_deck():
         refused("takes no buckets of the whole deck", check_options, coarse, DeepCfrConfig())
 
 
-def test_the_average_as_a_table_is_weighed_by_reach():
-    """Compare with Steinberger 2019, equations 5 and 6, path by path; networks of 0 play uniformly."""
+def test_the_tabulated_average_is_weighted_by_reach():
+    """Compare with Steinberger 2019, equations 5 and 6, path by path.
+
+    A network whose parameters are 0 plays uniformly.
+    """
     state = trained("flop hold'em").state
     tree, arrays = state.game.tree, state.game.tree.arrays
-    classes = made_classes(state, 5)
+    classes = single_hand_classes(state, 5)
     networks = [state.networks(player) for player in range(2)]
     assert [[weight for weight, _ in mine] for mine in networks] == [[1, 2, 3], [1, 2, 3]]
     strategy = Tabulation(state, [classes] * 2).strategy(networks)

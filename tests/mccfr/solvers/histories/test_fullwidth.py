@@ -1,4 +1,4 @@
-"""Exact values and best responses over histories: OpenSpiel, enumeration, and the sequence form's linear program."""
+"""Exact values and best responses over histories, against OpenSpiel, enumeration, linear programs."""
 
 from dataclasses import replace
 from itertools import product
@@ -23,7 +23,7 @@ GAMES = {text: (import_openspiel(OpenSpielGame(game=text)), pyspiel.load_game(te
 for cards in (4, 5):
     bids = mccfr.game("goofspiel", cards=cards, reveal="result")
     GAMES[f"goofspiel-{cards}"] = bids, turn_based_goofspiel(cards, "result"), 2
-"""Our game, OpenSpiel's, and what ours pays for a chip of OpenSpiel's."""
+"""By name: our game, OpenSpiel's game, and the number of our chips that equal one of OpenSpiel's chips."""
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -37,7 +37,7 @@ def test_value_and_best_response_equal_openspiels(name):
 
 
 def test_best_response_equals_the_best_of_all_pure_strategies():
-    """Policies that depend on the order of past bids, which OpenSpiel's infosets forget."""
+    """Use strategies that depend on the order of past bids, which OpenSpiel's infosets do not contain."""
     game = mccfr.game("goofspiel", cards=3)
     rows = [np.diff(row_starts(game, player)) for player in range(2)]
     mixed = random_strategy(game, 5)
@@ -51,13 +51,13 @@ def test_best_response_equals_the_best_of_all_pure_strategies():
         assert best_response_value(game, mixed, player) == pytest.approx(max(values), abs=1e-12)
 
 
-def test_lost_recall_is_found():
+def test_imperfect_recall_is_refused():
     game = mccfr.game("goofspiel", cards=4)
     row, slot = game.tree.arrays.row.copy(), game.tree.arrays.slot.copy()
     nodes = [int(n) for n in game.tree.decisions if game.tree.arrays.player[n] == 1 and game.tree.arrays.count[n] == 2]
     arrays = game.tree.arrays
     other = next(n for n in nodes if arrays.row[n] != arrays.row[nodes[0]])
-    row[other], slot[other] = arrays.row[nodes[0]], arrays.slot[nodes[0]]  # one history moved to another infoset
+    row[other], slot[other] = arrays.row[nodes[0]], arrays.slot[nodes[0]]  # this history moves to another infoset
     broken = replace(game, tree=replace(game.tree, arrays=arrays._replace(row=row, slot=slot)))
     best_response_value(broken, uniform_strategy(game), 0)
     with pytest.raises(ValueError, match=rf"player 1 lacks perfect recall at node {other} of goofspiel"):

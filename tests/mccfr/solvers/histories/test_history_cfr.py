@@ -1,4 +1,4 @@
-"""Full-width CFR over histories against the gallery; known values; pruning and best responses."""
+"""Full-width CFR over histories: against the gallery, known values, pruning and best responses."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -28,26 +28,29 @@ GAMES = {
 }
 
 
-def planned(name, **parts):
-    """A variant by its name, with a horizon that tests run past where it needs one."""
-    made = variant(name, **parts)
-    return replace(made, horizon=5) if made.scheduled else made
+def variant_with_horizon(name, **parts):
+    """Return a variant by name; a variant with a schedule gets a horizon of 5 iterations."""
+    cfr_variant = variant(name, **parts)
+    return replace(cfr_variant, horizon=5) if cfr_variant.scheduled else cfr_variant
 
 
 def without_ties(game, seed=2):
-    """The game with noise on its payoffs: equal best responses would be chosen between by rounding."""
+    """Return the game with noise on its payoffs, so that no two actions have the same value.
+
+    Otherwise rounding would choose between equal best responses.
+    """
     arrays = game.tree.arrays
     noise = np.random.default_rng(seed).normal(size=len(arrays.kind)) * (arrays.kind == TERMINAL)
     return replace(game, tree=replace(game.tree, arrays=arrays._replace(fixed=arrays.fixed + noise)))
 
 
 class Twin(Cfr):
-    """CFR with best responses at infosets that their player does not reach, history by history."""
+    """Naive CFR over histories, with best responses at infosets that their player does not reach."""
 
     zero_reach, reached = False, 0
 
     def others(self, i):
-        """By history: the probability that chance and the other player than i bring it about."""
+        """Return {history: probability that chance and player i's opponent lead there}."""
         found = {self.root: 1.0}
         for h in below([self.root]):
             free = np.ones(len(h.children))
@@ -72,9 +75,9 @@ class Twin(Cfr):
                 infoset.sigma = np.eye(len(v))[np.argmax(v)]
 
     def iterate(self, t):
-        made = self.given.variant
-        step = made.step(t)
-        for players in ((0,), (1,)) if made.alternating else ((0, 1),):
+        cfr_variant = self.given.variant
+        step = cfr_variant.step(t)
+        for players in ((0,), (1,)) if cfr_variant.alternating else ((0, 1),):
             self.begin_iteration(step)
             self.reached += len({h for i in players for h, others in self.others(i).items() if others > 0})
             sigma = [infoset.sigma for infoset in self.infosets]
@@ -89,22 +92,22 @@ class Twin(Cfr):
                     update(infoset, step)
 
 
-def slow(game, made, kind, zero_reach=False):
-    """An algorithm of the gallery, about to begin."""
+def gallery_solver(game, cfr_variant, kind, zero_reach=False):
+    """Return an algorithm of the gallery, ready for its first iteration."""
     found = kind(config_from({"game": {"name": "kuhn"}}, "a test"))
     found.rows, found.zero_reach = private_tables(found.layout(game)), zero_reach
     found.begin(game, found.rows)
-    found.given = SimpleNamespace(variant=made, updates=made.updates, horizon=made.horizon)
+    found.given = SimpleNamespace(variant=cfr_variant, updates=cfr_variant.updates, horizon=cfr_variant.horizon)
     return found
 
 
-def compare(fast, slow, iterations):
-    """Run both side by side; all tables must agree after every iteration."""
+def compare(fast, naive, iterations):
+    """Run both solvers; all tables must agree after every iteration."""
     for t in range(1, iterations + 1):
         fast.iterate(1)
-        slow.iterate(t)
+        naive.iterate(t)
         for key, table in fast.tables.items():
-            wanted = slow.rows[key][0, : len(table)]
+            wanted = naive.rows[key][0, : len(table)]
             np.testing.assert_allclose(table[:, 0], wanted, rtol=1e-9, atol=1e-11, err_msg=key)
 
 
@@ -112,18 +115,18 @@ def compare(fast, slow, iterations):
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("game", ["kuhn", "goofspiel"])
 def test_every_variant_equals_the_gallery(game, name, updates):
-    made = planned(name, updates=updates)
-    compare(HistoryCfr(GAMES[game], made), slow(GAMES[game], made, Cfr), 6)
+    cfr_variant = variant_with_horizon(name, updates=updates)
+    compare(HistoryCfr(GAMES[game], cfr_variant), gallery_solver(GAMES[game], cfr_variant, Cfr), 6)
 
 
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", ["dcfr", "cfr+", "optimistic-lcfr"])
 def test_best_responses_equal_the_twin(name, updates, partial):
-    own, made = without_ties(GAMES["goofspiel"]), variant(name, updates=updates)
-    cfr = HistoryCfr(own, made, zero_reach=True, partial_pruning=partial)
-    compare(cfr, slow(own, made, Twin, True), 8)
-    plain = HistoryCfr(own, made)
+    own, cfr_variant = without_ties(GAMES["goofspiel"]), variant(name, updates=updates)
+    cfr = HistoryCfr(own, cfr_variant, zero_reach=True, partial_pruning=partial)
+    compare(cfr, gallery_solver(own, cfr_variant, Twin, True), 8)
+    plain = HistoryCfr(own, cfr_variant)
     plain.iterate(8)
     key = table_name("regret", 0)
     assert not np.allclose(plain.tables[key], cfr.tables[key])
@@ -131,7 +134,7 @@ def test_best_responses_equal_the_twin(name, updates, partial):
 
 @pytest.mark.parametrize("name", ["cfr", "cfr+", "dcfr", "pcfr+"])
 def test_matrix_game_of_the_discounting_paper(name):
-    """Optimum by hand: each player makes the other indifferent; its value is 1.63 / 1.8."""
+    """Compare with the optimum, in which each player makes the other indifferent; value 1.63 / 1.8."""
     game = GAMES["matrix"]
     cfr = HistoryCfr(game, variant(name))
     cfr.iterate(4000)
@@ -143,8 +146,8 @@ def test_matrix_game_of_the_discounting_paper(name):
 
 
 @pytest.mark.parametrize(("name", "iterations"), [("lcfr", 970), ("cfr", 471_405), ("cfr+", 471_405)])
-def test_example_of_a_large_loss(name, iterations):
-    """Solve payoffs 0, 1, -1,000,000 (discounting paper, section 3); LCFR is pure from t = 972 on."""
+def test_large_loss_example_of_the_discounting_paper(name, iterations):
+    """Check from which iteration on play is pure with payoffs 0, 1, -1,000,000 (paper, section 3)."""
     cfr = HistoryCfr(mccfr.game("matrix", payoffs=[[0], [1], [-1_000_000]]), variant(name))
     cfr.iterate(iterations)
     assert cfr.current_strategy().probability[0][0, 1] < 1
@@ -152,35 +155,35 @@ def test_example_of_a_large_loss(name, iterations):
     assert cfr.current_strategy().probability[0][0, 1] == 1
 
 
-# --- partial pruning, best responses ---
+# --- partial pruning and best responses out of reach ---
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", ["cfr", "cfr+", "dcfr-pruning", "nh-dcfr", "optimistic-dcfr"])
 @pytest.mark.parametrize("game", ["goofspiel-4", "leduc"])
 def test_partial_pruning_changes_no_bit(game, name, updates):
-    made = variant(name, updates=updates)
-    whole, partial = (HistoryCfr(GAMES[game], made, partial_pruning=prune) for prune in (False, True))
+    cfr_variant = variant(name, updates=updates)
+    whole, partial = (HistoryCfr(GAMES[game], cfr_variant, partial_pruning=prune) for prune in (False, True))
     for cfr in (whole, partial):
         cfr.iterate(100)
     assert_same_arrays(whole.tables, partial.tables)
-    assert whole.nodes_touched == 100 * len(GAMES[game].tree.arrays.kind) * (2 if made.alternating else 1)
+    assert whole.nodes_touched == 100 * len(GAMES[game].tree.arrays.kind) * (2 if cfr_variant.alternating else 1)
     assert partial.nodes_touched < 0.95 * whole.nodes_touched
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-def test_nodes_touched_are_those_that_an_opponent_of_a_traverser_reaches(updates):
-    game, made = GAMES["goofspiel"], variant("cfr", updates=updates)
-    cfr, twin = HistoryCfr(game, made, partial_pruning=True), slow(game, made, Twin)
+def test_nodes_touched_are_the_nodes_that_a_traversers_opponent_reaches(updates):
+    game, cfr_variant = GAMES["goofspiel"], variant("cfr", updates=updates)
+    cfr, twin = HistoryCfr(game, cfr_variant, partial_pruning=True), gallery_solver(game, cfr_variant, Twin)
     compare(cfr, twin, 20)
-    assert cfr.nodes_touched == twin.reached < 20 * len(game.tree.arrays.kind) * (2 if made.alternating else 1)
+    assert cfr.nodes_touched == twin.reached < 20 * len(game.tree.arrays.kind) * (2 if cfr_variant.alternating else 1)
 
 
 def test_zero_reach_best_responses_need_fewer_iterations():
-    """And touch more nodes in each: pruning paper, appendix A, CFR on Leduc."""
-    made = variant("cfr", updates="simultaneous")
+    """Each iteration touches more nodes (pruning paper, appendix A: CFR on Leduc)."""
+    cfr_variant = variant("cfr", updates="simultaneous")
     plain, responding = (
-        HistoryCfr(LEDUC, made, partial_pruning=True, zero_reach=responds) for responds in (False, True)
+        HistoryCfr(LEDUC, cfr_variant, partial_pruning=True, zero_reach=responds) for responds in (False, True)
     )
     for cfr in (plain, responding):
         cfr.iterate(1000)
@@ -189,7 +192,7 @@ def test_zero_reach_best_responses_need_fewer_iterations():
     assert responding.nodes_touched > 1.2 * plain.nodes_touched
 
 
-# --- state, refusals ---
+# --- number formats ---
 
 
 def test_float32_is_near_float64():

@@ -1,8 +1,8 @@
-"""Regret-based pruning: definitions replayed over recorded strategies, Theorem 1, published savings.
+"""Regret-based pruning: its definitions on recorded strategies, Theorem 1, published savings.
 
 Shows:
 
-* Regret-based pruning skips exactly the actions that its definition allows (test_pruning_is_what_its_definitions_say)
+* Regret-based pruning skips exactly the actions that its definition allows (test_pruning_follows_its_definitions)
 """
 
 from dataclasses import dataclass, field
@@ -29,12 +29,12 @@ def columns(cfr, kind):
     return [cfr.tables[table_name(kind, player)][:, 0].copy() for player in range(2)]
 
 
-# --- the replay: everything that was played is kept, best responses are declared when pruning ends ---
+# --- naive pruning: all strategies are stored; when a pruned interval ends, best responses replace them ---
 
 
 @dataclass
 class Interval:
-    """A cell that was pruned in iterations first+1 .. last, or is since `first` (last None)."""
+    """The iterations first+1 .. last in which an action was pruned; `last` is None while it is pruned."""
 
     player: int
     slot: int
@@ -44,15 +44,18 @@ class Interval:
 
 @dataclass
 class Replay:
-    """Runs a solver's iterations one by one, and declares what was played from the definitions."""
+    """Runs a solver's iterations one by one, and derives the strategies that the definitions assume.
+
+    Inside a pruned interval the definitions assume a best response, which is only known when the interval ends.
+    """
 
     cfr: PrunedCfr
-    sigma: list = field(default_factory=list)  # by iteration: both players' [slots], as declared so far
-    open: dict = field(default_factory=dict)  # intervals that go on, by (player, slot)
+    sigma: list = field(default_factory=list)  # by iteration: both players' assumed strategies [slots]
+    open: dict = field(default_factory=dict)  # intervals without an end yet, by (player, slot)
     closed: list = field(default_factory=list)
-    lumps: dict = field(default_factory=dict)  # by (player, row): {first: last}, declared to respond best
-    following: list = field(default_factory=list)  # what both will play next
-    others: dict = field(default_factory=dict)  # by (player, first): the opponent's reach up to now, summed
+    assumed: dict = field(default_factory=dict)  # by (player, row): {first: last} of assumed best responses
+    following: list = field(default_factory=list)  # strategies of the next iteration
+    others: dict = field(default_factory=dict)  # by (player, first): the opponent's reach, summed up to now
     nested: int = 0
 
     def __post_init__(self):
@@ -72,7 +75,7 @@ class Replay:
             depth[node] = depth[above] + 1
             if self.arrays.kind[above] != CHANCE:
                 self.slot[self.arrays.player[above], node] = self.arrays.slot[above] + node - self.arrays.first[above]
-        self.dealt = np.where(self.arrays.kind[parent] == CHANCE, self.arrays.probability, 1.0)[:, None]
+        self.chance_probability = np.where(self.arrays.kind[parent] == CHANCE, self.arrays.probability, 1.0)[:, None]
         self.levels = [
             (level, parent[level]) for d in range(1, depth.max() + 1) for level in [np.flatnonzero(depth == d)]
         ]
@@ -94,9 +97,9 @@ class Replay:
         for interval in ended:
             above = self.above[interval.player][interval.slot]
             if any((interval.player, slot) in {(one.player, one.slot) for one in ended} for slot in above):
-                self.nested += 1  # pruned together with an action above: that one's end serves both
+                self.nested += 1  # also pruned above: the end of the action above serves both
                 continue
-            self.declare(interval)
+            self.assume_best_response(interval)
             self.closed.append(interval)
         for player, since in enumerate(columns(self.cfr, "pruned_since")):
             for slot in np.flatnonzero(since):
@@ -116,10 +119,10 @@ class Replay:
         form = self.forms[player]
         return [row for row in range(len(form.above)) if slot in self.above[player][form.starts[row]]]
 
-    def declare(self, interval):
-        """Return a best response after the action, in all iterations, to the opponent's play of the interval."""
+    def assume_best_response(self, interval):
+        """Assume a best response after the action in the whole interval, to the opponent's play in it."""
         player, first, last, form = interval.player, interval.first, interval.last, self.forms[interval.player]
-        if (player, first) not in self.others:  # what the player is declared to do does not change it
+        if (player, first) not in self.others:  # the player's assumed strategies do not change it
             self.others[player, first] = self.reach(player, first, last)[0][1 - player].sum(axis=1)
         other = self.others[player, first]  # [N] with chance
         worth = np.zeros(len(form.row_of))
@@ -132,12 +135,12 @@ class Replay:
             worth[form.above[row]] += worth[here].max()
             for t in range(first, last):
                 self.sigma[t][player][here] = pure
-            self.lumps.setdefault((player, row), {})[first] = last
+            self.assumed.setdefault((player, row), {})[first] = last
 
     def reach(self, traverser, first, last):
-        """[2, N, T] each player's reach times chance's in iterations first+1 .. last, and what was played.
+        """Return [2, nodes, iterations] reach of each player and chance in first+1 .. last, and strategies.
 
-        As the traverser finds it: with alternating updates player 1 plays against the player 0 of the next iteration.
+        With alternating updates, player 1's traversals meet the strategy of player 0 after its update.
         """
         played = [np.array([sigma[player] for sigma in self.sigma[first:last]]).T for player in range(2)]
         if traverser == 1 and self.cfr.variant.alternating:
@@ -145,25 +148,28 @@ class Replay:
         reach = np.ones((2, len(self.arrays.kind), last - first))
         for player, shares in enumerate(self.shares(played)):
             for level, parent in self.levels:
-                reach[player, level] = reach[player, parent] * self.dealt[level] * shares[level]
+                reach[player, level] = reach[player, parent] * self.chance_probability[level] * shares[level]
         return reach, played
 
     def shares(self, played):
-        """By player [N, T]: the share of the action that leads to a node, 1 for actions of others."""
+        """Return by player [nodes, iterations] the probability of the action to a node; 1 if others act."""
         tables = (np.vstack([table, np.ones((1, table.shape[1]))]) for table in played)
         return [table[slot] for table, slot in zip(tables, self.slot, strict=True)]
 
     def values(self, played):
-        """[N, T] to player 0."""
+        """Return [nodes, iterations] values to player 0."""
         one, other = self.shares(played)
         ends = np.where(self.arrays.kind == TERMINAL, self.arrays.fixed, 0.0)
         value = np.repeat(ends[:, None], one.shape[1], axis=1)
         for level, parent in reversed(self.levels):
-            np.add.at(value, parent, self.dealt[level] * one[level] * other[level] * value[level])
+            np.add.at(value, parent, self.chance_probability[level] * one[level] * other[level] * value[level])
         return value
 
     def gains(self):
-        """By player [slots, T]: instantaneous regrets, π·U, and [rows, T] values of infosets, all as declared."""
+        """Return by player regrets and π·U [slots, iterations], and infoset values [rows, iterations].
+
+        The regrets are those of single iterations. All follow from the assumed strategies.
+        """
         upper, found = self.upper(), []
         for player, form in enumerate(self.forms):
             reach, played = self.reach(player, 0, len(self.sigma))
@@ -178,7 +184,7 @@ class Replay:
         return found
 
     def upper(self):
-        """By player [N]: the largest value of a node to that player, if both players help."""
+        """Return by player [nodes] the largest value to that player that both players can reach together."""
         found = []
         for sign in (1, -1):
             best = sign * self.arrays.fixed
@@ -192,13 +198,16 @@ class Replay:
         return found
 
     def regrets(self, player, gain, restarts):
-        """[slots] regrets by the definitions: steps, and the sums of pruned intervals; up to T0 where pruned."""
+        """Return [slots] regrets by the definitions: single iterations, and sums of pruned intervals.
+
+        The regret of an action that is still pruned ends with the iteration in which its pruning began.
+        """
         form, count = self.forms[player], len(self.sigma)
-        made = np.zeros(len(form.row_of))
-        for slot in range(len(made)):
+        found = np.zeros(len(form.row_of))
+        for slot in range(len(found)):
             own = {i.first: i.last for i in self.closed if (i.player, i.slot) == (player, slot)}
             frozen = [self.open[player, s].first for s in (slot, *self.above[player][slot]) if (player, s) in self.open]
-            ends, t, regret = self.lumps.get((player, form.row_of[slot]), {}) | own, 0, 0.0
+            ends, t, regret = self.assumed.get((player, form.row_of[slot]), {}) | own, 0, 0.0
             while t < min(frozen, default=count):
                 if t in ends:
                     total = gain[slot, t : ends[t]].sum()
@@ -210,12 +219,12 @@ class Replay:
                 step = gain[slot, t]
                 regret = step if restarts and step > 1e-13 and regret <= 0 else regret + step
                 t += 1
-            made[slot] = regret
-        return made
+            found[slot] = regret
+        return found
 
 
 def check(replay, restarts):
-    """Regrets, bounds and average strategy as the definitions have them."""
+    """Check regrets, bounds and average strategy against the definitions."""
     average, t = replay.cfr.average_strategy(), len(replay.sigma)
     reach, _ = replay.reach(0, 0, t)
     for player, (gain, bound, worth) in enumerate(replay.gains()):
@@ -248,11 +257,11 @@ def check(replay, restarts):
 
 
 def check_estimates(replay, began, threshold):
-    """Equation 10: what was pruned in this iteration is expected to stay so for `threshold` iterations."""
+    """Check equation 10: new pruning is expected to last for at least `threshold` iterations."""
     t = len(replay.sigma)
-    made = replay.gains()
+    gains = replay.gains()
     for one in began:
-        _, bound, worth = made[one.player]
+        _, bound, worth = gains[one.player]
         row = replay.forms[one.player].row_of[one.slot]
         rate = (bound[one.slot].sum() - worth[row].sum()) / t
         regret = columns(replay.cfr, "regret")[one.player][one.slot]
@@ -269,9 +278,9 @@ def ends_game(replay, one):
 
 @pytest.mark.parametrize(("name", "updates"), [*product(["cfr", "cfr+"], ["alternating", "simultaneous"])])
 @pytest.mark.parametrize(("game", "threshold", "iterations"), [("kuhn", 1, 200), ("goofspiel", 2, 40)])
-def test_pruning_is_what_its_definitions_say(game, threshold, iterations, name, updates):
-    made = variant(name, updates=updates)
-    replay = Replay(PrunedCfr(GAMES[game], made, threshold=threshold))
+def test_pruning_follows_its_definitions(game, threshold, iterations, name, updates):
+    cfr_variant = variant(name, updates=updates)
+    replay = Replay(PrunedCfr(GAMES[game], cfr_variant, threshold=threshold))
     for t in range(1, iterations + 1):
         before = set(replay.open)
         replay.iterate()
@@ -281,29 +290,29 @@ def test_pruning_is_what_its_definitions_say(game, threshold, iterations, name, 
     skipped = [one.last - one.first for one in replay.closed]
     assert len(skipped) > 5 and max(skipped) > 5
     if game == "leduc":
-        assert replay.nested > 0 and replay.lumps
+        assert replay.nested > 0 and replay.assumed
 
 
 @pytest.mark.parametrize(("name", "updates"), [("cfr", "alternating"), ("cfr+", "simultaneous")])
-def test_nested_pruning_is_what_its_definitions_say(name, updates):
-    test_pruning_is_what_its_definitions_say("leduc", 2, 36, name, updates)
+def test_nested_pruning_follows_its_definitions(name, updates):
+    test_pruning_follows_its_definitions("leduc", 2, 36, name, updates)
 
 
 # --- Theorem 1 ---
 
 
-ONCE = {
+ONE_ACTION_EACH = {
     "akq": expand(mccfr.game("akq")).game,
     "matrix": mccfr.game("matrix", payoffs=np.random.default_rng(1).normal(size=(9, 7)).tolist()),
 }
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("name", ONCE)
-def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, updates):
-    """Compare with CFR if no player acts after a pruned action: other regrets and averages are equal."""
-    game, made = ONCE[name], variant("cfr", updates=updates)
-    whole, pruned = HistoryCfr(game, made), PrunedCfr(game, made, threshold=1)
+@pytest.mark.parametrize("name", ONE_ACTION_EACH)
+def test_pruning_changes_no_regret_if_no_player_acts_twice(name, updates):
+    """Compare with CFR if no player acts after a pruned action: all other regrets and averages agree."""
+    game, cfr_variant = ONE_ACTION_EACH[name], variant("cfr", updates=updates)
+    whole, pruned = HistoryCfr(game, cfr_variant), PrunedCfr(game, cfr_variant, threshold=1)
     for _ in range(10):
         whole.iterate(40)
         pruned.iterate(40)
@@ -318,31 +327,30 @@ def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, update
     assert pruned.nodes_touched < 0.95 * whole.nodes_touched
 
 
-# --- state, thresholds, refusals ---
-
-
 # --- the paper's claims ---
 
 
 def at_nodes(cfr, nodes):
-    """(nodes per iteration, exploitability) at the first iteration with so many nodes touched."""
+    """Return (nodes per iteration, exploitability) at the first iteration with `nodes` nodes touched."""
     while cfr.nodes_touched < nodes:
         cfr.iterate(1)
     return cfr.nodes_touched / cfr.iteration, evaluate_exact(cfr.game, cfr.average_strategy()).exploitability_chips
 
 
 def compare_at(game, nodes, name="cfr"):
-    """Return (times fewer nodes an iteration, times less exploitable) than with partial pruning."""
-    made = variant(name, updates="simultaneous")
-    partial = at_nodes(HistoryCfr(game, made, partial_pruning=True), nodes)
-    pruned = at_nodes(PrunedCfr(game, made, threshold=25), nodes)
+    """Return the ratios of nodes per iteration and of exploitability, partial to regret-based pruning."""
+    cfr_variant = variant(name, updates="simultaneous")
+    partial = at_nodes(HistoryCfr(game, cfr_variant, partial_pruning=True), nodes)
+    pruned = at_nodes(PrunedCfr(game, cfr_variant, threshold=25), nodes)
     return partial[0] / pruned[0], partial[1] / pruned[1]
 
 
 @pytest.mark.parametrize(("name", "least_fewer", "least_better"), [("cfr", 1.7, 1.3), ("cfr+", 1.5, 0.9)])
-def test_gain_on_leduc(name, least_fewer, least_better):
-    """At 1e7 nodes.  Measured: CFR 1.75 times fewer nodes an iteration and 1.40 times less exploitable; CFR+ 1.55 times
-    fewer, and about as exploitable (0.99)."""
+def test_pruning_saves_nodes_on_leduc(name, least_fewer, least_better):
+    """Compare at 1e7 nodes.
+
+    Measured ratios of nodes per iteration and of exploitability: CFR 1.75 and 1.40, CFR+ 1.55 and 0.99.
+    """
     fewer, better = compare_at(LEDUC, 10_000_000, name)
     assert fewer >= least_fewer
     assert better >= least_better

@@ -1,9 +1,10 @@
-"""Showdown values by matrices against walks over every board.
+"""Showdown values by precomputed matrices, against walks over every board.
 
 Shows:
 
-* Showdown values by matrices equal those of walks over all run-outs (test_matrices_give_what_walks_give; planted:
-  test_planted_errors)
+* Showdown values by matrices equal those of walks over all run-outs
+  (test_showdown_matrices_equal_walks_over_all_boards; planted:
+  test_planted_errors_in_showdown_matrices_are_caught)
 """
 
 from functools import cache
@@ -29,7 +30,7 @@ SPOTS = {
 
 @cache
 def spot(name):
-    """Return the game, its public tree with matrices and without, and a random strategy."""
+    """Return a game, its public tree with and without matrices, and a random strategy."""
     board, oop, ip, more = SPOTS[name]
     given = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
     game = build_game(config_from(spot_document(given | more, 0.01, 0), "test").game, Path())
@@ -38,9 +39,9 @@ def spot(name):
 
 
 @pytest.mark.parametrize("name", SPOTS)
-def test_matrices_give_what_walks_give(name):
+def test_showdown_matrices_equal_walks_over_all_boards(name):
     game, counted, walked, strategy = spot(name)
-    assert (counted.balances.first >= 0).sum() == (1 if "turn" in name else 24)  # 23 turns are not alike
+    assert (counted.balances.first >= 0).sum() == (1 if "turn" in name else 24)  # 23 turns are not isomorphic
     expected = values(game, strategy, public=walked)
     np.testing.assert_allclose(values(game, strategy, public=counted), expected, rtol=0, atol=1e-10)
 
@@ -48,13 +49,13 @@ def test_matrices_give_what_walks_give(name):
 @pytest.mark.parametrize(
     "planted",
     [
-        lambda cells, sizes: cells[:sizes].__imul__(-1),  # the other player's
-        lambda cells, sizes: cells[sizes:].fill(1),  # hands that share a column are one
-        lambda cells, sizes: cells[:1].__iadd__(5),  # a board is counted five times
+        lambda cells, sizes: cells[:sizes].__imul__(-1),  # values of the other player
+        lambda cells, sizes: cells[sizes:].fill(1),  # hands that share a column count as one hand
+        lambda cells, sizes: cells[:1].__iadd__(5),  # one cell counts five boards too many
     ],
     ids=["sign", "sizes", "count"],
 )
-def test_planted_errors(planted):
+def test_planted_errors_in_showdown_matrices_are_caught(planted):
     game, counted, walked, strategy = spot("monotone flop")
     cells, columns = counted.balances.cells.copy(), np.diff(counted.ranges.first)[:, 0]
     planted(cells[: columns.prod() + columns.sum()], columns.prod())

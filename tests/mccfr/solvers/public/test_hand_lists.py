@@ -1,8 +1,8 @@
-"""Hand lists of boards, by bucket and by strength, against lists made one hand at a time.
+"""Hand lists of boards, by bucket and by strength, against naive lists.
 
 Shows:
 
-* Hand lists of boards equal lists made one hand at a time (test_lists_are_those_made_hand_by_hand)
+* Hand lists of boards equal lists made one hand at a time (test_hand_lists_equal_naive_lists)
 """
 
 import numpy as np
@@ -21,8 +21,11 @@ def spot():
     return suits_merged(endgame_cards([3, 7, 11, 14], np.maximum(reach, np.roll(reach, 1, axis=1)), 2))
 
 
-def by_hand(cards, street, board, player, merge):
-    """Return columns (hand, bucket), hands (hand, column), and places, cards, same and groups by strength."""
+def naive_lists(cards, street, board, player, merge):
+    """Return a board's lists, one hand at a time.
+
+    These are columns (hand, bucket), hands (hand, column), and by strength places, cards, same and groups.
+    """
     live = [[h for h in np.flatnonzero(cards.reach[p]).tolist() if cards.live(street, board)[h]] for p in range(2)]
     strength = cards.strength[board] if street + 1 == cards.streets else np.zeros(len(cards.hand_names))
     bucket, orders, columns = cards.bucket[street][:, board], [], []
@@ -50,7 +53,7 @@ def by_hand(cards, street, board, player, merge):
 
 @pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("make", [spot, mccfr.game("leduc").cards.listed])
-def test_lists_are_those_made_hand_by_hand(make, merge):
+def test_hand_lists_equal_naive_lists(make, merge):
     cards = make()
     walked = np.ones(sum(len(boards) for boards in cards.board_cards), bool)
     walked[4::3] = False
@@ -61,7 +64,7 @@ def test_lists_are_those_made_hand_by_hand(make, merge):
                 own = slice(*ranges.first[player, start + board : start + board + 2])
                 all_ = slice(*ranges.every.first[player, start + board : start + board + 2])
                 group = slice(*ranges.group_first[player, start + board : start + board + 2])
-                columns, hands, places, card, same, groups = by_hand(cards, street, board, player, merge)
+                columns, hands, places, card, same, groups = naive_lists(cards, street, board, player, merge)
                 assert list(zip(ranges.hand[own], ranges.bucket[own], strict=True)) == columns
                 assert list(zip(ranges.every.hand[all_], ranges.every.column[all_], strict=True)) == hands
                 assert ranges.place[own].tolist() == places

@@ -1,10 +1,10 @@
-"""Exploitability of large strategy sums without copies, against float64.
+"""Exploitability of large strategy sums, evaluated without copies, against float64.
 
 Shows:
 
 * Exploitability from float32 or int16 sums, without copies, equals float64 to 1e-5 of the pot
-  (test_sums_in_place_are_worth_what_their_strategy_is_in_float64; planted:
-  test_planted_error_rows_that_are_read_as_probabilities)
+  (test_exploitability_of_sums_in_place_equals_float64; planted:
+  test_planted_error_sums_read_as_probabilities_are_caught)
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ POT = 60
 
 
 def config(board, oop, ip, **more):
-    """Of a small turn or river."""
+    """Return the configuration of a small turn or river spot."""
     sizes = {"first": ["75%"], "later": ["allin"]}
     spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120, "menu": sizes}
     return config_from(spot_document(spot | more, 0.01, 0), "test")
@@ -70,7 +70,7 @@ def average(cfr):
     ("name", "more", "dtype"),
     [*((name, {}, dtype) for name in SPOTS for dtype in ("float32", "int16")), ("two-tone turn", RAKED, "float32")],
 )
-def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, dtype, monkeypatch):
+def test_exploitability_of_sums_in_place_equals_float64(name, more, iterations, dtype, monkeypatch):
     game = spot(*SPOTS[name], **more)
     cfr = VectorCfr(game, variant("dcfr"), dtype)
     if iterations:
@@ -78,23 +78,23 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
     strategy = average(cfr)
     of_arrays, hands = evaluate_exact(game, strategy), best_response.hand_values(game, strategy)
     strategy = average(cfr)
-    monkeypatch.setattr(average_strategies, "_sums_outside", None)  # nor floats of cells of 16 bits
+    monkeypatch.setattr(average_strategies, "_sums_outside", None)  # no conversion of 16-bit cells
     take_as_large(best_response, monkeypatch)
     monkeypatch.setattr(exact, "is_small", lambda game: False)
-    monkeypatch.setattr(best_response, "full_rows", None)  # no table is made
-    monkeypatch.setattr(best_response, "value", None)  # the kernel that has trained evaluates, with the same types
+    monkeypatch.setattr(best_response, "full_rows", None)  # no table is allocated
+    monkeypatch.setattr(best_response, "value", None)  # the training kernel evaluates, with the same types
     compiled = len(getattr(train, "signatures", ()))  # compilation may be switched off
     for prepared in (None, prepared_tree(game)):
         found = evaluate_exact(game, strategy, prepared)
         assert found.exploitability_chips == pytest.approx(of_arrays.exploitability_chips, abs=1e-5 * POT)
         assert found.value_chips == pytest.approx(of_arrays.value_chips, abs=1e-5 * POT)
-        assert found.exploitability_chips != of_arrays.exploitability_chips  # float32 it was
+        assert found.exploitability_chips != of_arrays.exploitability_chips  # the kernel used float32
         assert not iterations or len(getattr(train, "signatures", ())) == compiled
     for ours, theirs in zip(best_response.hand_values(game, strategy), hands, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(hands[0]).max())
 
 
-def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
+def test_evaluation_in_place_needs_no_copy_of_the_tables(monkeypatch):
     chosen = config(*SPOTS["paired river"])
     game = build_game(chosen.game, Path())
     layout = planned_layout(chosen, game)
@@ -103,11 +103,11 @@ def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
     assert planned_memory(trained, game, layout)["copy_bytes"] == layout.nbytes
     take_as_large(best_response, monkeypatch)
     assert evaluation_bytes(chosen, game, layout) == 0
-    assert planned_memory(trained, game, layout)["copy_bytes"] == 0  # nobody trains while it is saved
+    assert planned_memory(trained, game, layout)["copy_bytes"] == 0  # no worker trains during a save
 
 
-def test_planted_error_rows_that_are_read_as_probabilities(every_sum_large, monkeypatch):
-    """Sums that are not normalised."""
+def test_planted_error_sums_read_as_probabilities_are_caught(every_sum_large, monkeypatch):
+    """The planted error does not normalise the sums."""
     game = spot(*SPOTS["paired river"])
     cfr = VectorCfr(game, variant("dcfr"))
     cfr.iterate(3)

@@ -1,11 +1,12 @@
-"""In-place updates of rows with merged suits: equal to collected increments, used only if exact.
+"""In-place updates of rows with merged suits: equal to collected increments, used only where exact.
 
 Shows:
 
 * In-place updates of rows with merged suits give the tables of collected increments
-  (test_tables_are_those_of_increments, test_boards_alike_but_for_suits_are_walked_once; planted:
-  test_hands_that_are_not_alike_would_be_played_wrongly)
-* If in-place updates would not be exact, increments are collected (test_elsewhere_increments_are_collected)
+  (test_in_place_updates_give_the_tables_of_collected_increments, test_isomorphic_boards_are_walked_once; planted:
+  test_in_place_updates_of_hands_that_are_not_isomorphic_are_caught)
+* If in-place updates would not be exact, increments are collected
+  (test_increments_are_collected_where_in_place_updates_are_not_exact)
 """
 
 from dataclasses import replace
@@ -54,7 +55,7 @@ GAMES = {
 
 
 def by_increments(monkeypatch, game: Game, *arguments, **options) -> VectorCfr:
-    """The same solver, as where it finds that hands are not alike."""
+    """Return the solver that collects increments, as for hands that are not isomorphic."""
     with monkeypatch.context() as patched:
         patched.setattr(vector_cfr, "tree_by_rows", lambda *_: None)
         found = VectorCfr(game, *arguments, **options)
@@ -63,7 +64,7 @@ def by_increments(monkeypatch, game: Game, *arguments, **options) -> VectorCfr:
 
 
 def difference(one: VectorCfr, other: VectorCfr) -> float:
-    """The largest of tables' cells, as a share of the largest cell of their table."""
+    """Return the largest difference of cells, as a share of the largest cell of their table."""
     assert one.tables.keys() == other.tables.keys()
     return max(
         float(np.abs(table - other.tables[name]).max() / max(np.abs(table).max(), 1e-300))
@@ -72,11 +73,11 @@ def difference(one: VectorCfr, other: VectorCfr) -> float:
 
 
 @pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("made", ["dcfr", "cfr", "optimistic-lcfr", "pcfr+"])
-def test_tables_are_those_of_increments(name, made, monkeypatch):
-    """Scale included, so that runs of either kind go on with the other's tables."""
-    game = GAMES[name]()
-    ours, other = VectorCfr(game, variant(made), "float64"), by_increments(monkeypatch, game, variant(made), "float64")
+@pytest.mark.parametrize("variant_name", ["dcfr", "cfr", "optimistic-lcfr", "pcfr+"])
+def test_in_place_updates_give_the_tables_of_collected_increments(name, variant_name, monkeypatch):
+    """The scale is also equal, so that a run of either kind can resume from the other's tables."""
+    game, chosen = GAMES[name](), variant(variant_name)
+    ours, other = VectorCfr(game, chosen, "float64"), by_increments(monkeypatch, game, chosen, "float64")
     assert ours.in_place
     assert ours._field.ranges.merged
     for _ in range(4):
@@ -86,7 +87,7 @@ def test_tables_are_those_of_increments(name, made, monkeypatch):
     assert ours.nodes_touched == other.nodes_touched
 
 
-# --- where it is not exact ---
+# --- games for which in-place updates are not exact ---
 
 
 def one_hand_differs(game: Game) -> Game:
@@ -96,7 +97,7 @@ def one_hand_differs(game: Game) -> Game:
 
 
 def some_hands_share(game: Game) -> Game:
-    """Return buckets of every third hand of a board, none on two boards; the hands are not isomorphic."""
+    """Return the game with three buckets a board; a bucket has every third hand, isomorphic or not."""
     cards, bucket = game.cards, []
     for numbers in cards.bucket:
         count = numbers.shape[1]
@@ -118,31 +119,31 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_elsewhere_increments_are_collected(name):
-    game, made = OTHERS[name](), variant("dcfr")
+def test_increments_are_collected_where_in_place_updates_are_not_exact(name):
+    game, dcfr = OTHERS[name](), variant("dcfr")
     assert tree_by_rows(game) is None is tree_by_rows(game, public_tree(game))
-    cfr = VectorCfr(game, made)
+    cfr = VectorCfr(game, dcfr)
     assert not cfr.in_place
 
 
 @pytest.mark.parametrize("name", ["ranges differ, no boards", "unlike hands on one board"])
-def test_hands_that_are_not_alike_would_be_played_wrongly(name, monkeypatch):
-    """Planted error: buckets are taken as they are, whatever hands they hold."""
-    game, made = OTHERS[name](), variant("dcfr")
-    right = VectorCfr(game, made, "float64")
+def test_in_place_updates_of_hands_that_are_not_isomorphic_are_caught(name, monkeypatch):
+    """The planted error takes all hands of a bucket as isomorphic."""
+    game, dcfr = OTHERS[name](), variant("dcfr")
+    right = VectorCfr(game, dcfr, "float64")
     with monkeypatch.context() as patched:
         patched.setattr(merged_rows, "_all_alike", lambda *_: True)
-        wrong = VectorCfr(game, made, "float64")
+        wrong = VectorCfr(game, dcfr, "float64")
     assert wrong.in_place
     for cfr in (right, wrong):
         cfr.iterate(3)
     assert difference(right, wrong) > 1e-3
 
 
-# --- threads, resuming, memory ---
+# --- refusals ---
 
 
-test_ranges_of_the_callers = refusals(
+test_ranges_of_the_caller_need_a_row_for_every_hand = refusals(
     (
         "only where every hand on every board has its row",
         lambda: (cfr := VectorCfr(leduc(), variant("dcfr"))).traverse(0, list(cfr.public.reach)),

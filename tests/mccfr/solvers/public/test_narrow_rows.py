@@ -1,9 +1,9 @@
-"""Full-width CFR with 16-bit cells: rounding, convergence, one compilation of the kernel.
+"""Full-width CFR with 16-bit cells: rounding, convergence, vector code for rows.
 
 Shows:
 
 * Full-width CFR with 16-bit cells reaches at most 1.4 times the exploitability of float32
-  (test_as_much_is_learnt_as_in_float32)
+  (test_exploitability_with_16_bit_cells_is_near_that_of_float32)
 * Random rounding keeps small additions to large cells; the test detects rounding to the nearest (planted:
   test_small_additions_to_large_cells_are_not_lost)
 """
@@ -39,22 +39,22 @@ GAMES = {"river": RIVER, "turn": TURN}
 
 
 def rounding(module):
-    """Rounds numbers into cells, and reads them."""
+    """Return a kernel that rounds numbers into cells and reads them again."""
     narrow, widen = module.narrow, module.widen
 
     @uncached_njit
-    def there_and_back(cells, scales, rows, values, found, spare, iteration):
+    def round_trip(cells, scales, rows, values, found, spare, iteration):
         narrow(cells, scales, np.int64(1), rows, values, spare, iteration)
         widen(cells, scales, np.int64(1), rows, found)
 
-    return there_and_back
+    return round_trip
 
 
-AS_IT_IS = rounding(narrow_rows)
+PRODUCTION = rounding(narrow_rows)
 
 
-def there_and_back(values, iteration=1, kernel=AS_IT_IS):
-    """Return values [actions, n] written to the second of two rows and read again, with cells and scales."""
+def round_trip(values, iteration=1, kernel=PRODUCTION):
+    """Write values [actions, n] to the second of two rows; return the values read, cells and scales."""
     actions, count = values.shape
     cells, scales = np.zeros((2 + actions, 3 + count), np.int16), np.zeros((2, 3 + count), np.uint8)
     found, spare = np.zeros((actions, count), np.float32), np.zeros(count, np.float32)
@@ -67,48 +67,51 @@ def there_and_back(values, iteration=1, kernel=AS_IT_IS):
 
 
 @pytest.mark.parametrize("size", [1e-20, 1.0, 3e4, 1e20])
-def test_cells_are_within_a_unit_of_the_numbers_and_right_on_average(size):
+def test_rounding_to_cells_is_unbiased_and_within_one_unit(size):
     values = np.random.default_rng(1).normal(size=(3, 20_000)).astype(np.float32) * np.float32(size)
     values[:, 7] = 0
-    found, cells, scales = there_and_back(values)
+    found, cells, scales = round_trip(values)
     unit = np.ldexp(1.0, scales[1].astype(int) - 128)
     assert np.all(np.abs(found - values) < unit)
     largest = np.abs(cells.astype(int)).max(axis=0)
     assert np.all((largest >= 2**14 - 1) | (values == 0).all(axis=0))
     off = ((found.astype(float) - values) / unit)[values != 0]
-    assert abs(off.mean()) < 5 * off.std() / np.sqrt(off.size)  # some 0.002; of numbers cut off it would be 0.5
+    assert abs(off.mean()) < 5 * off.std() / np.sqrt(off.size)  # the mean is about 0.002; truncation would give 0.5
     assert found[:, 7].tolist() == [0, 0, 0]
-    # What all readers of tables make of the cells.
+    # `numbers` converts cells for all readers of tables.
     starts = np.array([0, 3])
     assert np.array_equal(numbers(cells.T, scales[1][:, None], starts), found.T)
 
 
-def test_what_cells_can_hold_stays_as_it_is():
-    """However often: nothing wanders where nothing is added."""
+def test_numbers_that_cells_represent_exactly_do_not_change():
+    """Repeated rounding without additions also leaves numbers, cells and scales unchanged."""
     values = np.random.default_rng(2).normal(size=(4, 5_000)).astype(np.float32)
-    once, cells, scales = there_and_back(values)
+    once, cells, scales = round_trip(values)
     for iteration in range(2, 5):
-        again, same, units = there_and_back(once, iteration)
+        again, same, units = round_trip(once, iteration)
         assert np.array_equal(again, once)
         assert np.array_equal(same, cells)
         assert np.array_equal(units, scales)
 
 
-def added(kernel):
-    """Return the mean growth of cells of 20,000 to 24,000 units by 250 additions of 0.1 units."""
+def mean_growth(kernel):
+    """Return the mean growth of cells of 20,000 to 24,000 units after 250 additions of 0.1 units."""
     values = np.full((1, 4_000), 20_000, np.float32) + np.arange(4_000, dtype=np.float32)
     found = values
     for iteration in range(1, 251):
-        found = there_and_back(found + np.float32(0.1), iteration, kernel)[0]
+        found = round_trip(found + np.float32(0.1), iteration, kernel)[0]
     return float((found - values).mean())
 
 
 def test_small_additions_to_large_cells_are_not_lost():
-    """Their standard error is 0.08.  Rounded to the nearest, or by bits that no iteration changes, all are lost."""
-    assert added(AS_IT_IS) == pytest.approx(25, abs=0.5)
+    """Compare the mean growth, whose standard error is 0.08.
+
+    Rounding to nearest loses all additions, as do random bits that are equal in all iterations.
+    """
+    assert mean_growth(PRODUCTION) == pytest.approx(25, abs=0.5)
     nearest = "_chance(exact[k], np.uint32(salt + np.uint32(k) * np.uint32(_COLUMN)))", "np.float32(0.5)"
     for planted in (nearest, ("iteration * _ITERATION + ", "")):
-        assert added(rounding(mutant(narrow_rows, planted))) < 1
+        assert mean_growth(rounding(mutant(narrow_rows, planted))) < 1
 
 
 @cache
@@ -124,13 +127,13 @@ def exploitability(cfr):
 
 @pytest.mark.parametrize("name", ["dcfr", "cfr+"])
 @pytest.mark.parametrize(("game", "iterations"), [("river", 300), ("turn", 60)])
-def test_as_much_is_learnt_as_in_float32(game, iterations, name):
-    """Ratios from 0.94 to 1.17; such curves are chaotic, and rounding in float32's last digit moves them too."""
+def test_exploitability_with_16_bit_cells_is_near_that_of_float32(game, iterations, name):
+    """Measured ratios are 0.94 to 1.17; rounding in float32's last digit also changes these curves."""
     found, expected = (exploitability(trained(game, iterations, name=name, dtype=d)) for d in ("int16", "float32"))
     assert found < 1.4 * expected
 
 
-def test_threads_and_parts_give_the_same_bits():
+def test_threads_and_resuming_change_no_bit():
     whole = trained("turn", 12)
     several, parts = VectorCfr(TURN, variant("dcfr"), "int16", 3), VectorCfr(TURN, variant("dcfr"), "int16")
     several.iterate(12)
@@ -143,7 +146,7 @@ def test_threads_and_parts_give_the_same_bits():
         assert np.array_equal(table, resumed.tables[name]), name
 
 
-def test_what_cannot_be_narrow_is_refused():
+def test_games_and_variants_that_need_wider_cells_are_refused():
     refused("has buckets: take 'float32'", VectorCfr, shared_buckets(RIVER, 1), variant("dcfr"), "int16")
     refused("alternating updates without predictions", table_specs, RIVER, variant("pcfr+"), "int16")
     with pytest.raises(ValueError, match="alternating updates without predictions"):
@@ -155,15 +158,15 @@ def test_what_cannot_be_narrow_is_refused():
     assert exploitability(kuhn) < 0.01
 
 
-def test_locked_rows_are_the_lock_in_cells_of_16_bits():
-    """Also in rows that no hand reaches any more."""
+def test_locked_rows_in_16_bit_cells_equal_the_lock():
+    """This includes rows that no hand reaches."""
     game = some_locks(RIVER, by_hand=True)
     cfr = VectorCfr(game, variant("dcfr"), "int16")
     cfr.iterate(12)
     assert lock_distance(game, cfr.average_strategy()) < 2e-4
 
 
-# --- Rows of whole ranges as vectors: the minimisers' arithmetic to the last bit, and no cell beyond the row ---
+# --- vector code for rows of whole ranges: the bits of the minimisers, and no cell changed beyond the row ---
 
 
 WIDTH = 48
@@ -171,7 +174,7 @@ WIDTH = 48
 
 @njit
 def as_vectors(step, tables, rows, sigma, values):
-    """A decision's strategy, into the average by the first row of values, its mean value, and the regrets."""
+    """Compute a decision's strategy, mean value and regrets; add to the average with reach `values[0]`."""
     strategy_rows(step, tables, rows, sigma, np.int64(1))
     average_rows(step, tables, rows, sigma, 1, values[0])
     add_rows(values, sigma, (np.int64(0), np.int64(1), np.int64(1), rows.actions, rows.count))
@@ -181,7 +184,7 @@ def as_vectors(step, tables, rows, sigma, values):
 
 
 def as_loops(step, tables, rows, sigma, values):
-    """The same by `mccfr.solvers.minimisers`, and by numpy a product or sum at a time."""
+    """Compute the same by `mccfr.solvers.minimisers` and by numpy, with one product or sum at a time."""
     here, actions = slice(rows.count), range(1, 1 + rows.actions)
     current_strategy(step, tables, rows, sigma, 1)
     update_average(step, tables, rows, sigma, 1, values[0])
@@ -198,10 +201,10 @@ def as_loops(step, tables, rows, sigma, values):
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 43])
 @pytest.mark.parametrize("name", ["dcfr", "cfr+"])
-def test_rows_as_vectors_have_the_bits_of_loops(count, name):
+def test_vector_code_for_rows_equals_loops_to_the_last_bit(count, name):
     draw, rows, step = np.random.default_rng(count), Rows(2, 3, 5, count), variant(name).step(7)
     regret, sums = (draw.normal(size=(5, 5 + count)).astype(np.float32) for _ in range(2))
-    regret[2:, 5::3] = -np.abs(regret[2:, 5::3])  # nothing positive
+    regret[2:, 5::3] = -np.abs(regret[2:, 5::3])  # columns without a positive regret
     regret[2, 6::4] = -0.0
     sigma, values = np.zeros((4, WIDTH), np.float32), draw.normal(size=(4, WIDTH)).astype(np.float32)
     values[2, ::5] = values[1, ::5]

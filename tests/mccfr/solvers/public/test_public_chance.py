@@ -3,8 +3,8 @@
 Shows:
 
 * Regrets sampled by public chance sampling are unbiased (test_the_mean_over_all_rivers_is_exact_up_to_one_constant,
-  test_boards_follow_from_seed_worker_and_iteration; planted:
-  test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal)
+  test_boards_depend_only_on_seed_worker_and_iteration; planted:
+  test_turn_hands_that_contain_the_river_card_are_caught)
 """
 
 from functools import cache
@@ -44,7 +44,7 @@ PLAIN = PublicChanceOptions(Schedule(), plus=False)
 
 @cache
 def endgame(path, buckets=0, hands=20):
-    """An endgame with few hands, lossless or with so many random buckets; with few sizes on the turn."""
+    """Return an endgame with few hands, lossless or with random buckets; a turn has few bet sizes."""
     menu = Menu(first=("1p",), later=("allin",), max_bets=1) if path == TURN else Menu()
     game = few_hands(build_game(HoldemSubgame(file=str(path), menu=menu), RUNS), hands)
     return shared_buckets(game, buckets) if buckets else game
@@ -54,7 +54,7 @@ def endgame(path, buckets=0, hands=20):
 
 
 def profile(game):
-    """Regrets of a strategy far from uniform: a fifth of the actions are never played; some rows are uniform."""
+    """Return tables with random regrets, a fifth of which are negative; sums are 0."""
     rng = np.random.default_rng(7)
     tables = new_tables(table_specs(game, "float64", "float64"))
     for name, table in tables.items():
@@ -64,13 +64,13 @@ def profile(game):
 
 
 def by_block(game, tables, kind):
-    """Tables of one kind, [slot, bucket], with a cell for blocks without rows, as many as production hands over."""
+    """Return eight tables [slot, bucket] of one kind, as in production; unused ones have one cell."""
     found = [tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(2 * game.tree.streets)]
     return tuple(found + [np.zeros((1, 1))] * (8 - len(found)))
 
 
 def traverse(game, board, tables, traverser, weight=1.0):
-    """Return the changes of one traversal to copies of the tables, by name."""
+    """Return the changes of one traversal to copies of the tables, by name, and its nodes touched."""
     start = {name: table.copy() for name, table in tables.items()}
     work = traversal.VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
     trees = street_trees(game.tree)
@@ -93,7 +93,7 @@ def increments(game, board, tables, edit=None):
 
 @cache
 def exact(path, buckets=0):
-    """Return an endgame, tables of a fixed strategy, and an iteration's increments over all deals by `naive.Cfr`."""
+    """Return an endgame, tables of a fixed strategy, and increments over all deals by `naive.Cfr`."""
     game = endgame(path, buckets)
     tables, twin = profile(game), naive.Cfr(game, variant("cfr", updates="simultaneous"))
     for block, table in enumerate(twin.regret):
@@ -107,7 +107,7 @@ def exact(path, buckets=0):
 
 
 def worst(found, expected):
-    """Largest difference by kind of table, in units of the largest exact entry of that kind."""
+    """Return the largest difference by kind of table, relative to the largest exact entry of that kind."""
     return {
         kind: max(np.abs(found[name] - expected[name]).max() for name in expected if name.startswith(kind))
         / max(np.abs(expected[name]).max() for name in expected if name.startswith(kind))
@@ -116,32 +116,35 @@ def worst(found, expected):
 
 
 @pytest.mark.parametrize("buckets", [0, 5])
-def test_increments_on_a_river_are_the_exact_regrets(buckets):
+def test_increments_on_a_river_equal_exact_regrets(buckets):
     game, tables, expected = exact(RIVER, buckets)
     found = worst(increments(game, from_cards(game.cards, 0), tables), expected)
     assert max(found.values()) < 1e-9, found
 
 
 def without_weights(board, traverser):
-    """A planted error: regrets lack the hand's own deal weight."""
+    """Plant an error: regrets lack the weight of the player's own hand."""
     weight = board.weight.copy()
     weight[traverser] = 1
     return board._replace(weight=weight)
 
 
 @pytest.mark.parametrize("buckets", [0, 5])
-def test_regrets_without_the_own_deal_weight_are_wrong(buckets):
+def test_regrets_without_the_own_deal_weight_are_caught(buckets):
     game, tables, expected = exact(RIVER, buckets)
     found = worst(increments(game, from_cards(game.cards, 0), tables, without_weights), expected)
     assert found["regret"] > 0.01
     assert found["strategy_sum"] < 1e-9
 
 
-# --- boards are sampled ---
+# --- mean over sampled boards ---
 
 
 def over_all_rivers(game, boards, tables):
-    """Return the sum of increments over the rivers of our turn; sums of the turn are of 46 rivers for each hand."""
+    """Return the increments summed over all rivers; strategy sums of the turn are divided by 46.
+
+    Each hand sees 46 of the 48 rivers.
+    """
     each = [increments(game, board, tables) for board in boards]
     parts = {name: 46 if name.startswith("strategy_sum/street0") else 1 for name in tables}
     return {name: sum(one[name] for one in each) / part for name, part in parts.items()}
@@ -154,8 +157,8 @@ def test_the_mean_over_all_rivers_is_exact_up_to_one_constant(buckets):
     assert max(worst(over_all_rivers(game, boards, tables), expected).values()) < 1e-9
 
 
-def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal():
-    """A planted error: the turn's hands take part whatever the river is."""
+def test_turn_hands_that_contain_the_river_card_are_caught():
+    """The planted error keeps turn hands that contain the river card."""
     game, tables, expected = exact(TURN)
     wrong = mutants.mutant(
         listed_cards,
@@ -173,7 +176,7 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
 # --- boards ---
 
 
-def test_a_board_off_the_deck_holds_every_hand_it_leaves():
+def test_a_board_of_the_full_deck_contains_every_possible_hand():
     game, cards = deck_game(buckets=(7, 7)), [0, 13, 26, 39, 51]
     board = from_cards(game.cards, cards)
     hands, held = board.hand[0], hand_cards(52, 2)
@@ -184,14 +187,14 @@ def test_a_board_off_the_deck_holds_every_hand_it_leaves():
     assert np.array_equal(strength[hands[ranked.order[0]]], ranked.strength[0])
     assert (np.diff(ranked.strength[0]) >= 0).all()
     assert np.array_equal(held[hands[ranked.order[1]]], ranked.card[1])
-    assert np.array_equal(ranked.same[0], np.arange(1081))  # both lists are the same
+    assert np.array_equal(ranked.same[0], np.arange(1081))  # both players have the same hands
     for street in range(2):
         rows = board.bucket[street, 0, : board.rows[street, 0]]
         assert rows.tolist() == list(range(7)) and not board.direct.any()
         assert np.array_equal(rows[board.local[street, 0]], (held[hands] ** 2).sum(1) * (street + 1) % 7)
 
 
-def test_boards_follow_from_seed_worker_and_iteration():
+def test_boards_depend_only_on_seed_worker_and_iteration():
     listed, deck = endgame(TURN), deck_game(buckets=(7, 7))
     first = [BoardSource(listed, np.float64, 5).number(i) for i in range(96)]
     assert sorted(first[:48]) == sorted(first[48:]) == list(range(48)) and first[:48] != first[48:]
@@ -211,7 +214,7 @@ def solver(game, options=PLAIN, dtype="float64", **more):
 
 
 def floored(game, boards=1):
-    """CFR+ with periods of about so many boards."""
+    """Return the options of CFR+ with periods of about `boards` boards."""
     return PublicChanceOptions(Schedule(period_nodes=2 * boards * game.tree.nodes))
 
 
@@ -233,13 +236,13 @@ def test_leduc_is_solved(game):
     assert found.exploitability_chips < 0.03  # 2.37 for uniform play
 
 
-def test_a_traversal_touches_every_node_that_is_reached():
+def test_nodes_touched_include_terminals_and_chance_nodes():
     board, tables = from_cards(LEDUC.cards, 0), new_tables(table_specs(LEDUC, "float64", "float64"))
-    # Terminals count, and so does the board between the rounds.
+    # Terminals count, and so does the chance node between the rounds.
     assert traverse(LEDUC, board, tables, 0)[1] == int(LEDUC.tree.arrays.touched.sum()) == LEDUC.tree.nodes + 5
 
 
-def test_tables_and_options_that_make_no_sense_are_refused():
+def test_invalid_tables_and_options_are_refused():
     tables = new_tables(table_specs(LEDUC))
     with pytest.raises(ValueError, match="floored runs weight their sums by period"):
         PublicChanceSampling(LEDUC, PublicChanceOptions(Schedule("linear")))

@@ -1,12 +1,14 @@
-"""CFR-BR on sampled boards: against a naive iteration, planted errors, against plain sampling.
+"""CFR-BR on sampled boards: against a naive iteration and plain sampling, with planted errors.
 
 Shows:
 
-* An iteration of CFR-BR on sampled boards equals a naive iteration, hand by hand (test_an_iteration_is_the_naive_one)
+* An iteration of CFR-BR on sampled boards equals a naive iteration, hand by hand
+  (test_an_iteration_equals_the_naive_iteration)
 * The test detects opponents in the player's buckets, old responses and exchanged tables
-  (test_an_opponent_s_hand_in_the_player_s_buckets_is_caught, test_a_response_kept_from_another_board_is_caught,
-  test_tables_of_both_seats_mixed_are_caught)
-* On coarse buckets, CFR-BR is less exploitable than plain sampling (test_it_comes_below_plain_sampling)
+  (test_opponent_hands_in_the_players_buckets_are_caught, test_a_response_reused_on_another_board_is_caught,
+  test_exchanged_tables_of_the_seats_are_caught)
+* On coarse buckets, CFR-BR is less exploitable than plain sampling
+  (test_cfr_br_is_less_exploitable_than_plain_sampling)
 """
 
 import numpy as np
@@ -31,9 +33,9 @@ from mccfr.trees.compiled import TERMINAL
 
 
 class Naive:
-    """One iteration on a board in float64, as the module describes it, with vectors over the whole deck.
+    """One iteration on a board in float64, as the module describes it, with vectors over all hands.
 
-    blind  the planted error: on the last street the opponent's hands of one of the player's buckets respond as one
+    blind  plant an error: on the last street all opponent hands of a bucket choose the same response
     """
 
     def __init__(self, sampler, learner, *, blind=False):
@@ -56,7 +58,7 @@ class Naive:
             self.walk(0, walker, weight, reach[1 - walker])
 
     def rows(self, node, player):
-        """A node's table of regrets, its slots, and each hand's bucket."""
+        """Return the name of a node's regret table, the node's slots, and each hand's bucket."""
         block, slot = int(self.tree.block[node]), int(self.tree.slot[node])
         street = block // 2
         cards, kind = (self.cards, "regret") if player == self.learner else (self.known, TRUNK)
@@ -73,7 +75,7 @@ class Naive:
         return self.tree.player[node] == self.other and self.tree.block[node] // 2 == len(self.board) - 1
 
     def walk(self, node, walker, weight, reach):
-        """[H] what each of the walker's hands is worth against the other's range."""
+        """Return [hands] values of the traverser's hands against the other player's range."""
         tree, children = self.tree, self.game.tree.children(node)
         if tree.kind[node] == TERMINAL:
             sign = 1 if walker == 0 else -1
@@ -114,17 +116,20 @@ class Naive:
 
 
 def sampler(game, trunk, iterations=0):
-    """From regrets of which half are 0, so that much is out of some player's reach."""
-    made, rng = RespondedSampling(game, None, trunk, seed=4), np.random.default_rng(2)
-    for name, table in made.tables.items():
+    """Return a solver with random regrets, half of them not positive, after `iterations` iterations.
+
+    A player then does not reach many nodes.
+    """
+    run, rng = RespondedSampling(game, None, trunk, seed=4), np.random.default_rng(2)
+    for name, table in run.tables.items():
         if "regret" in name:
             table[:] = rng.choice([-1, 0, 1, 2], table.shape)
-    made.run(iterations)
-    return made
+    run.run(iterations)
+    return run
 
 
-def apart(run, *, blind=False, plant=lambda run: None):
-    """Largest difference of one iteration's tables from the naive one's."""
+def difference_after_iteration(run, *, blind=False, plant=lambda run: None):
+    """Return the largest difference of tables from the naive iteration after one iteration."""
     weight, furthest = run.options.weights(run.state.nodes)[0], 0.0
     naive = [Naive(run, learner, blind=blind) for learner in range(2)]
     for one in naive:
@@ -143,16 +148,16 @@ def run(request, coarse, leduc):
     return sampler(coarse, leduc if request.param == "lossless" else None, 5)
 
 
-def test_an_iteration_is_the_naive_one(run):
+def test_an_iteration_equals_the_naive_iteration(run):
     for _ in range(3):
-        assert apart(run) < 1e-3
+        assert difference_after_iteration(run) < 1e-3
 
 
-def test_an_opponent_s_hand_in_the_player_s_buckets_is_caught(run):
-    assert apart(run, blind=True) > 0.1
+def test_opponent_hands_in_the_players_buckets_are_caught(run):
+    assert difference_after_iteration(run, blind=True) > 0.1
 
 
-def test_a_response_kept_from_another_board_is_caught(coarse):
+def test_a_response_reused_on_another_board_is_caught(coarse):
     def plant(run):
         for response in run._responses:
             response.found[:] = response.walk[0] + 1
@@ -161,25 +166,28 @@ def test_a_response_kept_from_another_board_is_caught(coarse):
     for _ in range(2):
         run = sampler(coarse, None, 5)
         for name, table in run.tables.items():
-            if name.startswith("regret"):  # player 0 always folds to a raise, so that much is not reached
+            if name.startswith("regret"):  # player 0 always folds to a raise, so many nodes are not reached
                 table[:] = 0
                 table[0] = 1
-        found.append(apart(run, plant=plant if found else lambda run: None))
+        found.append(difference_after_iteration(run, plant=plant if found else lambda run: None))
     assert found[0] < 1e-3 and found[1] > 0.1
 
 
-def test_tables_of_both_seats_mixed_are_caught(coarse):
-    """Opponents who learn in the tables of the other seat's player."""
+def test_exchanged_tables_of_the_seats_are_caught(coarse):
+    """The planted error trains each opponent in the tables of the other seat's player."""
 
     def plant(run):
         run._of_learner = [run._kernel_tables] * 2
 
-    assert apart(sampler(coarse, None, 5), plant=plant) > 0.1
+    assert difference_after_iteration(sampler(coarse, None, 5), plant=plant) > 0.1
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_regrets_fade_by_whose_they_are(coarse, leduc, own):
-    """Discount learners' negative regrets to a third in two periods, opponents' to 1/4, finer ones to 0.29."""
+def test_learners_and_opponents_regrets_have_their_own_discounts(coarse, leduc, own):
+    """Compare two periods: factors of negative regrets are 1/3 for players and 1/4 for opponents.
+
+    With a lossless trunk the factor for opponents is 0.29.
+    """
     swept, by_hand = (sampler(coarse, None if own else leduc) for _ in range(2))
     for name, table in by_hand.tables.items():
         below = (1 / 4 if own else 0.5 * 2**0.5 / (2**0.5 + 1)) if name.startswith(TRUNK) else 1 / 3
@@ -190,8 +198,8 @@ def test_regrets_fade_by_whose_they_are(coarse, leduc, own):
     assert all(np.allclose(swept.tables[name], table) for name, table in by_hand.tables.items())
 
 
-def test_it_comes_below_plain_sampling(coarse, leduc):
-    """Reach the level of CFR against a real best response: 0.379 chips after 100 iterations of cfr+."""
+def test_cfr_br_is_less_exploitable_than_plain_sampling(coarse, leduc):
+    """Compare with CFR against an exact best response: 0.379 chips after 100 iterations of CFR+."""
     ours, plain = RespondedSampling(coarse, trunk=leduc), PublicChanceSampling(coarse, OPTIONS)
     for each in (ours, plain):
         each.run(2000)
@@ -199,8 +207,8 @@ def test_it_comes_below_plain_sampling(coarse, leduc):
     assert chips[0] < 0.379 + 0.01 and chips[1] > 1.4 * chips[0]
 
 
-def test_players_and_opponents_begin_with_a_policy(coarse, leduc):
-    """Rows are played as the policy has them; a hand of the opponent plays as its bucket."""
+def test_a_warm_start_fills_the_tables_of_players_and_opponents(coarse, leduc):
+    """Rows begin with the policy's strategy; a hand of the opponent begins with its bucket's strategy."""
     run = RespondedSampling(coarse, trunk=leduc)
     run.run(50)
     policy = run.average_strategy()
@@ -220,7 +228,7 @@ def test_players_and_opponents_begin_with_a_policy(coarse, leduc):
             assert (total > 0).mean() > 0.9
 
 
-def test_a_run_goes_on_to_the_same_bits(coarse):
+def test_a_resumed_run_has_the_same_bits(coarse):
     config = config_from({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr-br", "trunk": "lossless"}}, "test")
     algorithm = algorithm_of(algorithm_of(config).completed(coarse))
     tables = [private_tables(algorithm.layout(coarse)) for _ in range(2)]
@@ -234,7 +242,7 @@ def test_a_run_goes_on_to_the_same_bits(coarse):
     assert all(np.array_equal(tables[0][name], tables[1][name]) for name in tables[0])
 
 
-def test_boards_of_a_deck_are_sampled():
+def test_with_a_full_deck_only_the_first_street_has_trunk_tables():
     def layout(**solver):
         document = {"game": {"name": "flop-holdem"}, "solver": {"algorithm": "cfr-br", **solver}}
         return algorithm_of(config_from(document, "test")).layout(deck_game())

@@ -1,4 +1,4 @@
-"""Bet sizes that are chosen by the EV that they lose (`--bets auto:N`).
+"""Automatic bet sizes (`--bets auto:N`): the chosen sizes lose the least EV.
 
 Shows:
 
@@ -16,14 +16,13 @@ import pytest
 from mccfr.cards.card_lists import joint_weight
 from mccfr.games.line_sizes import line_tree
 from mccfr.runs.session.spot_sizes import TypedSizes, size_choice
-from mccfr.solvers.public import size_choice as module
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.size_choice import best_subset, side_by_side, street_root
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS
 
 POLAR = {"board": "AcAd7h7s2c", "ranges": {"oop": "AA,43s,43o", "ip": "KK,QQ"}, "pot": 100, "effective_stack": 200}
-"""The best hand or nothing against hands in between: the EV of a bet rises with its size."""
+"""The best hands or bluffs against hands of middle strength: the EV of a bet rises with its size."""
 RIVER = {
     "board": "QsJh2h7c3d",
     "ranges": {"oop": "TT+,AQs+,KQs,QTs,98s,A5s", "ip": "77+,ATs+,KQs,87s,T9s,54s"},
@@ -43,19 +42,19 @@ def test_a_polarised_range_bets_the_largest_size():
     assert sizes[""] == [choice.menus.fine.stack]
 
 
-def test_subsets_move_to_better_neighbours_and_are_asked_once():
-    asked = []
+def test_subset_search_moves_to_better_neighbours_and_evaluates_each_subset_once():
+    evaluated = []
 
     def value(sets):
-        asked.extend(sets)
+        evaluated.extend(sets)
         return np.array([-sum(min(abs(item - goal) for item in each) for goal in (3, 7)) for each in sets], float)
 
     assert best_subset(10, 2, value) == {3, 7}
-    assert len(asked) == len(set(asked)) < 6 + 5 + 10
+    assert len(evaluated) == len(set(evaluated)) < 6 + 5 + 10
     assert best_subset(10, 10, value) == set(range(10))
 
 
-def test_trees_side_by_side_have_the_values_that_they_have_alone():
+def test_trees_side_by_side_have_the_values_of_separate_trees():
     choice = size_choice(RIVER, TypedSizes("auto:1", "auto:1", {}), 3, 1)
     fine, menu = choice.menus.fine, choice.menus.default
     whole = line_tree(fine, lambda line, state: menu.raise_targets(state))
@@ -105,4 +104,3 @@ def test_chosen_sizes_lose_less_than_fixed_ones(count, monkeypatch):
     fixed = [value({"": every[place : place + count]}) for place in range(len(every) - count + 1)]
     assert best >= max(fixed) - 0.0005 * choice.spot.pot_chips
     assert best > min(fixed) + 0.001 * choice.spot.pot_chips
-    assert module.ITERATIONS < 300

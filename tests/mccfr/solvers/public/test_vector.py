@@ -1,9 +1,9 @@
-"""Evaluation over public trees: against OpenSpiel and enumeration of all pairs of hands.
+"""Evaluation over public trees, against OpenSpiel and enumeration of all pairs of hands.
 
 Shows:
 
 * The test detects a best response that sees the opponent's hand
-  (test_a_best_responder_that_sees_the_other_hand_is_caught)
+  (test_a_best_response_that_sees_the_opponents_hand_is_caught)
 """
 
 from collections.abc import Iterator
@@ -50,11 +50,11 @@ def both_ways() -> Iterator[None]:
         yield
 
 
-# --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
+# --- the naive twin: each hand of the responder against a vector of the opponent's hands, on every board ---
 
 
 def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> list[float]:
-    """Compare all values; return what a best response gains for each player."""
+    """Compare all values with the naive twin; return the gain of a best response for each player."""
     public = public_tree(game)
     following, best = ([naive_value(game, strategy, player, how) for player in range(2)] for how in (None, 0))
     for _ in both_ways():
@@ -70,20 +70,20 @@ def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10)
 
 
 def all_in_game(cards: ListedCards, stack: float = 5) -> Game:
-    """Bets of two chips or all-in on every street: all-ins are called on each of them."""
+    """Return a game with bets of two chips or all-in on every street."""
 
     def targets(state):
         return sorted({min(state.to_call + 2, stack), stack}) if state.bets < 2 else []
 
-    dealt = [boards.shape[1] for boards in cards.board_cards]
+    sizes = [boards.shape[1] for boards in cards.board_cards]
     rules = BettingRules(
-        (1, 1), (0,) * len(dealt), targets, stack=stack, minimum_bet=1, board_cards=np.diff([0, *dealt]).tolist()
+        (1, 1), (0,) * len(sizes), targets, stack=stack, minimum_bet=1, board_cards=np.diff([0, *sizes]).tolist()
     )
     return Game("all-in", build_tree(rules), cards)
 
 
 def subgame_cards(cards: ListedCards, seed: int) -> ListedCards:
-    """The first board of street 0 alone, with unequal random ranges that lack some hands."""
+    """Return the cards with only the first board of street 0, and with random ranges without some hands."""
     generator = np.random.default_rng(seed)
     reach = generator.random((2, len(cards.hand_cards))) ** 3
     reach[generator.random(reach.shape) < 0.2] = 0
@@ -118,8 +118,8 @@ def test_values_equal_the_twin_over_all_pairs(name):
 
 
 @pytest.mark.parametrize(("name", "by_hand"), [("two cards, suits merged", True), ("two cards, five buckets", False)])
-def test_a_responder_keeps_his_locked_rows(name, by_hand):
-    """As in the naive code; a locked responder wins less than a free one."""
+def test_a_best_response_keeps_its_locked_rows(name, by_hand):
+    """Compare with the naive twin; a best response with locked rows wins less than one without."""
     game = SMALL_GAMES[name]()
     locked, strategy = some_locks(game, by_hand=by_hand), random_strategy(game)
     assert_equals_twin(locked, strategy)
@@ -140,13 +140,13 @@ def test_values_with_rake_equal_the_twin_over_all_pairs(name):
 
 
 def test_a_checked_in_river_equals_the_twin():
-    """Thirty hands of each range, the menu that the file is solved with."""
+    """Use thirty hands of each range and the default menu."""
     game = few_hands(build_game(HoldemSubgame(file="games/river.txt"), RUNS), 30)
     assert_equals_twin(game, random_strategy(game, 5), 1e-9)  # values of thousands of chips
 
 
 def test_a_turn_equals_the_twin_on_few_hands():
-    """48 rivers, run-outs of all-ins, ranges of four hands cut from the checked-in turn."""
+    """Use the checked-in turn with 48 rivers, run-outs of all-ins, and ranges of four hands."""
     menu = Menu(first=("1p", "allin"), later=("allin",))
     game = few_hands(build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS), 4)
     assert_equals_twin(game, random_strategy(game, 6), 1e-9)
@@ -159,7 +159,7 @@ def no_limit(hole: int, board: tuple[int, ...], blind: str, first: str, stack: i
     return universal_poker(3, 2, hole, board, **NO_LIMIT, blind=blind, firstPlayer=first, stack=f"{stack} {stack}")
 
 
-# Our game, OpenSpiel's, and goldens: betting nodes and infosets.
+# Our game, OpenSpiel's game, and the expected numbers of betting nodes and infosets.
 OPENSPIEL_GAMES = {
     "kuhn": (KuhnGame(), lambda: pyspiel.load_game("kuhn_poker"), 9, 12),
     "leduc": (LeducGame(), lambda: pyspiel.load_game("leduc_poker"), 85, 936),
@@ -186,35 +186,35 @@ OPENSPIEL_GAMES = {
 
 
 def infoset_keys(game: Game, other: pyspiel.Game) -> dict[str, tuple[int, int, list[int]]]:
-    """OpenSpiel's infosets: our node and bucket, and OpenSpiel's actions in the order of ours."""
+    """Return for each OpenSpiel infoset: our node, our bucket, and OpenSpiel's actions in our order."""
     found: dict[str, tuple[int, int, list[int]]] = {}
     cards, arrays = game.cards, game.tree.arrays
     held = int((cards.hand_cards[0] >= 0).sum())
     hands = {tuple(sorted(int(c) for c in hand if c >= 0)): h for h, hand in enumerate(cards.hand_cards)}
     boards = [{tuple(map(int, board)): b for b, board in enumerate(street)} for street in cards.board_cards]
 
-    def visit(state: pyspiel.State, node: int, dealt: tuple[int, ...]) -> None:
+    def visit(state: pyspiel.State, node: int, cards_out: tuple[int, ...]) -> None:
         if state.is_chance_node():
             for card, _ in state.chance_outcomes():
-                visit(state.child(card), node, (*dealt, card))
+                visit(state.child(card), node, (*cards_out, card))
         elif not state.is_terminal():
             player, actions = state.current_player(), state.legal_actions()
             street = int(arrays.block[node]) // 2
             assert arrays.player[node] == player
             assert len(actions) == arrays.count[node]
-            hand = hands[tuple(sorted(dealt[player * held : (player + 1) * held]))]
-            board = boards[street][dealt[2 * held :]]
+            hand = hands[tuple(sorted(cards_out[player * held : (player + 1) * held]))]
+            board = boards[street][cards_out[2 * held :]]
             key = (node, int(cards.bucket[street][player, board, hand]), actions)
             assert found.setdefault(state.information_state_string(), key) == key
             for action, child in zip(actions, game.tree.children(node), strict=True):
-                visit(state.child(action), child, dealt)
+                visit(state.child(action), child, cards_out)
 
     visit(other.new_initial_state(), 0, ())
     return found
 
 
 def openspiel_policy(game: Game, strategy: Strategy, keys: dict[str, tuple[int, int, list[int]]]) -> dict:
-    """A strategy as OpenSpiel's table of infosets."""
+    """Return a strategy as OpenSpiel's table of infosets."""
     policy, arrays = {}, game.tree.arrays
     for text, (node, bucket, actions) in keys.items():
         slot = int(arrays.slot[node])
@@ -240,8 +240,8 @@ def test_values_and_best_responses_equal_openspiel(name):
                 assert best_response_value(game, strategy, player, public) == pytest.approx(best[player], abs=1e-9)
 
 
-def test_a_best_responder_that_sees_the_other_hand_is_caught():
-    """Plant a best response to each hand of the opponent, which differs from OpenSpiel's value."""
+def test_a_best_response_that_sees_the_opponents_hand_is_caught():
+    """The planted error responds to each opponent hand separately; its value differs from OpenSpiel's."""
     config, load, _, _ = OPENSPIEL_GAMES["leduc"]
     game, other = build_game(config, RUNS), load()
     strategy, public = uniform_strategy(game), public_tree(game)
@@ -257,17 +257,17 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
         assert cheated > best + 0.1
 
 
-# --- kernels and preparation ---
+# --- rounding and refusals ---
 
 
-def test_noise_of_card_removal_is_cleared():
-    """Return exactly 0 if every hand of the opponent shares a card with ours, in spite of rounding.
+def test_values_are_exactly_0_if_every_opponent_hand_is_blocked():
+    """A hand's value is exactly 0 if it shares a card with every opponent hand, in spite of rounding.
 
-    This holds in full width and on sampled boards, where one walk values many ranges.
+    This holds in full width and in public chance sampling.
     """
     cards, mine, noisy = small_deck(6, 2, 2, [0]), 0, 0
     hits = [bool(set(hand) & set(cards.hand_cards[mine])) for hand in cards.hand_cards.tolist()]
-    other = hits.index(False)  # that some of them meet
+    other = hits.index(False)  # some opponent hands share no card with it
     for seed in range(6):
         reach = np.zeros((2, len(hits)))
         reach[0, [mine, other]] = 1

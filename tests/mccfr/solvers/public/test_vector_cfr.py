@@ -1,11 +1,11 @@
-"""Full-width CFR over public trees against a naive implementation; curves: test_vector_curves.py.
+"""Full-width CFR over public trees, against a naive implementation (curves: test_vector_curves.py).
 
 Shows:
 
 * Every full-width variant equals a naive implementation and the gallery's algorithm
   (test_every_variant_equals_the_twin, test_every_variant_equals_the_gallery)
 * Threads lose no additions to rows that several boards share
-  (test_threads_share_rows_of_several_boards_without_losing_any_of_them)
+  (test_threads_lose_no_additions_to_rows_shared_by_boards)
 """
 
 import threading
@@ -44,10 +44,10 @@ def build(config) -> Game:
 
 @cache
 def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
-    """Return a game of eight cards in two suits, two in a hand, with unequal ranges.
+    """Return a game with eight cards of two suits, two hole cards, and unequal ranges.
 
-    Hands may be missing and rows shared. On a smaller deck some hand meets one hand only, which always folds: a tie
-    that rounding decides.
+    Hands may be missing, and hands may share buckets. On a smaller deck some hand has a single opponent hand, which
+    always folds; rounding then decides between actions of equal value.
     """
     bets = (1,) * len(board_cards)
     game = build(PokerGame(ranks=4, hole_cards=2, board_cards=board_cards, antes=(1, 1), stack=3, max_raises=bets))
@@ -58,11 +58,11 @@ def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
     return game if buckets is None else shared_buckets(game, buckets)
 
 
-# --- the twin over all deals ---
+# --- against the naive twin over all deals ---
 
 
 def scaled_rows(game: Game, tables) -> list[np.ndarray]:
-    """[buckets, slots] tables by block, each row divided by its largest regret."""
+    """Return [buckets, slots] tables by block, each row divided by its largest absolute regret."""
     found = [np.array(table, np.float64) for table in tables]
     for node in game.tree.decisions:
         block, slot = int(game.tree.arrays.block[node]), int(game.tree.arrays.slot[node])
@@ -72,7 +72,7 @@ def scaled_rows(game: Game, tables) -> list[np.ndarray]:
 
 
 def seen_buckets(game: Game, block: int) -> np.ndarray:
-    """Buckets that the block's player may hold."""
+    """Return the buckets that the block's player may have."""
     cards: ListedCards = game.cards
     numbers = cards.bucket[block // 2][block % 2]
     live = (numbers >= 0) & (cards.reach[block % 2] > 0)
@@ -80,7 +80,7 @@ def seen_buckets(game: Game, block: int) -> np.ndarray:
 
 
 def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
-    """Largest difference of average strategy, next strategy and regrets (up to a factor of each row)."""
+    """Return the largest difference of average and next strategies and of regrets, scaled by row."""
     game = cfr.game
     average, following = cfr.average_strategy().probability, cfr.current_strategy().probability
     regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
@@ -96,8 +96,8 @@ def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
     )
 
 
-def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCfr, naive.Cfr, float]:
-    cfr, twin, worst = VectorCfr(game, made, "float64"), naive.Cfr(game, made, **options), 0.0
+def run_both(game: Game, cfr_variant, iterations: int = 3, **options) -> tuple[VectorCfr, naive.Cfr, float]:
+    cfr, twin, worst = VectorCfr(game, cfr_variant, "float64"), naive.Cfr(game, cfr_variant, **options), 0.0
     for _ in range(iterations):
         cfr.iterate()
         twin.iterate()
@@ -108,10 +108,10 @@ def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCf
 @pytest.mark.parametrize(("buckets", "updates"), [(None, "alternating"), (5, "simultaneous")])
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_variant_equals_the_twin(name, buckets, updates):
-    made = variant(name, updates=updates)
-    if made.scheduled:
-        made = replace(made, horizon=2)  # passed by the third iteration
-    cfr, _, worst = run_both(toy(buckets=buckets), made)
+    cfr_variant = variant(name, updates=updates)
+    if cfr_variant.scheduled:
+        cfr_variant = replace(cfr_variant, horizon=2)  # the third iteration is beyond it
+    cfr, _, worst = run_both(toy(buckets=buckets), cfr_variant)
     assert worst < 1e-10
     assert cfr.in_place == (buckets is None and updates == "alternating")
 
@@ -128,7 +128,7 @@ def test_every_variant_equals_the_twin(name, buckets, updates):
         {"missing": 0.4, "board_cards": (1, 1), "buckets": 3},
     ],
 )
-def test_other_deals_equal_the_twin(name, options):
+def test_other_boards_and_ranges_equal_the_twin(name, options):
     assert run_both(toy(**options), variant(name))[2] < 1e-10
 
 
@@ -144,18 +144,18 @@ def test_training_with_locks_equals_the_twin(buckets):
     assert worst < 1e-10 and lock_distance(game, cfr.average_strategy()) < 1e-12
 
 
-def test_own_deal_weights_matter_only_to_shared_buckets():
-    """Leave out the own hand's deal weight, a constant factor if each hand has a row."""
-    made = variant("dcfr")
-    assert run_both(toy(), made, weigh=False)[2] < 1e-10
-    assert run_both(toy(buckets=5), made, weigh=False)[2] > 1e-3
+def test_own_deal_weights_matter_only_with_shared_buckets():
+    """Omit the own hand's deal weight; it is a constant factor if each hand has its own row."""
+    dcfr = variant("dcfr")
+    assert run_both(toy(), dcfr, weigh=False)[2] < 1e-10
+    assert run_both(toy(buckets=5), dcfr, weigh=False)[2] > 1e-3
 
 
-# --- boards alike but for their suits ---
+# --- isomorphic boards ---
 
 
 def two_suits(board_cards, hole_cards=2, ranks=4, **options) -> Game:
-    """A small deck with suits merged: half of the boards are like another one."""
+    """Return a game with a small deck and merged suits: half of the boards are isomorphic to another."""
     config = PokerGame(
         **{"ranks": ranks, "hole_cards": hole_cards, "board_cards": board_cards, "merge_suits": True},
         **{"antes": (1, 1), "stack": 3, "max_raises": (1,) * len(board_cards)} | options,
@@ -182,14 +182,14 @@ def walked_boards(game: Game) -> list[int]:
         ({"board_cards": (0, 3), "ranks": 3, "suits": 3}, [1, 20], True),
     ],
 )
-def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, buckets, updates):
+def test_isomorphic_boards_are_walked_once(options, walked, in_place, buckets, updates):
     game = two_suits(**options)
     generator, model = np.random.default_rng(2), game.cards
-    ranges = generator.random((2, int(model.buckets.max())))  # unequal, but equal for hands that are alike
+    ranges = generator.random((2, int(model.buckets.max())))  # unequal, but equal for isomorphic hands
     first = np.array([[numbers[numbers >= 0].min() for numbers in hands.T] for hands in model.bucket[0]])
     game = replace(game, cards=replace(model, reach=np.take_along_axis(ranges, first, axis=1)))
     assert walked_boards(game) == walked
-    if buckets is not None:  # rows of boards that stand for different numbers of boards
+    if buckets is not None:  # boards that share a row stand for different numbers of boards
         game = shared_buckets(game, buckets)
         assert walked_boards(game) == walked
     cfr, _, worst = run_both(game, variant("dcfr", updates=updates))
@@ -197,11 +197,11 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, b
     assert cfr.in_place == (in_place and buckets is None and updates == "alternating")
 
 
-# --- threads, resuming, counts, refusals ---
+# --- threads, node counts ---
 
 
 def small_turn() -> Game:
-    """Return the checked-in turn with few bets and forty hands a player, numbered as in such a file."""
+    """Return the checked-in turn with few bets and forty hands a player, with hands renumbered."""
     menu = Menu(first=("1p", "allin"), later=("allin",))
     game = few_hands(build(HoldemSubgame(file="games/turn.txt", menu=menu)), 40)
     return replace(game, cards=endgame_cards(game.cards.board_cards[0][0].tolist(), game.cards.reach, 2))
@@ -209,32 +209,32 @@ def small_turn() -> Game:
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 def test_results_do_not_depend_on_the_number_of_workers(updates):
-    game, made = small_turn(), variant("dcfr", updates=updates)
-    alone = VectorCfr(game, made, "float64")
+    game, dcfr = small_turn(), variant("dcfr", updates=updates)
+    alone = VectorCfr(game, dcfr, "float64")
     alone.iterate(3)
     compiled = len(getattr(train, "signatures", ()))  # compilation may be switched off
     assert alone.in_place == (updates == "alternating")
     for workers in (2, 3):
-        several = VectorCfr(game, made, "float64", workers=workers)
+        several = VectorCfr(game, dcfr, "float64", workers=workers)
         several.iterate(3)
         assert_same_arrays(alone.tables, several.tables)
     assert len(getattr(train, "signatures", ())) == compiled
 
 
-def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
-    """Tasks of one exit add to the same cells: at the same time, some would be lost."""
-    game, made = shared_buckets(small_turn(), 1), variant("dcfr")
-    alone = VectorCfr(game, made, "float64")
+def test_threads_lose_no_additions_to_rows_shared_by_boards():
+    """Tasks add to the same cells; additions at the same time would lose some of them."""
+    game, dcfr = shared_buckets(small_turn(), 1), variant("dcfr")
+    alone = VectorCfr(game, dcfr, "float64")
     assert not alone.in_place
     alone.iterate(20)
     for _ in range(5):
-        several = VectorCfr(game, made, "float64", workers=2)
+        several = VectorCfr(game, dcfr, "float64", workers=2)
         several.iterate(20)
         assert_same_arrays(alone.tables, several.tables)
 
 
 def count_nodes(game: Game) -> int:
-    """Public nodes of one traversal, walked one by one with every board."""
+    """Count the public nodes of one traversal one by one, with every board."""
     arrays, boards = game.tree.arrays, [len(street) for street in game.cards.board_cards]
     count, todo = 0, deque([(0, 0)])
     while todo:
@@ -259,14 +259,14 @@ def test_nodes_touched_are_public_nodes(options):
     assert kuhn.nodes_touched == 2 * 9
 
 
-# --- Threads that share walks of a public tree: what they share, and that nobody waits for one that fails ---
+# --- failures of threads that share the walk of a public tree ---
 
 
 GAME = build_game(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))), RUNS)
 
 
 class Together:
-    """Walks of a uniform strategy by three threads."""
+    """Evaluates a uniform strategy with three threads; `came` records which threads finished."""
 
     def __init__(self) -> None:
         self.public = public = public_tree(GAME)
@@ -286,8 +286,8 @@ class Together:
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_nobody_waits_for_a_thread_that_fails_before_it_begins(leads):
-    """The leader's failure ends the others, who wait; work of one that is missing is done by others."""
+def test_threads_do_not_wait_for_a_thread_that_fails_at_its_start(leads):
+    """If the leader fails, the waiting threads end; if another thread fails, the rest do its work."""
     together = Together()
     waiting = threading.Event()
 

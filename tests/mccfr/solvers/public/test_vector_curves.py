@@ -1,10 +1,10 @@
-"""Full-width CFR over public trees: reference curves, known values.
+"""Full-width CFR over public trees: published reference curves and known values.
 
 Shows:
 
 * Full-width CFR follows published convergence curves of small games (test_small_games_follow_the_reference_curves)
-* The exploitability of DCFR's average rises for a while on one river, in float32 and in float64
-  (test_dcfrs_average_gets_worse_for_a_while)
+* On one river DCFR's exploitability rises temporarily, in float32 and float64
+  (test_exploitability_of_dcfr_rises_temporarily)
 """
 
 import csv
@@ -50,7 +50,7 @@ EXACT_UP_TO = {
     ("subgame3", "LCFR"): 64,
     ("subgame3", "DCFR_1.5_0_2"): 16,
 }
-"""Iterations to which rounding stays below 1e-4: in these games errors grow exponentially."""
+"""Last iteration at which rounding errors are below 1e-4; in these games they grow exponentially."""
 
 
 def assert_on_curve(name: str, game: Game, rows: list[list[str]], algorithm: str, unit: float = 1.0) -> None:
@@ -79,8 +79,8 @@ def test_subgame_3_follows_the_reference_curve(algorithm):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_dcfrs_average_gets_worse_for_a_while(dtype):
-    """Change regrets by a millionth, which changes nothing: rounding is no cause.
+def test_exploitability_of_dcfr_rises_temporarily(dtype):
+    """Change the regrets by a millionth: exploitability stays the same, so rounding is not the cause.
 
     See docs/measured/full-width.md.
     """

@@ -1,10 +1,10 @@
-"""Batches of sampled training: periods, and updates between workers.
+"""Batches of sampled training: their size, ends of periods, and updates between deals.
 
 Shows:
 
-* An outcome-sampling run may stop at any limit and gives the same tables
-  (test_a_run_of_outcome_sampling_may_be_cut_anywhere)
-* Deals of one batch do not see each other's updates (test_deals_of_a_group_do_not_see_what_the_others_learn)
+* Outcome sampling gives the same tables wherever it stops
+  (test_outcome_sampling_gives_the_same_tables_wherever_it_stops)
+* Deals of one batch do not see each other's updates (test_deals_of_a_group_do_not_see_each_others_updates)
 """
 
 from pathlib import Path
@@ -29,38 +29,38 @@ PUBLIC = {**EXTERNAL, "algorithm": "public-chance-sampling"}
 
 
 def late_nodes(solver, workers):
-    """Return (nodes that `workers` trained after a period's end, worst of three; most of an iteration).
+    """Return the most nodes trained beyond the end of one of three periods, and the most of one iteration.
 
-    All workers begin a batch together and publish together, so no worker can know less of the others.
+    This is the worst case: all workers begin each batch together and publish their counts together.
     """
     config = config_from({"game": {"name": "leduc"}, "solver": solver}, "test")
     game = build_game(config.game, Path())
     layout, schedule = planned_layout(config, game), algorithm_of(config).schedule
     tables = private_tables(layout)
-    made = [algorithm_of(config).solver(game, tables, Share(worker, workers)) for worker in range(workers)]
-    single = max(made[0].run(0, 1, 1)[1] for _ in range(200))
-    for _ in range(12):  # batches bounded by time grow to their size
-        made[0].run(0, 10**12, 10**12)
+    solvers = [algorithm_of(config).solver(game, tables, Share(worker, workers)) for worker in range(workers)]
+    single = max(solvers[0].run(0, 1, 1)[1] for _ in range(200))
+    for _ in range(12):  # batches bounded by time grow to their final size
+        solvers[0].run(0, 10**12, 10**12)
     total, worst = 0, 0
     while total < 3 * schedule.period_nodes:
         end = schedule.period_end(total)
-        total += sum(one.run(total, 10**12, 10**12)[1] for one in made)
+        total += sum(one.run(total, 10**12, 10**12)[1] for one in solvers)
         worst = max(worst, total - end)
     return worst, single
 
 
 @pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME, PUBLIC], ids=["external", "outcome", "public-chance"])
 @pytest.mark.parametrize("workers", [4, 16])
-def test_workers_together_run_past_a_period_by_a_share_of_it(solver, workers):
+def test_workers_together_pass_a_periods_end_by_at_most_a_share_of_it(solver, workers):
     late, single = late_nodes(solver, workers)
     assert late <= BATCH_SHARE * PERIOD + workers * single
 
 
-def test_a_batch_is_bounded_by_the_workers_of_the_run():
+def test_batch_size_depends_on_the_number_of_workers():
     schedule = Schedule("linear", 10_000_000)
-    assert batch_nodes(schedule, 1) is None  # alone, it knows all there is to know
+    assert batch_nodes(schedule, 1) is None  # a single worker needs no bound
     assert batch_nodes(schedule, 64) * 64 <= BATCH_SHARE * 10_000_000
-    assert batch_nodes(Schedule("linear", 3), 64) == 1  # at least one iteration, whatever the period
+    assert batch_nodes(Schedule("linear", 3), 64) == 1  # at least one iteration, for any period
 
 
 def outcome_sampler(game="leduc"):
@@ -70,8 +70,8 @@ def outcome_sampler(game="leduc"):
     return algorithm_of(config).solver(built, tables, Share()), tables
 
 
-def test_a_run_of_outcome_sampling_may_be_cut_anywhere():
-    """A limit inside of a group is passed, so that groups are the same ones however a run is cut."""
+def test_outcome_sampling_gives_the_same_tables_wherever_it_stops():
+    """A run passes a limit inside a group of deals, so that the groups do not depend on the limits."""
     (whole, tables), (parts, others) = outcome_sampler(), outcome_sampler()
     while whole.state.iterations < 200 * DEALS_TOGETHER:
         whole.run(whole.state.nodes, 10**12, 200 * DEALS_TOGETHER - whole.state.iterations)
@@ -85,7 +85,7 @@ def test_a_run_of_outcome_sampling_may_be_cut_anywhere():
     assert all(np.array_equal(tables[name], others[name]) for name in tables)
 
 
-def test_groups_are_small_where_infosets_are_few():
-    """In a group of 32 Kuhn poker learns less by a node: 1.3 times the exploitability (docs/measured)."""
+def test_groups_of_deals_are_small_in_games_with_few_infosets():
+    """With groups of 32 deals, Kuhn poker has 1.3 times the exploitability (docs/measured)."""
     assert [deals_together(infosets) for infosets in (1, 12, 80, 288, 10**7)] == [1, 1, 10, 32, 32]
     assert outcome_sampler("kuhn")[0].run(0, 10**12, 1)[0] == 1

@@ -1,4 +1,4 @@
-"""Kernels over packed trees and general trees: equal bits, node counts by definition.
+"""Kernels over packed and general trees: equal bits, and node counts by definition.
 
 Shows:
 
@@ -37,23 +37,23 @@ def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
 
 
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
-def test_deals_of_a_group_do_not_see_what_the_others_learn(general):
+def test_deals_of_a_group_do_not_see_each_others_updates(general):
     """Compare a group's updates with those of single deals, each from the tables before the group."""
     trainer = Trainer(LEDUC, "outcome", general=general).train(10 * DEALS_TOGETHER)
     before = {name: table.copy() for name, table in trainer.tables.items()}
-    learnt = {name: np.zeros_like(table) for name, table in before.items()}
+    added = {name: np.zeros_like(table) for name, table in before.items()}
     alone = trainer.resume()
     alone.inner._together = 1
     for iteration in range(alone.iterations + 1, alone.iterations + DEALS_TOGETHER + 1):
         alone.train(iteration)
         for name, table in alone.tables.items():
-            learnt[name] += table - before[name]
+            added[name] += table - before[name]
             table[:] = before[name]
     trainer.train(trainer.iterations + DEALS_TOGETHER)
     assert trainer.nodes == alone.nodes
     for name, table in trainer.tables.items():
         scale = np.abs(table).max()
-        np.testing.assert_allclose(table, before[name] + learnt[name], rtol=0, atol=1e-5 * scale, err_msg=name)
+        np.testing.assert_allclose(table, before[name] + added[name], rtol=0, atol=1e-5 * scale, err_msg=name)
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
@@ -66,11 +66,10 @@ def test_seeds_and_node_limits(algorithm):
 
 
 def count_nodes(game, pure, bucket, traverser, walk_all, node=0, street=0):
-    """[2] nodes touched and decisions among them (each updates a row) when everybody plays `pure`, by the definition,
-    from payoffs and streets alone.
+    """Return [nodes touched, visited decisions] of a traversal by definition if all players play `pure`.
 
-    A decision or terminal visited counts one; so does a chance node: one for each street change, and one for an all-in
-    that is called before the last street.
+    Each visited decision or terminal counts one. Chance nodes also count: one for each change of street, and one for
+    an all-in called before the last street.
     """
     arrays, last = game.tree.arrays, game.tree.streets - 1
     if arrays.kind[node] != DECISION:
@@ -87,7 +86,7 @@ def count_nodes(game, pure, bucket, traverser, walk_all, node=0, street=0):
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 @pytest.mark.parametrize("game", [KUHN, LEDUC, NO_LIMIT_TOY, ONE_ROUND_TOY], ids=["Kuhn", "Leduc", "toy", "one round"])
 def test_nodes_touched_follow_the_definition(game, algorithm, general):
-    """With pure strategies (and no exploration) a traversal is determined, and can be counted by hand."""
+    """With pure strategies and without exploration a traversal is determined, so nodes can be counted."""
     rng = np.random.default_rng(3)
     trainer = Trainer(game, algorithm, general=general, epsilon=1e-15, deals=1)
     seen = set()

@@ -1,4 +1,4 @@
-"""Node locks in the tables of sampled algorithms.
+"""Node locks with sampled algorithms.
 
 Shows:
 
@@ -53,13 +53,13 @@ def test_samplers_keep_locked_rows_and_learn_the_rest(name):
         done, nodes = done + found[0], nodes + found[1]
     strategy = algorithm.averages.strategy(game, tables, nodes, done)
     assert 0 < lock_distance(game, strategy) < 1e-6
-    assert lock_distance(game, with_locked_rows(game, strategy)) == 0  # as exports have it
+    assert lock_distance(game, with_locked_rows(game, strategy)) == 0  # exports contain exactly the lock
     begun = evaluate_exact(game, uniform_strategy(game)).exploitability_chips
     assert evaluate_exact(game, strategy).exploitability_chips < bound * begun
 
 
 @pytest.mark.parametrize("name", ["external", "public chance"])
-def test_samplers_bar_no_action_alone(name):
+def test_samplers_refuse_locks_that_forbid_an_action(name):
     game, algorithm = leduc(SAMPLERS[name][0])
     with pytest.raises(
         ValueError, match=r"take the action out of game\.menu, as game\.menu\.river\.button\.later = \[\]"

@@ -1,4 +1,4 @@
-"""Vectorised row updates: bits of scalar code, no writes outside of the row, random words."""
+"""Vector code for row updates: the bits of scalar code, no writes beyond the row, random words."""
 
 from unittest import mock
 
@@ -28,7 +28,7 @@ def vector_both(regret, start, actions, u, even, sigma, place):
 
 @intrinsic
 def add_one_by_ends(typing_context, cells, start, actions):
-    """Add 1 to a row, stored as where the processor has no masks."""
+    """Add 1 to a row, stored as on a processor without masked stores."""
 
     def codegen(context, builder, signature, arguments):
         cells_, start_, actions_ = arguments
@@ -83,12 +83,12 @@ dtypes = st.sampled_from([np.float32, np.float64])
 
 
 def framed(values, dtype, guard=99.0):
-    """Cells with guards around and enough room behind for eight lanes."""
+    """Return cells with guard values before and after, and room for eight lanes behind."""
     return np.array([guard, *values, *[guard] * 16], dtype)
 
 
 def assert_same(one, other):
-    """Equal to the last bit, but for the sign of zeros."""
+    """Check that arrays are equal to the last bit, except for the sign of zeros."""
     assert one.dtype == other.dtype
     np.testing.assert_array_equal(one, other)
 
@@ -113,7 +113,7 @@ def test_strategy_and_choice(values, u, even, dtype):
 
 
 @pytest.mark.parametrize("actions", range(1, 9))
-def test_a_row_is_stored_by_its_ends_and_no_cell_beyond(actions):
+def test_storing_a_row_without_masks_changes_no_cell_beyond_it(actions):
     cells = framed(range(actions), np.float32)
     expected = cells.copy()
     expected[1 : 1 + actions] += 1
@@ -143,13 +143,13 @@ def test_add(values, shares, weight, word, dtype, sigma_dtype):
     dtypes,
 )
 def test_update(cells, folds, ends, explored, weight, floor, dtype):
-    """Update a row where all actions were explored, or where some were pruned; their values are no numbers."""
+    """Update rows with all actions explored, and rows with pruned actions, whose values are NaN."""
     count, folds, ends = len(cells), int(folds), int(ends and not explored and len(cells) > 1)
     regrets, shares, values, pruned = (list(column) for column in zip(*cells, strict=True))
     gone = np.array(pruned) & explored & (np.arange(count) >= folds)
     sigma, value = np.array(shares + [0] * 8, dtype), np.where(gone, np.nan, values).astype(dtype)
     vector, plain = (framed(regrets, dtype) for _ in range(2))
-    # Values of children as they lie in the worklist: the endings' are given apart.
+    # The worklist has the values of non-terminal children; `endings` has those of terminals.
     worklist = framed(value[folds + ends :], dtype, guard=1e30)
     endings = (folds, values[0] if folds else 0.0, ends, values[folds] if ends else 0.0)
     given = vector, 1, count, sigma, 0, worklist, 1, endings, weight
@@ -178,7 +178,7 @@ def test_update_sampled(values, action, worth, here, weight, dtype):
 
 @pytest.mark.parametrize("actions", [1, 7, 8, 9, 20])
 def test_scalar_rows_of_any_length(actions):
-    """General records may have more than eight actions: sums in lanes, choices by plain prefix sums."""
+    """General records may have more than eight actions: lane sums, and choices by prefix sums."""
     generator = np.random.default_rng(actions)
     regrets, sigma = generator.normal(size=actions), np.zeros(actions)
     scalar.regret_matching(regrets, 0, actions, sigma, 0)
@@ -201,7 +201,7 @@ def test_random_words_of_a_path(word, step, epsilon, dtype):
 
 
 def test_actions_without_probability_are_never_chosen():
-    """Take the last possible action for a draw above three thirds, whose sum is just below 1."""
+    """A draw above the sum of probabilities takes the last action with a positive probability."""
     sigma = np.array([0.0, 0.3, 0.3, 0.3, 0.0])
     assert choose(sigma, 0, 5, 0.95) == 3
     assert choose(sigma, 0, 5, 0.0) == 1

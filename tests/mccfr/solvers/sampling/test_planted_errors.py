@@ -1,10 +1,14 @@
-"""Errors of published solvers, planted in the kernels: the checks that production passes detect them.
+"""Errors of published solvers, planted in the kernels: the checks of production code detect them.
 
-Each test runs one check on production code and on a mutant of it.  The figures in the docstrings were measured
-with these seeds; the assertions demand a wide gap.  Checks: exploitability after a fixed number of iterations; mean
-increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; discounted
-tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
-how often two workers draw the same; strategy sums against the weighted sum of single increments.
+Each test runs one check on production code and on a mutant of it. The figures in the docstrings were measured
+with these seeds; the assertions demand a wide gap. The checks are:
+
+- exploitability after a fixed number of iterations
+- mean increments of single iterations from a fixed strategy against enumeration, in standard errors
+- discounted tables against an eager sweep, relative to a row's largest entry
+- a resumed run against an uninterrupted one
+- how often two workers draw the same deals and actions
+- strategy sums against the weighted sum of single increments
 
 Shows:
 
@@ -53,28 +57,28 @@ BOUNDS = {"Leduc, external": SHORT, "Kuhn, outcome": KUHN_OUTCOME, "Leduc, outco
 
 
 def wrong(algorithm, error):
-    """Options of a run whose kernel makes the error, with tables in float64."""
+    """Return options of `Trainer` for a kernel with the planted error and float64 tables."""
     mutants = {"external": planted.wrong_external, "outcome": planted.wrong_outcome}
     return {"kernels": mutants[algorithm](), "planted": error, **WIDE}
 
 
 @cache
 def right_chips(name):
-    """Exploitability of production kernels, with tables in float64."""
+    """Return the exploitability in chips of production kernels with float64 tables."""
     return trained_chips(BOUNDS[name], **WIDE)
 
 
 def assert_caught(name, error, times):
-    """Production stays below the bound, and with the error a run ends above so many times the bound."""
+    """Check that production stays below a bound, and a run with the error above `times` this bound."""
     bound = BOUNDS[name]
     assert right_chips(name) < bound.chips
     assert trained_chips(bound, **wrong(bound.algorithm, error)) > times * bound.chips
 
 
 def assert_biased(algorithm, error, kind, above=100):
-    """Check that an error shifts mean increments of one kind by 100 standard errors on Leduc.
+    """Check that an error shifts mean increments of one kind by `above` standard errors on Leduc.
 
-    The other kind stays right.
+    Increments of the other kind stay unbiased.
     """
     for name, score in increment_scores(MERGED_LEDUC, algorithm, **wrong(algorithm, error)).items():
         if name == kind:
@@ -84,7 +88,7 @@ def assert_biased(algorithm, error, kind, above=100):
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
-def test_mutants_without_an_error_are_right_to_the_last_bit(algorithm):
+def test_mutants_without_an_error_equal_production_to_the_last_bit(algorithm):
     production, other = (
         Trainer(LEDUC, algorithm, schedule=DCFR, **options).train(3_000) for options in (WIDE, wrong(algorithm, 0))
     )
@@ -103,7 +107,7 @@ def test_production_increments_are_unbiased(algorithm, game):
 
 
 def test_extra_opponent_reach_in_regrets_is_caught():
-    """Leave 0.145 chips with the error on Leduc at 10^6 iterations, and 0.017 without it.
+    """Exploitability of Leduc after 10^6 iterations is 0.145 chips with the error, 0.017 without it.
 
     Regrets are off by 1,457 standard errors.
     """
@@ -112,9 +116,9 @@ def test_extra_opponent_reach_in_regrets_is_caught():
 
 
 def test_averaging_at_own_nodes_is_caught():
-    """Leave 0.136 chips with the error on Leduc at 10^6 iterations, and 0.017 without it.
+    """Exploitability of Leduc after 10^6 iterations is 0.136 chips with the error, 0.017 without it.
 
-    Kuhn does not show it. Sums that should stay 0 grow.
+    Kuhn does not show the error. Sums grow that should stay 0.
     """
     assert_caught("Leduc, external", planted.AT_OWN_NODES, 4)
     assert_biased("external", planted.AT_OWN_NODES, "strategy_sum")
@@ -122,26 +126,26 @@ def test_averaging_at_own_nodes_is_caught():
 
 @pytest.mark.parametrize("name", ["Kuhn, outcome", "Leduc, outcome"])
 def test_no_division_by_the_sampling_probability_is_caught(name):
-    """Leave 0.116 chips with the error on Kuhn at 10^6 iterations, and 0.002 without it.
+    """Exploitability of Kuhn after 10^6 iterations is 0.116 chips with the error, 0.002 without it.
 
-    Leduc at 2·10^6: 0.08, with the error 2.04.
+    Leduc after 2·10^6 iterations: 2.04 chips with the error, 0.08 without it.
     """
     assert_caught(name, planted.UNDIVIDED, 10)
 
 
 def test_weight_missing_only_in_outcome_regrets_is_caught():
-    """Off by 2,300 standard errors in the regrets, by less than 5 in the sums."""
+    """The regrets are off by 2,300 standard errors, the sums by less than 5."""
     assert_biased("outcome", planted.UNDIVIDED_REGRETS, "regret")
 
 
 def test_weight_missing_only_in_outcome_sums_is_caught():
-    """Off by 1,100 standard errors in the sums; Kuhn's exploitability, 0.0023 chips, does not show it."""
+    """The sums are off by 1,100 standard errors; Kuhn's exploitability (0.0023 chips) does not show it."""
     assert_biased("outcome", planted.UNDIVIDED_SUMS, "strategy_sum")
     assert trained_chips(KUHN_OUTCOME, **wrong("outcome", planted.UNDIVIDED_SUMS)) < KUHN_OUTCOME.chips
 
 
 def test_own_reach_missing_in_outcome_regrets_is_caught():
-    """Off by 59 standard errors in the regrets; the last decision of each path is right."""
+    """The regrets are off by 59 standard errors; those of the last decision of each path are right."""
     assert_biased("outcome", planted.WORTH_STAYS, "regret", above=30)
 
 
@@ -165,23 +169,26 @@ def assert_discounts(right_schedule, *, wrong, **options):
         ("initial", "else 10.0\n", "else 1.0\n", "else 100.0\n"),
     ],
 )
-def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twice):
-    """Compare with a sweep to 1e-13 of a row's largest entry; no weight or two differ by 160 times it."""
+def test_a_missing_or_squared_discount_weight_is_caught(kind, old, never, twice):
+    """Production equals an eager sweep to 1e-13 of a row's largest entry.
+
+    With a missing or squared weight the difference is above half of that entry.
+    """
     for new in (never, twice):
         planted = mutant(linear_discounting, (old, new)).Schedule(kind, 10_000)
         assert_discounts(Schedule(kind, 10_000), wrong=0.5, schedule=planted)
 
 
 @pytest.mark.parametrize("error", planted.SWEEPS)
-def test_dcfr_discount_that_never_comes_or_comes_again_is_caught(error):
-    """Equal to a sweep within 1e-13 of a row's largest entry."""
+def test_a_missing_or_repeated_dcfr_discount_is_caught(error):
+    """Production equals an eager sweep to 1e-13 of a row's largest entry."""
     assert_discounts(DCFR, wrong=0.5, sweep=planted.wrong_sweep(error))
 
 
 @pytest.mark.parametrize("kind", ["linear", "initial", "dcfr"])
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
-def test_position_inside_a_period_not_saved_is_caught(algorithm, kind):
-    """Resume bit for bit; from the start of the period, sums differ by 0.47 to 0.77 of the largest."""
+def test_an_unsaved_position_inside_a_period_is_caught(algorithm, kind):
+    """Resuming gives equal bits; from the start of the period, sums differ by 0.47 to 0.77 of the largest."""
     options = {"schedule": Schedule(kind, 10_000), "seed": 3}
     whole = Trainer(LEDUC, algorithm, **options).train(nodes=35_000)
     stopped = Trainer(LEDUC, algorithm, **options).train(nodes=7_000)
@@ -200,7 +207,7 @@ SOLVERS = {
 
 
 def algorithm_with(name, *edits):
-    """An algorithm on Kuhn without discounting, with errors planted in what samplers share."""
+    """Return an algorithm for Kuhn without discounting, with errors planted in the common sampling code."""
     module, answer, options = SOLVERS[name]
     if edits:
         module = mutant(module, using={"mccfr.solvers.sampling.sampled": mutant(sampled, *edits)})
@@ -208,10 +215,10 @@ def algorithm_with(name, *edits):
 
 
 def shared_draws(name, *edits, iterations=2_000):
-    """Return (deals, actions): shares of iterations in which workers 0 and 1 draw the same, on Kuhn.
+    """Return the shares of iterations in which workers 0 and 1 draw the same deal and the same action.
 
-    A deal is identified by player 0's card. An action is identified by player 0's own traversal, the first of an
-    iteration and so from uniform play. It reaches the second decision if player 1 bets after a check.
+    The game is Kuhn. Player 0's card identifies the deal. Player 0's traversal identifies the action: it is the first
+    of an iteration, so play is uniform, and it reaches the second decision if player 1 bets after a check.
     """
     drawn = np.zeros((2, 2, iterations), np.int64)
     for worker in range(2):
@@ -227,11 +234,11 @@ def shared_draws(name, *edits, iterations=2_000):
 
 
 @pytest.mark.parametrize(("algorithm", "reached"), [("external-sampling", 0.5), ("outcome-sampling", 0.25)])
-def test_workers_that_share_a_stream_are_caught(algorithm, reached):
-    """Share the card in 1/3 and the choice in p² + (1 - p)² of 2,000 iterations if independent, ± 0.01.
+def test_workers_that_share_a_random_stream_are_caught(algorithm, reached):
+    """Independent workers draw the same card in 1/3, the same action in p² + (1 - p)² of iterations.
 
-    Streams of actions are compared on the same deals. Other cards lead to other strategies and numbers of draws, so
-    workers differ although they share a stream.
+    Over 2,000 iterations the standard error is 0.01. Streams of actions are compared on equal deals: with other cards
+    the strategies and numbers of draws differ, so workers with a common stream also differ.
     """
     card, choice = 1 / 3, reached**2 + (1 - reached) ** 2
     deals = ("game.cards.dealer(seed, share.worker)", "game.cards.dealer(0, 0)")
@@ -246,7 +253,7 @@ WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** self.sched
 
 
 def floored_sums(module, schedule):
-    """Return [iterations + 1] tables of a floored Leduc run by iteration, and the nodes before each."""
+    """Return the nodes before each iteration and the tables of a Leduc run with regrets floored at 0."""
     tables = module.new_tables(module.table_specs(LEDUC, "float64", "float64"))
     run = module.PublicChanceSampling(LEDUC, module.PublicChanceOptions(schedule), tables, seed=2)
     nodes, found = [], [{name: table.copy() for name, table in tables.items()}]
@@ -260,10 +267,10 @@ def floored_sums(module, schedule):
 @pytest.mark.parametrize(
     "planted", [WEIGHT.removesuffix(" ** self.schedule.gamma"), WEIGHT.replace("effective_period", "period")]
 )
-def test_floored_sums_of_another_weight_are_caught(planted):
-    """Compare sums with weight n^2 in period n, to 1e-13 of the largest; others differ by a tenth of it."""
+def test_wrong_weights_of_strategy_sums_are_caught(planted):
+    """Sums have weight n² in period n, to 1e-13 of the largest; wrong weights differ by a tenth of it."""
     schedule = Schedule("none", 2_000, until_nodes=9_000)
-    once = Schedule("none", 2_000, until_nodes=0)  # all weigh 1: sums do not act on regrets
+    once = Schedule("none", 2_000, until_nodes=0)  # all weights are 1, and sums have no effect on regrets
     nodes, even = floored_sums(public_chance, once)
     gaps = []
     for module in (public_chance, mutant(public_chance, (WEIGHT, planted))):

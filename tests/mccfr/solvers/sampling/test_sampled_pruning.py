@@ -30,19 +30,22 @@ WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
 
 
 def trainer(game, pruning=PRUNING, *, kernel=None, negative=False, **options):
-    """A run of external sampling that prunes; `negative`: from random regrets, most of them below zero."""
-    made = Trainer(game, **options)
-    made.inner._own = lambda _: (pruning,)
-    made.inner._kernel = kernel or made.inner._kernel
+    """Return a run of external sampling with pruning.
+
+    negative  True: start from random regrets, most of them below 0
+    """
+    run = Trainer(game, **options)
+    run.inner._own = lambda _: (pruning,)
+    run.inner._kernel = kernel or run.inner._kernel
     if negative:
         generator = np.random.default_rng(5)
-        for name in sorted(name for name in made.tables if name.startswith("regret/")):
-            made.tables[name][:] = generator.uniform(-20, 2, made.tables[name].shape)
-    return made
+        for name in sorted(name for name in run.tables if name.startswith("regret/")):
+            run.tables[name][:] = generator.uniform(-20, 2, run.tables[name].shape)
+    return run
 
 
 def lane_sum(values):
-    """Sum in the order of eight lanes folded in half three times."""
+    """Sum in the order of the kernels: eight lanes, folded in half three times."""
     x = [*values, *[0.0] * (8 - len(values))]
     return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
 
@@ -53,13 +56,13 @@ def current_strategy(regrets):
     return positive / total if total > 0 else np.full(len(regrets), 1 / len(regrets))
 
 
-def drawn(weights, u):
-    """Action drawn in proportion to weights."""
+def draw_action(weights, u):
+    """Return the action that the random number u draws in proportion to weights."""
     return int(np.searchsorted(np.cumsum(weights), u * np.sum(weights), side="right"))
 
 
 def naive_traversal(tree, tables, bucket, result, traverser, weight, rng, pruning):
-    """One traversal over general records, in the order in which the kernels draw; returns nodes touched."""
+    """Run one traversal over general records, with draws in the kernels' order; return nodes touched."""
 
     def row(node, base):
         block = tree.block[node]
@@ -82,7 +85,7 @@ def naive_traversal(tree, tables, bucket, result, traverser, weight, rng, prunin
                     queue.append(child)
         else:
             tables.strategy_sum[row(node, tables.sum_base)] += weight * sigma[node]
-            chosen[node] = children[drawn(sigma[node], uniform(rng))]
+            chosen[node] = children[draw_action(sigma[node], uniform(rng))]
             queue.append(chosen[node])
     for node in reversed(queue):
         if tree.kind[node] == TERMINAL:
@@ -101,7 +104,7 @@ def naive_traversal(tree, tables, bucket, result, traverser, weight, rng, prunin
 
 
 def naive_kernel(tree, tables, deals, limits, weight, rng, _, pruning):
-    """Slow twin of `external_sampling_general` with pruning, for float64 tables."""
+    """Naive form of `external_sampling_general` with pruning, for float64 tables."""
     nodes, deal = 0, limits[0]
     while deal < limits[1] and nodes < limits[2]:
         for traverser in range(2):
@@ -130,7 +133,7 @@ def test_kernels_equal_a_naive_one_to_the_last_bit(name, kind):
 
 
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
-def test_pruning_that_is_not_active_changes_nothing(general):
+def test_inactive_pruning_changes_no_table(general):
     off = trainer(LEDUC, NO_PRUNING, general=general, **WIDE).train(3_000)
     without = Trainer(LEDUC, **WIDE).train(3_000)  # packed and general are equal: test_kernels_equal.py
     assert same_tables(off, without)
@@ -139,7 +142,7 @@ def test_pruning_that_is_not_active_changes_nothing(general):
 
 @pytest.mark.parametrize("error", [SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY])
 def test_planted_errors_are_caught(error):
-    """Find each error within 600 iterations of Leduc by comparison with the slow twin."""
+    """Find each error within 600 iterations of Leduc by comparison with production."""
     options = {"schedule": Schedule("linear", 4_000), "seed": 2, "negative": True, **WIDE}
     production = trainer(LEDUC, **options).train(600)
     right, wrong = (trainer(LEDUC, kernels=wrong_external(), planted=p, **options).train(600) for p in (0, error))
@@ -153,8 +156,11 @@ def test_planted_errors_are_caught(error):
     ids=["Leduc", "toy"],
 )
 def test_convergence_with_pruning(game, iterations, below_chips, share, bound_chips):
-    """Pruning from two million nodes on.  Leduc: 0.90 of the nodes and 0.017 to 0.020 chips over three seeds; the toy:
-    0.76 and 0.016 to 0.017, without pruning 0.014 to 0.015."""
+    """Prune from two million nodes on.
+
+    Measured over three seeds: Leduc 0.90 of the nodes and 0.017 to 0.020 chips; the toy 0.76 of the nodes and 0.016 to
+    0.017 chips, without pruning 0.014 to 0.015 chips.
+    """
     schedule = Schedule("linear", 1_000_000)
     full = Trainer(game, schedule=schedule).train(iterations // 10)
     pruned = trainer(game, NO_PRUNING, schedule=schedule).train(nodes=2_000_000)
@@ -165,7 +171,7 @@ def test_convergence_with_pruning(game, iterations, below_chips, share, bound_ch
 
 
 def pruned_turn(chips):
-    """A turn endgame trained with pruning, in which a big blind has so many chips: (nodes, regrets in big blinds)."""
+    """Train a turn endgame with pruning and big blinds of `chips`; return nodes and regrets in big blinds."""
     game = {"name": "holdem-subgame", "board": "QsJh2h7c", "ranges": {"oop": "AA,QJs,98s", "ip": "KK,T9s,77"}}
     game |= {"pot": 8 * chips, "effective_stack": 24 * chips, "big_blind": chips, "menu": {"first": ["1p"]}}
     pruning = {"negative_regret_pruning": True, "prune_after_nodes": 0, "prune_below_bb": 8.0, "floor_bb": 12.0}
@@ -180,7 +186,7 @@ def pruned_turn(chips):
 
 
 def test_thresholds_of_pruning_are_in_big_blinds():
-    """A game in chips a 64th as large is trained on the same nodes, to the same bits."""
+    """The same game with chips a 64th as large visits the same nodes and has the same bits."""
     (nodes, small), (again, large) = pruned_turn(1.0), pruned_turn(64.0)
     assert nodes == again and min(table.min() for table in small.values()) == -12
     for name, table in small.items():

@@ -1,13 +1,13 @@
-"""External sampling for three and more players on public betting trees, with the cards dealt outside of the tree.
+"""Sampling for three and more players on public betting trees, with cards outside of the tree.
 
 Shows:
 
-* External sampling solves public betting trees of three players as well as trees of all histories
-  (planted: test_an_average_at_one_opponent_only_plateaus)
+* With three players external sampling solves betting trees as well as trees of histories (planted:
+  test_averaging_at_one_opponents_traversal_stays_exploitable)
 * Outcome sampling solves them too (planted: test_outcome_sampling_solves_public_trees)
 * Pruning with three players reaches the same bound on NashConv with fewer nodes
   (planted: test_pruned_branches_that_are_never_visited_again_are_caught)
-* Terminals pay what the betting rules pay, with side pots, ties and rake (planted: test_a_wrong_share_is_caught)
+* Payoffs follow the betting rules, with side pots, ties and rake (planted: test_a_wrong_share_of_the_pot_is_caught)
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ PUBLIC, LISTED = public_and_listed(UNEVEN, 3)
 
 PRUNING = Pruning(1, 300.0, 330.0, 330.0)
 ONE_TRAVERSAL, NEVER_AGAIN = 1, 2
-"""Planted errors: the average is taken at the next player's traversal only; no traversal visits pruned branches."""
+"""Planted errors: averaging only at the next player's traversal; no traversal visits pruned branches."""
 
 
 def nash_conv(strategy, public=PUBLIC, listed=LISTED):
@@ -48,7 +48,7 @@ def nash_conv(strategy, public=PUBLIC, listed=LISTED):
 
 @cache
 def wrong_kernels():
-    """Return external sampling with its errors, selected by `Trainer(planted=...)`; 0 is none."""
+    """Return external sampling with planted errors, selected by `Trainer(planted=...)`; 0 is none."""
     part, draw = "weight / others_sampled(seats, position, node.player)", "and uniform(rng) < PRUNED_SHARE"
     once = f"(limits[3] != {ONE_TRAVERSAL} or node.player == (traverser + 1) % players) * {part}"
     always = f"and (limits[3] == {NEVER_AGAIN} or uniform(rng) < PRUNED_SHARE)"
@@ -56,7 +56,7 @@ def wrong_kernels():
 
 
 def trained(game, iterations, planted=0, pruning=NO_PRUNING):
-    """Return a run by `wrong_kernels`."""
+    """Return a run with `wrong_kernels`."""
     trainer = Trainer(game, schedule=LINEAR, kernels=wrong_kernels(), planted=planted)
     trainer.inner._own = lambda _: (pruning,)
     return trainer.train(iterations)
@@ -71,20 +71,23 @@ def test_packed_and_general_kernels_have_the_same_bits():
     assert same_tables(packed, halves)
 
 
-def test_public_trees_are_solved_as_listed_ones():
-    """Uniform play has a NashConv of 1.9 chips."""
+def test_external_sampling_solves_public_trees():
+    """NashConv is measured on the tree of histories; uniform play has 1.9 chips."""
     trainer = Trainer(PUBLIC, schedule=LINEAR).train(1_000_000)
     assert nash_conv(trainer.strategy) < 0.01
 
 
-def test_an_average_at_one_opponent_only_plateaus():
-    """Additions at the next player's traversal only do not average what was played: 0.02 chips, and no less later."""
+def test_averaging_at_one_opponents_traversal_stays_exploitable():
+    """Adding to sums only at the next player's traversal does not average the strategies played.
+
+    NashConv stays at 0.02 chips with more iterations.
+    """
     strategy = trained(PUBLIC, 1_000_000, ONE_TRAVERSAL).strategy
     assert nash_conv(strategy) > 0.018
 
 
 def test_pruned_branches_that_are_never_visited_again_are_caught():
-    """Pruning takes 0.62 of the nodes, and its bound is that of the test above; with the error 0.035 chips are left."""
+    """Pruning visits 0.62 of the nodes and keeps the bound on NashConv; with the error it is 0.035 chips."""
     full = trained(PUBLIC, 100_000)
     right, wrong = (trained(PUBLIC, 2_000_000, planted, PRUNING) for planted in (0, NEVER_AGAIN))
     assert right.nodes < 0.7 * 20 * full.nodes
@@ -104,14 +107,14 @@ def test_outcome_sampling_solves_public_trees():
 
 
 @pytest.mark.slow
-def test_leduc():
+def test_external_sampling_solves_leduc_on_a_public_tree():
     games = public_and_listed(LEDUC, 4)
     trainer = Trainer(games[0], schedule=Schedule("linear")).train(5_000_000)
     assert nash_conv(trainer.strategy, *games) < 0.05
 
 
 def chips_by(module):
-    """Return a kernel that writes each player's chips at terminals of some deals, by `seats` or a mutant of it."""
+    """Return a kernel that writes each player's chips at terminals, by `seats` or a mutant of it."""
     begin_deal, begin_traversal, won_chips = module.begin_deal, module.begin_traversal, module.won_chips
 
     @decorator("njit", cached=False)
@@ -127,7 +130,7 @@ def chips_by(module):
 
 
 def leaf_states(rules, tree):
-    """Return {terminal: state} of a betting tree, by the rules."""
+    """Return {terminal: state after the last action} of a betting tree, by the rules."""
     states, leaves = {0: rules.start()}, {}
     for node in range(1, tree.nodes):
         state, label = states[int(tree.parent[node])], tree.label[node]
@@ -141,7 +144,7 @@ def leaf_states(rules, tree):
 
 
 def check_terminals(players, module):
-    """Compare the chips at terminals with the rules', for random stacks with side pots, ties, dead chips and rake."""
+    """Compare chips at terminals with the rules, with side pots, ties, dead chips and rake."""
     rng, chips = np.random.default_rng(players), chips_by(module)
     strengths = rng.integers(0, 3, (12, players), np.int32)
     for _ in range(4):
@@ -173,13 +176,13 @@ def test_terminals_pay_by_the_rules(players):
     check_terminals(players, seats)
 
 
-def test_a_wrong_share_is_caught():
-    """Every winner of a pot gets all of it."""
+def test_a_wrong_share_of_the_pot_is_caught():
+    """The planted error pays the whole pot to each of several winners."""
     wrong = mutant(seats, ("& 1) / seats.winners[contenders]", "& 1) / 1"))
     with pytest.raises(AssertionError):
         check_terminals(3, wrong)
 
 
-def test_other_algorithms_name_sampling():
+def test_refusals_of_other_algorithms_recommend_sampling():
     config = config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": "cfr"}}, "the test")
     refused("'cfr' is for two players .* take 'external-sampling' or 'outcome-sampling'", form_for, PUBLIC, config)
