@@ -22,9 +22,7 @@ BESIDE_THE_CORE = ("mccfr/view", "mccfr/cli", "mccfr/experiments", "mccfr/galler
 STRATA = ("mccfr/runs/session/strata", "mccfr/cluster")
 KERNELS = ("njit", "intrinsic")
 PACKAGES = ("mccfr", "abstraction", "storage", "tools", "tests")
-NO_CODE = {
-    getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
-}
+NO_CODE = {getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER")}
 NUMBA_PACKAGE = ROOT / "abstraction/kernels"
 EXTERNAL = "mccfr/solvers/sampling/external/external_packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
@@ -35,14 +33,18 @@ def lines(files: list[Path]) -> int:
 
 
 def code_lines(path: Path) -> int:
-    """Return the number of lines with a token that is neither a comment nor a docstring."""
-    tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
-    found = {n for t in tokens if t.type not in NO_CODE for n in range(t.start[0], t.end[0] + 1)}
-    for node in ast.walk(parsed(path)):
-        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
-            text = statement.value if isinstance(statement, ast.Expr) else None
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                found -= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    """Return the number of lines with a token that is neither a comment nor a docstring.
+
+    A docstring is any statement that is only a string.
+    """
+    found, lines, kinds = set[int](), set[int](), list[int]()
+    for kind, _, (first, _), (last, _), _ in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if kind not in NO_CODE:
+            lines.update(range(first, last + 1))
+            kinds.append(kind)
+        elif kind == tokenize.NEWLINE:
+            found |= lines if kinds != [tokenize.STRING] else set()
+            lines, kinds = set(), []
     return len(found)
 
 
