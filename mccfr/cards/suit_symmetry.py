@@ -6,7 +6,7 @@ equal value, because strategies depend on buckets only. So an evaluation compute
 one given strategy, equal action probabilities (to the last bit) suffice instead of equal buckets. Without an
 abstraction each board has buckets of its own. No symmetry preserves these, so only given strategies have symmetries.
 
-Suit permutations: Waugh 2013, "A fast and optimal hand isomorphism algorithm".
+The algorithm that numbers hands up to suit isomorphism (Waugh 2013) is in `abstraction.suit_isomorphism`.
 """
 
 from collections.abc import Iterable, Sequence

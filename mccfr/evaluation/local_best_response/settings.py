@@ -92,7 +92,7 @@ class ResponderBetting:
         tree = betting.tree
         arrays = tree.arrays
         self.decides: list[bool] = (arrays.kind == DECISION).tolist()
-        keep: Callable[[Any], Any] = lru_cache(_KEPT)
+        keep: Callable[[Any], Any] = lru_cache(_KEPT)  # each attribute below is a method with its results cached
         self.apply = keep(betting.apply)
         self.settled = keep(betting.settled)
         self.actions = keep(self._actions)

@@ -130,7 +130,7 @@ def reach_gains(spot: Spot, board_of: Callable[[int], Any], player: int, strateg
     path's. The hand then reached the subgame by a mistake, and may gain the difference in it without profit overall.
     The alternatives are raised by these differences of all the opponent's decisions on the path. Values are those of
     best responses to `strategy`, which is safe for any number of re-solved spots: a value before chance or the player's
-    actions is a mean of the values after them.
+    actions is a mean of the values after them. Only `resolve_street` uses it; seats at a table have no reach margins.
     """
     arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
     own_range = spot.ranges(strategy)[player]

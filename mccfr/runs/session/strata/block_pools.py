@@ -3,9 +3,10 @@
 A stratum is a group of second-street boards (flops) with buckets of its own from that street on; a block is the table
 rows of one or more strata, from the second street on. The loop is `StrataPool._wait_for_barriers` of `strata_pool`, the
 base class. Once all workers rest, its `_advance` calls `BlockIntervals.ready`, which fetches the next block: each cycle
-has a new random order (`mccfr.solvers.out_of_core`). While a block trains, `start` has the one after it loaded.
-`BlockCache` of `block_cache` moves blocks in a thread: `_frame_for` chooses the one that leaves, and `_replace` writes
-it if it has changed, and reads the new one.
+has a new random order (`mccfr.solvers.out_of_core`).  A turn is the training of one block, in several intervals:
+`BlockSchedule.begin` gives the next interval, `end` records its end, and `between` is true between two turns. While a
+block trains, `start` has the one after it loaded.  `BlockCache` of `block_cache` moves blocks in a thread: `_frame_for`
+chooses the one that leaves, and `_replace` writes it if it has changed, and reads the new one.
 
 Limits of nodes and iterations take effect at the end of a cycle, in which each block trains once. The clock and signals
 take effect after the present block. A checkpoint holds the tables of the first street and names the versions of all
