@@ -16,7 +16,7 @@ from mccfr import Evaluation, Run, evaluate, solve
 from mccfr.runs.session.similar_runs import EXACT, TABLE, MeasuredRun, measured_runs
 
 BUCKETS = (1_000, 5_000, 25_000)
-FLOPS, SEED = 30, 1
+FLOPS, SEED, WORKERS = 30, 1, 2
 _RECIPE = """
 [flop]
 features = "histogram"
@@ -58,7 +58,7 @@ def measured(series: Series, buckets: int, out: Path, table: Path) -> Iterator[M
             continue
         limit = {f"run.{series.unit}": length}
         run = solve(series.recipe, out / name, overrides={**paths, **keys, **limit}, progress=print)
-        found = evaluate(run, "exact", flops=FLOPS, seed=SEED, workers=2)
+        found = evaluate(run, "exact", flops=FLOPS, seed=SEED, workers=WORKERS)
         yield _row(series, run, found)
 
 

@@ -28,8 +28,8 @@ def typed_line(game: Game, line: str) -> str:
     """Convert a betting line typed by a user to the tree's form, such as `b300c` to `r300c`.
 
     The user's b300 counts the chips put in on the street; the tree's r300 counts those of the whole hand. Raises
-    `ValueError` if the user typed r300, an amount of the whole hand. An illegal action raises `ValueError` only in a
-    line with a bet to convert; other lines are not checked.
+    `ValueError` if the user typed an amount such as r300 that has two meanings. An illegal action raises `ValueError`
+    only in a line with a bet to convert; other lines are not checked.
     """
     if is_compact(game.tree):
         refuse_whole_amounts(re.sub(r"\s+|[rb](?=[0-9.]+(?:p|%|x|bb|chips))", "", line).lower(), line_start(game))

@@ -218,7 +218,7 @@ def _parts(
                 f"{part!r} is not allowed: write an action (f, c, b, b300) and its probability or range, as in 'c 60%'"
             )
         refuse_whole_amounts(match[1], start, line_text(tree, node))
-        named = tuple(n for n, label in enumerate(labels) if match[1] in (label, label[0]))
+        named = tuple(n for n, label in enumerate(labels) if match[1].replace("r", "b") in (label, label[0]))
         if not named and pattern:
             return []
         if not named:

@@ -245,7 +245,7 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
     start  chips put in when the lines begin
 
     In the result amounts are chips over the whole hand, and lines have no "/". Raises `ValueError` unless lines end in
-    a bet and write amounts with `b`.
+    a bet, and for `r` amounts with two meanings.
     """
     amounts: dict[str, list[float]] = {}
     for line in lines:

@@ -377,7 +377,7 @@ def space_problem(
     except MemoryError as error:
         workers = config.run.workers
         taken = f"; {workers} workers take {free_space.bytes_text(workers * _WORKER_BYTES)} of that"
-        return f"{error}{taken if workers > 1 else ''}"
+        return f"{error}{taken if workers > 1 and live is None else ''}"
     except OSError as error:
         return error_text(error)
     with reading(directory):

@@ -23,6 +23,7 @@ import shutil
 import subprocess
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,14 +36,14 @@ from stratified import LEDUC_12
 
 from mccfr.api.evaluating import evaluate_target
 from mccfr.cli.cluster_commands import _status_text
-from mccfr.cluster import launch
+from mccfr.cluster import launch, mpi
 from mccfr.cluster import rank_pool as pool_module
 from mccfr.cluster.assignment import MachineCapacity, assign_strata, interval_time, reassign
-from mccfr.cluster.capacity import fixed_bytes, strata_bytes
+from mccfr.cluster.capacity import coordinator_problem, fixed_bytes, strata_bytes
 from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
-from mccfr.cluster.messages import ANSWERED, RankAnswer
+from mccfr.cluster.messages import ANSWERED, READ, RankAnswer
 from mccfr.cluster.rank_pool import cluster_pool_opener
 from mccfr.config.examples import find_file
 from mccfr.config.toml_files import load_config
@@ -51,11 +52,15 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session import checkpointing
 from mccfr.runs.session.plan_time import _BARRIER_SECONDS, _MESSAGE_SECONDS
+from mccfr.runs.session.run_plan import fixed_memory_bytes
+from mccfr.runs.session.strata.block_slots import first_specs
 from mccfr.runs.session.training_session import train
 from mccfr.solvers.game_from_config import planned_game
 from mccfr.solvers.strata_training import interval_count, stratum_buckets
+from storage import free_space, live_tables
 from storage.block_tables import BlockStore
 from storage.damage import UnreadableError
+from storage.free_space import bytes_text
 
 
 @pytest.fixture(scope="module")
@@ -329,6 +334,27 @@ def test_a_read_error_of_a_rank_is_not_reported_as_bad_input():
         _refuse(answers)
     refused("cannot take part: no", _refuse, answers[:1])
     assert "/disk/chunk" in _problem(eio)["problem"]
+
+
+def test_a_rank_reports_an_invalid_checkpoint():
+    def obey():
+        raise ValueError("checkpoint 3 is of another run")
+
+    sent, order = [], SimpleNamespace(versions=np.zeros(2, np.int64))
+    world = SimpleNamespace(send_text=lambda rank, report: sent.append((rank, report["problem"])))
+    mpi._handle_files(world, SimpleNamespace(order=order, obey=obey), READ)
+    assert sent == [(0, "checkpoint 3 is of another run")]
+
+
+def test_the_coordinators_memory_counts_the_processes_of_mpi(whole, monkeypatch):
+    game, config = whole.build_game(), whole.config
+    needed = live_tables.live_bytes(first_specs(whole.layout(game)), format=config.tables.format)
+    needed += fixed_memory_bytes(config, game, in_cluster=True)
+    found = []
+    for available in (needed / 0.8 + 1, needed / 0.8 - 1):
+        monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_, found=int(available): found)
+        found.append(coordinator_problem(config, game, whole.layout(game), whole.directory))
+    assert found[0] is None and bytes_text(needed) in found[1] and "workers take" not in found[1]
 
 
 def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
